@@ -1,1 +1,5 @@
 #![doc = include_str!("../README.md")]
+
+mod resource;
+
+pub use resource::{Resource, TypeUrl, Version};
