@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 
 use crate::interest::Interest;
 use crate::links::{self, Chain, Gone, Link, List, NONE, Place, Seq, Slot, State, Target};
-use crate::resource::{Resource, TypeUrl};
+use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
 
 /// What kind of cache it is.
@@ -111,6 +111,7 @@ pub struct Cache<V> {
 
 pub(crate) struct Type {
     pub(crate) url: TypeUrl,
+    version: Option<Version>,
     pub(crate) names: HashMap<ResourceName, u32>,
     pub(crate) wildcard: u32,
     pub(crate) globs: HashMap<ResourceName, u32>,
@@ -228,6 +229,17 @@ impl<V> Cache<V> {
         }
     }
 
+    /// Records the version an origin gave to a whole type, as SotW does, to be passed on unchanged (rule 146).
+    pub fn set_type_version(&mut self, type_url: &TypeUrl, version: Option<Version>) {
+        let type_index = self.type_index(type_url);
+        self.types[type_index as usize].version = version;
+    }
+
+    /// The version an origin gave to the whole type of a subscriber.
+    pub fn type_version(&self, id: SubscriberId) -> Option<&Version> {
+        self.types[self.subscribers[id.index()].type_index as usize].version.as_ref()
+    }
+
     /// The resource of a name.
     pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
         self.slots[self.find(type_url, name)? as usize].state.resource()
@@ -302,7 +314,13 @@ impl<V> Cache<V> {
         }
         let index = self.types.len() as u32;
         let wildcard = self.lists.insert(List::new(None, index, self.options.authoritative)) as u32;
-        self.types.push(Type { url: type_url.clone(), names: HashMap::new(), wildcard, globs: HashMap::new() });
+        self.types.push(Type {
+            url: type_url.clone(),
+            version: None,
+            names: HashMap::new(),
+            wildcard,
+            globs: HashMap::new(),
+        });
         self.type_index.insert(type_url.clone(), index);
         index
     }
@@ -314,15 +332,8 @@ impl<V> Cache<V> {
         }
         let (state, seq) =
             if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
-        let slot = Slot {
-            name: name.clone(),
-            type_index,
-            state,
-            seq,
-            clean: NONE,
-            watchers: 0,
-            places: [Place::NOWHERE; 2],
-        };
+        let slot =
+            Slot { name: name.clone(), type_index, state, seq, clean: NONE, watchers: 0, places: [Place::NOWHERE; 2] };
         let at = self.slots.insert(slot) as u32;
         self.types[type_index as usize].names.insert(name.clone(), at);
         at
@@ -351,8 +362,7 @@ impl<V> Cache<V> {
     /// The lists a name belongs to, as far as they exist: wildcard, directory.
     pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
         let resources = &self.types[type_index as usize];
-        let wildcard =
-            if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
+        let wildcard = if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
         let directory = name.glob_parent().and_then(|glob| resources.globs.get(&glob).copied()).unwrap_or(NONE);
         [wildcard, directory]
     }

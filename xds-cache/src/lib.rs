@@ -11,6 +11,6 @@ mod tests;
 
 pub use cache::{Cache, Options, Outcome, Stored};
 pub use interest::Interest;
-pub use pull::{Pull, Pulled, Removals, Visited};
+pub use pull::{Pull, Pulled, Removals, Unanswered};
 pub use resource::{Resource, TypeUrl, Version};
 pub use subscribe::{Subscribed, SubscriberId};

@@ -205,7 +205,7 @@ pub(crate) struct Link {
     /// Whether the subscriber was told that the collection is complete.
     pub(crate) answered: bool,
     pub(crate) chain: Chain,
-    next: u32,
+    pub(crate) next: u32,
     prev: u32,
 }
 

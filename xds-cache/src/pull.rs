@@ -49,12 +49,39 @@ pub struct Pulled {
     pub behind: bool,
 }
 
-/// What a [`visit`](Cache::visit) met.
+/// What a [`visit`](Cache::visit) could not visit, because it was not answered yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Visited {
-    /// Names and collections that were not answered yet.
-    pub unknown: usize,
+pub struct Unanswered {
+    /// Names.
+    pub names: usize,
+    /// Globs, and the wildcard.
+    pub collections: usize,
+}
+
+impl Unanswered {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { names: self.names + other.names, collections: self.collections + other.collections }
+    }
+}
+
+impl Pulled {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            more: self.more || other.more,
+            answered: self.answered || other.answered,
+            behind: self.behind || other.behind,
+        }
+    }
 }
 
 impl<V> Cache<V> {
@@ -91,19 +118,19 @@ impl<V> Cache<V> {
     }
 
     /// Visits everything a subscriber is interested in, each name once: the full state of a SotW response.
-    pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Visited {
-        let mut visited = Visited::default();
+    pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Unanswered {
+        let mut unanswered = Unanswered::default();
         let subscriber = &self.subscribers[id.index()];
         for link in &subscriber.links {
             match self.links[*link as usize].target {
                 Target::Slot(at) => match &self.slots[at as usize].state {
                     State::Present(resource) => visitor(&self.slots[at as usize].name, resource),
-                    State::Unknown => visited.unknown += 1,
+                    State::Unknown => unanswered.names += 1,
                     State::Absent => {}
                 },
                 Target::List(list) => {
                     let members = &self.lists[list as usize];
-                    visited.unknown += usize::from(!members.known);
+                    unanswered.collections += usize::from(!members.known);
                     for at in members.members(&self.slots) {
                         let slot = &self.slots[at as usize];
                         if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list)) {
@@ -113,7 +140,7 @@ impl<V> Cache<V> {
                 }
             }
         }
-        visited
+        unanswered
     }
 
     fn pull_additions(
@@ -133,10 +160,21 @@ impl<V> Cache<V> {
         while let Some(link) = self.subscribers[id.index()].first(Chain::Slots) {
             self.pull_slot(id, link, visitor)?;
         }
-        while let Some(link) = self.subscribers[id.index()].first(Chain::Lists) {
+        while let Some(link) = self.next_list(id) {
             self.pull_list(id, link, pulled, visitor)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// The next collection to walk: the wildcard last, because it passes over what the others sent.
+    fn next_list(&self, id: SubscriberId) -> Option<u32> {
+        let first = self.subscribers[id.index()].first(Chain::Lists)?;
+        let wildcard = |link: u32| match self.links[link as usize].target {
+            Target::List(list) => self.lists[list as usize].glob.is_none(),
+            Target::Slot(_) => false,
+        };
+        let second = self.links[first as usize].next;
+        Some(if second != NONE && wildcard(first) { second } else { first })
     }
 
     fn pull_slot(
@@ -237,7 +275,8 @@ impl<V> Cache<V> {
         while let Some(link) = self.subscribers[id.index()].first(Chain::Leaving) {
             match self.links[link as usize].target {
                 Target::Slot(at) => {
-                    let (seq, absent) = (self.slots[at as usize].seq, matches!(self.slots[at as usize].state, State::Absent));
+                    let (seq, absent) =
+                        (self.slots[at as usize].seq, matches!(self.slots[at as usize].state, State::Absent));
                     if !absent {
                         // It came back before it was told as gone.
                         self.rechain(link, Chain::Slots);

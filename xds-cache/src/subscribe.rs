@@ -14,9 +14,14 @@ use crate::resource::{TypeUrl, Version};
 pub struct SubscriberId(pub(crate) u32);
 
 impl SubscriberId {
-    /// A small number, unique among the open subscribers of a cache: an index for a table beside it.
+    /// A small number, unique among the open subscribers of a source: an index for a table beside it.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// The subscriber with an index, for sources that number their own.
+    pub fn from_index(index: u32) -> Self {
+        Self(index)
     }
 }
 
@@ -37,7 +42,6 @@ pub(crate) struct Subscriber {
     lists: u32,
     leaving: u32,
     pub(crate) links: Vec<u32>,
-    pub(crate) slot_links: u32,
     /// Whether it was named in a `woken` since its last pull.
     pub(crate) signalled: bool,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
@@ -56,7 +60,6 @@ impl Subscriber {
             lists: NONE,
             leaving: NONE,
             links: Vec::new(),
-            slot_links: 0,
             signalled: false,
             forced: Vec::new(),
             forced_removals: Vec::new(),
@@ -140,7 +143,6 @@ impl<V> Cache<V> {
         let link = Link::new(target, id.0, gone_cursor, subscriber.links.len() as u32);
         let at = self.links.insert(link) as u32;
         subscriber.links.push(at);
-        subscriber.slot_links += u32::from(matches!(target, Target::Slot(_)));
         let chain = chain_of(target);
         links::push(&mut self.links, subscriber.head(chain), at, chain);
         self.held.insert((id.0, target), at);
@@ -162,7 +164,6 @@ impl<V> Cache<V> {
             self.links[*moved as usize].position = position;
         }
         if let Target::Slot(slot) = target {
-            subscriber.slot_links -= 1;
             let name = self.slots[slot as usize].name.clone();
             if self.covered(id, type_index, &name) {
                 self.subscribers[id.index()].forced.push(name);
@@ -177,9 +178,9 @@ impl<V> Cache<V> {
     pub fn resume(&mut self, id: SubscriberId, held: impl IntoIterator<Item = (ResourceName, Version)>) {
         let type_index = self.subscribers[id.index()].type_index;
         for (name, version) in held {
+            let wanted = self.is_subscribed_name(id, type_index, &name) || self.covered(id, type_index, &name);
             let subscriber = &mut self.subscribers[id.index()];
-            if self.is_subscribed_name(id, type_index, &name) || self.covered(id, type_index, &name) {
-                let subscriber = &mut self.subscribers[id.index()];
+            if wanted {
                 subscriber.resumed.insert(name, version);
             } else {
                 subscriber.forced_removals.push(name);

@@ -118,11 +118,7 @@ impl Frame {
             if value.is_empty() { 0 } else { walk::delimited_len(number, value.len()) }
         };
         let ttl = self.ttl.filter(|_| ttl).map_or(0, |left| walk::delimited_len(6, duration_len(left)));
-        text(1, version.as_str())
-            + text(3, name)
-            + self.wrapper.len()
-            + ttl
-            + walk::delimited_len(2, self.any.len())
+        text(1, version.as_str()) + text(3, name) + self.wrapper.len() + ttl + walk::delimited_len(2, self.any.len())
     }
 }
 

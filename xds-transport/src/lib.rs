@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+pub mod client;
 mod frame;
 mod response;
-mod type_rules;
-pub mod client;
 pub mod server;
+mod type_rules;
 pub mod wire;
 
 pub use frame::Frame;

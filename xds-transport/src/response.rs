@@ -75,7 +75,9 @@ impl Response {
                 (4, FieldValue::Bytes(text)) => response.type_url = lossy(&text),
                 (5, FieldValue::Bytes(text)) => response.nonce = lossy(&text),
                 (6, FieldValue::Bytes(text)) => response.push_removed(&text),
-                (7, FieldValue::Bytes(plane)) => response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default(),
+                (7, FieldValue::Bytes(plane)) => {
+                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default()
+                }
                 (9, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
             }
@@ -102,7 +104,9 @@ impl Response {
                 (2, FieldValue::Bytes(any)) => resources.push(any),
                 (4, FieldValue::Bytes(text)) => response.type_url = lossy(&text),
                 (5, FieldValue::Bytes(text)) => response.nonce = lossy(&text),
-                (6, FieldValue::Bytes(plane)) => response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default(),
+                (6, FieldValue::Bytes(plane)) => {
+                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default()
+                }
                 (7, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
             }
@@ -168,7 +172,10 @@ impl Response {
             // Rule 81: the type inside must be the type of the response.
             let inside = any_type(frame.any()).unwrap_or_default();
             if inside != self.type_url {
-                return reject(name, format!("a resource of type {inside:?} in a response of type {:?}", self.type_url));
+                return reject(
+                    name,
+                    format!("a resource of type {inside:?} in a response of type {:?}", self.type_url),
+                );
             }
         }
         match ResourceName::parse(&name) {

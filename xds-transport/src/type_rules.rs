@@ -98,7 +98,10 @@ impl TypeRules {
         let wildcard = || TypeRule { full_state_in_sotw: true, legacy_wildcard: true, ..plain() };
         let gated = |rank| TypeRule { rank, waits_for_lower_ranks: true, ..plain() };
         let rules = [
-            (CLUSTERS, TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() }),
+            (
+                CLUSTERS,
+                TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() },
+            ),
             (ENDPOINTS, TypeRule { rank: 1, removals_last: true, skip_known_on_resume: false, ..plain() }),
             (LOCALITY_ENDPOINTS, TypeRule { rank: 2, ..plain() }),
             (SECRETS, TypeRule { rank: 3, ..plain() }),
