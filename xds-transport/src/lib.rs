@@ -2,6 +2,8 @@
 
 pub mod client;
 mod frame;
+#[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
+pub mod grpc;
 mod response;
 pub mod server;
 mod type_rules;
