@@ -64,6 +64,8 @@ pub struct Stored<'a, V> {
     pub name: &'a ResourceName,
     /// The resource; `None` when the name is known not to exist.
     pub resource: Option<&'a Resource<V>>,
+    /// When its content last changed, by the caller's clock.
+    pub changed_at: Option<Instant>,
     /// How many subscribers asked for it by name.
     pub watchers: u32,
 }
@@ -143,7 +145,6 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
-        let _ = now; // TTLs will need it
         let type_index = self.type_index(type_url);
         let at = self.slot(type_index, name);
         let slot = &mut self.slots[at as usize];
@@ -157,6 +158,7 @@ impl<V> Cache<V> {
             },
         };
         slot.state = State::Present(resource);
+        slot.changed_at = Some(now);
         if outcome == Outcome::Added {
             self.enter_lists(at);
         }
@@ -251,6 +253,7 @@ impl<V> Cache<V> {
             type_url: &self.types[slot.type_index as usize].url,
             name: &slot.name,
             resource: slot.state.resource(),
+            changed_at: slot.changed_at,
             watchers: slot.watchers,
         })
     }
