@@ -335,8 +335,16 @@ impl<V> Cache<V> {
         }
         let (state, seq) =
             if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
-        let slot =
-            Slot { name: name.clone(), type_index, state, seq, clean: NONE, watchers: 0, places: [Place::NOWHERE; 2] };
+        let slot = Slot {
+            name: name.clone(),
+            type_index,
+            state,
+            seq,
+            changed_at: None,
+            clean: NONE,
+            watchers: 0,
+            places: [Place::NOWHERE; 2],
+        };
         let at = self.slots.insert(slot) as u32;
         self.types[type_index as usize].names.insert(name.clone(), at);
         at
