@@ -13,7 +13,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use prost::Message;
-use prost_types::{DescriptorProto, FieldDescriptorProto, FieldOptions, FileDescriptorProto, FileDescriptorSet};
+use prost_types::{
+    DescriptorProto, EnumDescriptorProto, EnumOptions, FieldDescriptorProto, FieldOptions, FileDescriptorProto,
+    FileDescriptorSet,
+};
 use prost_types::{MessageOptions, field_descriptor_proto::Type};
 
 use crate::published;
@@ -129,8 +132,9 @@ fn strip_field(field: &mut FieldDescriptorProto) {
     }
 }
 
-fn strip_enum(enumeration: &mut prost_types::EnumDescriptorProto) {
-    enumeration.options = None;
+fn strip_enum(enumeration: &mut EnumDescriptorProto) {
+    let allow_alias = enumeration.options.take().and_then(|options| options.allow_alias);
+    enumeration.options = allow_alias.map(|_| EnumOptions { allow_alias, ..EnumOptions::default() });
     enumeration.reserved_range.clear();
     enumeration.reserved_name.clear();
     for value in &mut enumeration.value {
