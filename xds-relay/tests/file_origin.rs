@@ -157,7 +157,7 @@ resources:
     );
     assert!(
         failure(&format!("resources:\n- name: e1\n  resource: {{{endpoint}, helth: 1}}\n"))
-            .starts_with("a.yaml:3:73: resources[0].resource: unrecognized field name 'helth'")
+            .starts_with("a.yaml:3:80: resources[0].resource: unrecognized field name 'helth'")
     );
     assert!(
         failure(&format!("resources:\n- name: e1\n  ttl: 1s\n  resource: {{{endpoint}}}\n"))
@@ -173,6 +173,20 @@ fn rule_082_the_name_outside_is_the_name_inside() {
     // A virtual host has a name, but is asked for by another.
     let host = "{\"@type\": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: a, domains: [x]}";
     assert_eq!(one(&format!("resources:\n- name: routes/x\n  resource: {host}\n")).name, "routes/x");
+}
+
+#[test]
+fn rule_096_a_name_inside_is_written_as_the_name_outside() {
+    const CANONICAL: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/mesh/x?a=2&z=1";
+    let text = |name: &str| format!("resources:\n- \"@type\": {CLUSTER}\n  name: {name}\n");
+    let written = one(&text("xdstp://a/envoy.config.cluster.v3.Cluster/mesh/%78?z=1&a=2"));
+    assert_eq!(written.name, CANONICAL);
+    assert_eq!(written, one(&text(CANONICAL)));
+    assert_eq!(
+        failure(&text("xdstp://a/envoy.config.listener.v3.Listener/x")),
+        "a.yaml:3:9: resources[0].name: `xdstp://a/envoy.config.listener.v3.Listener/x` is the name of a \
+         envoy.config.listener.v3.Listener, not of a envoy.config.cluster.v3.Cluster"
+    );
 }
 
 #[test]

@@ -4,11 +4,11 @@ use std::fmt;
 
 /// A place in a text file. Both count from 1; a column is one character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Position {
+pub(crate) struct Position {
     /// The line.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The column.
-    pub column: usize,
+    pub(crate) column: usize,
 }
 
 /// A document that cannot be read.
