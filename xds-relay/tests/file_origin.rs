@@ -1,5 +1,6 @@
 //! Files as an origin, as an application sees it.
 #![cfg(feature = "file-origin")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
 
 use std::path::Path;
 

@@ -198,3 +198,78 @@ fn collect_dependencies(
     }
     message.nested_type.iter().try_for_each(|nested| collect_dependencies(nested, homes, dependencies))
 }
+
+#[cfg(test)]
+mod tests {
+    use prost_types::{EnumValueDescriptorProto, FileOptions, ServiceDescriptorProto};
+
+    use super::*;
+
+    fn field(name: &str, type_name: &str) -> FieldDescriptorProto {
+        FieldDescriptorProto {
+            name: Some(name.into()),
+            json_name: Some(default_json_name(name)),
+            r#type: Some(Type::Message.into()),
+            type_name: Some(type_name.into()),
+            options: Some(FieldOptions { packed: Some(false), deprecated: Some(true), ..FieldOptions::default() }),
+            ..FieldDescriptorProto::default()
+        }
+    }
+
+    fn message(name: &str, field: Vec<FieldDescriptorProto>) -> DescriptorProto {
+        let options = MessageOptions { map_entry: Some(true), deprecated: Some(true), ..MessageOptions::default() };
+        DescriptorProto { name: Some(name.into()), field, options: Some(options), ..DescriptorProto::default() }
+    }
+
+    fn file(package: &str, dependency: &[&str], message_type: Vec<DescriptorProto>) -> FileDescriptorProto {
+        FileDescriptorProto {
+            name: Some(format!("{package}.proto")),
+            package: Some(package.into()),
+            dependency: dependency.iter().map(|name| (*name).to_owned()).collect(),
+            message_type,
+            service: vec![ServiceDescriptorProto::default()],
+            options: Some(FileOptions::default()),
+            ..FileDescriptorProto::default()
+        }
+    }
+
+    #[test]
+    fn only_what_decides_the_encoding_is_left() {
+        let mut user = file("a", &["b.proto", "validate.proto"], vec![message("A", vec![field("to_b", ".b.B")])]);
+        let aliased = EnumOptions { allow_alias: Some(true), deprecated: Some(true), ..EnumOptions::default() };
+        user.enum_type.push(EnumDescriptorProto {
+            options: Some(aliased),
+            value: vec![EnumValueDescriptorProto::default()],
+            ..EnumDescriptorProto::default()
+        });
+        let set = FileDescriptorSet {
+            file: vec![
+                file("b", &[], vec![message("B", vec![])]),
+                file("validate", &[], vec![message("Rules", vec![])]),
+                file("only_services", &[], vec![]),
+                user,
+            ],
+        };
+
+        let set = stripped(set).unwrap();
+        let names: Vec<&str> = set.file.iter().map(FileDescriptorProto::name).collect();
+        assert_eq!(names, ["b.proto", "a.proto"]);
+        let user = &set.file[1];
+        assert_eq!(user.dependency, ["b.proto"]);
+        assert!(user.service.is_empty() && user.options.is_none());
+        let options = user.message_type[0].options.clone().unwrap();
+        assert_eq!((options.map_entry, options.deprecated), (Some(true), None));
+        let field = &user.message_type[0].field[0];
+        assert_eq!(field.json_name, None);
+        assert_eq!(field.options.clone().unwrap(), FieldOptions { packed: Some(false), ..FieldOptions::default() });
+        let options = user.enum_type[0].options.clone().unwrap();
+        assert_eq!((options.allow_alias, options.deprecated), (Some(true), None));
+    }
+
+    #[test]
+    fn a_type_that_is_left_out_but_needed_is_an_error() {
+        let user = file("a", &["validate.proto"], vec![message("A", vec![field("rules", ".validate.Rules")])]);
+        let set = FileDescriptorSet { file: vec![file("validate", &[], vec![message("Rules", vec![])]), user] };
+        assert_eq!(stripped(set), Err("A.rules: .validate.Rules was stripped but is needed".to_owned()));
+    }
+}

@@ -110,6 +110,19 @@ mod tests {
     }
 
     #[test]
+    fn a_set_in_a_file_may_be_compressed_or_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("set");
+        let mut plain = Vec::new();
+        GzDecoder::new(BUILT_IN).read_to_end(&mut plain).unwrap();
+        for bytes in [BUILT_IN, &plain] {
+            std::fs::write(&file, bytes).unwrap();
+            let messages = Descriptors::load(&file).unwrap().pool.all_messages().count();
+            assert_eq!(messages, Descriptors::built_in().unwrap().pool.all_messages().count());
+        }
+    }
+
+    #[test]
     fn a_file_that_is_no_descriptor_set_is_refused() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         assert!(matches!(Descriptors::load(&file), Err(DescriptorsError::Invalid { .. })));

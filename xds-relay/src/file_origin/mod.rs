@@ -12,6 +12,10 @@
 //! The name of a resource is the field of the message that holds it; a message without one is wrapped as
 //! `{name: …, resource: {"@type": …}}`, the JSON form of the protocol's own `Resource`.
 //!
+//! JSON is read as the YAML that it is. What Envoy's YAML 1.1 and today's 1.2 read differently is refused (`no`, `on`,
+//! `0777` without quotes), and so is a pair of `\u` escapes for one character beyond the basic plane: write the
+//! character.
+//!
 //! This is the only part of the relay that knows Envoy's types, by reflection over [`Descriptors`]. [`load`] reads a
 //! directory, [`Watch`] reports its changes.
 //!

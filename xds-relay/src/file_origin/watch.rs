@@ -21,6 +21,32 @@ use super::{Descriptors, FileError, FileResource};
 ///
 /// A thread of its own reads the files and calls back. Once it is dropped the callback does not run any more: dropping
 /// waits for a callback that is running, unless it is the callback itself that drops.
+///
+/// # Examples
+/// ```
+/// use std::sync::mpsc;
+/// use xds_relay::file_origin::{Descriptors, Watch, load};
+///
+/// let directory = tempfile::tempdir()?;
+/// let descriptors = Descriptors::built_in()?;
+/// let mut resources = load(directory.path(), &descriptors)?;
+///
+/// let (sender, changes) = mpsc::channel();
+/// let watch = Watch::start(directory.path(), descriptors, resources.clone(), move |outcome| {
+///     let _ = sender.send(outcome);
+/// })?;
+///
+/// let cluster = r#"{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "backend"}"#;
+/// std::fs::write(directory.path().join("clusters.json"), format!(r#"{{"resources": [{cluster}]}}"#))?;
+/// while resources.is_empty() {
+///     match changes.recv()? {
+///         Ok(changed) => resources = changed,
+///         Err(error) => eprintln!("{error}; going on with what was good"),
+///     }
+/// }
+/// assert_eq!(resources[0].name, "backend");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Watch {
     signal: Arc<Signal>,
