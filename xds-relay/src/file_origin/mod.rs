@@ -23,8 +23,11 @@
 //! use xds_relay::file_origin::{Descriptors, load_embedded};
 //!
 //! let descriptors = Descriptors::built_in()?;
-//! let text = r#"{"resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "backend"}]}"#;
-//! let resources = load_embedded(&[("clusters.json", text)], &descriptors)?;
+//! let text = r#"
+//! resources:
+//! - {"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: backend}
+//! "#;
+//! let resources = load_embedded(&[("clusters.yaml", text)], &descriptors)?;
 //! assert_eq!(resources[0].name, "backend");
 //!
 //! let error = load_embedded(&[("bad.yaml", "resources:\n- name: x\n")], &descriptors).unwrap_err();

@@ -369,6 +369,14 @@ mod tests {
     }
 
     #[test]
+    fn reading_the_files_is_no_reason_to_read_them_again() {
+        assert!(is_reading(EventKind::Access(AccessKind::Open(AccessMode::Any))));
+        assert!(is_reading(EventKind::Access(AccessKind::Close(AccessMode::Read))));
+        assert!(!is_reading(EventKind::Access(AccessKind::Close(AccessMode::Write))));
+        assert!(!is_reading(EventKind::Any));
+    }
+
+    #[test]
     fn only_other_content_is_a_change() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.yaml");
