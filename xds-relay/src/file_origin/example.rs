@@ -11,8 +11,8 @@
 /// - For a gRPC client: listener `greeter`, and
 ///   `xdstp://xds.example.com/envoy.config.listener.v3.Listener/greeter`; both lead to 127.0.0.1:50051.
 pub const EXAMPLE: &[(&str, &str)] = &[
-    ("front.yaml", include_str!("../../example/front.yaml")),
-    ("front-xdstp.yaml", include_str!("../../example/front-xdstp.yaml")),
-    ("greeter.yaml", include_str!("../../example/greeter.yaml")),
-    ("greeter-xdstp.yaml", include_str!("../../example/greeter-xdstp.yaml")),
+    ("front.yaml", include_str!("../../example/mesh/front.yaml")),
+    ("front-xdstp.yaml", include_str!("../../example/mesh/front-xdstp.yaml")),
+    ("greeter.yaml", include_str!("../../example/mesh/greeter.yaml")),
+    ("greeter-xdstp.yaml", include_str!("../../example/mesh/greeter-xdstp.yaml")),
 ];
