@@ -5,6 +5,7 @@ pub mod config;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;
 pub mod metrics;
+mod origins;
 pub mod relay_core;
 mod serve;
 #[cfg(feature = "file-origin")]

@@ -49,7 +49,7 @@ pub struct RelayCore {
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, StreamEntry>>,
     next_stream: AtomicU64,
-    pub(crate) metrics: Arc<Metrics>,
+    metrics: Arc<Metrics>,
     counted: Mutex<HashMap<TypeUrl, Counted>>,
 }
 
@@ -147,12 +147,14 @@ impl RelayCore {
         drop(dropped);
     }
 
-    /// Ends every stream, so that its client goes elsewhere.
-    pub fn end_streams(&self, reason: &str) {
-        let handles: Vec<_> = lock(&self.streams).values().map(|stream| stream.handle.clone()).collect();
-        for handle in handles {
-            handle.end(reason);
-        }
+    /// Every open stream.
+    pub fn stream_handles(&self) -> Vec<StreamHandle> {
+        lock(&self.streams).values().map(|stream| stream.handle.clone()).collect()
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     fn authority_scope(&self, authority: &str) -> Arc<Scope> {

@@ -78,8 +78,7 @@ impl RelayCore {
 
     fn tell_metrics(&self) {
         let mut live: BTreeMap<TypeUrl, Tally> = BTreeMap::new();
-        let handles: Vec<_> = lock(&self.streams).values().map(|stream| stream.handle.clone()).collect();
-        for handle in handles {
+        for handle in self.stream_handles() {
             handle.inspect(&mut |stream| {
                 for session in stream.sessions() {
                     let total = live.entry(session.type_url.clone()).or_default();
