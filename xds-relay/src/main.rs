@@ -1,7 +1,5 @@
 //! The `xds-relay` command: reads a configuration, says what it serves, runs until it is told to stop.
 
-#![forbid(unsafe_code)]
-
 use std::{
     future::Future,
     io::{self, IsTerminal as _, Write as _},
