@@ -138,7 +138,7 @@ fn greeting(relay: &Relay, origins: &str, example: Option<&ExampleMesh>) -> io::
     }
     text.push_str(origins);
     if let Some(example) = example {
-        let file = example.directory().join("mesh").join("plain.yaml");
+        let file = example.directory().join("mesh").join("front.yaml");
         text.push_str(&format!(
             "\nSee the example's endpoints arrive:\n  {WATCH} {listen} {EXAMPLE_RESOURCE}\n\
              then edit {} (say, its port 8080) and see them change.\n",

@@ -55,10 +55,10 @@ pub struct RelayCore {
 
 struct Origin {
     info: Arc<OriginInfo>,
-    from: From,
+    from: Supply,
 }
 
-enum From {
+enum Supply {
     /// The stream that carries its `xdstp:` names, while anybody wants one.
     Server(Mutex<Weak<Upstream>>),
     /// Its content; `None` until it was read.
@@ -93,8 +93,8 @@ impl RelayCore {
                 authorities.insert(canonical.unwrap_or_else(|| authority.clone()), index);
             }
             let (protocol, from) = match &origin.kind {
-                OriginKind::Server { protocol, .. } => (*protocol, From::Server(Mutex::default())),
-                OriginKind::Files { .. } => (Protocol::Delta, From::Files(Mutex::default())),
+                OriginKind::Server { protocol, .. } => (*protocol, Supply::Server(Mutex::default())),
+                OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
             };
             metrics.declare_origin(&origin.name);
             let info = OriginInfo { name: origin.name.clone(), protocol, metrics: metrics.clone() };
@@ -123,7 +123,7 @@ impl RelayCore {
 
     /// The content of an origin of files changed: every scope it feeds changes with it.
     pub fn set_files(&self, origin: usize, resources: Vec<FromFile>, now: Instant) {
-        let Some(Origin { from: From::Files(files), .. }) = self.origins.get(origin) else { return };
+        let Some(Origin { from: Supply::Files(files), .. }) = self.origins.get(origin) else { return };
         let resources = Arc::new(resources);
         // A scope made after this line is filled with the new content, one made before is replaced below.
         *lock(files) = Some(resources.clone());
@@ -164,7 +164,7 @@ impl RelayCore {
 
     fn group_scope(&self, node: &Bytes) -> Arc<Scope> {
         let origin = self.default_origin;
-        if matches!(self.origins.get(origin).map(|origin| &origin.from), Some(From::Files(_))) {
+        if matches!(self.origins.get(origin).map(|origin| &origin.from), Some(Supply::Files(_))) {
             // Files answer every node alike.
             return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
         }
@@ -186,7 +186,7 @@ impl RelayCore {
         if let Some(scope) = scopes.get(&key) {
             return scope.clone();
         }
-        let files = matches!(self.origins.get(origin).map(|origin| &origin.from), Some(From::Files(_)));
+        let files = matches!(self.origins.get(origin).map(|origin| &origin.from), Some(Supply::Files(_)));
         let scope = Arc::new(Scope::new(key.clone(), origin, files, self.linger));
         self.feed(&scope, speaker);
         scopes.insert(key, scope.clone());
@@ -200,18 +200,18 @@ impl RelayCore {
             Upstream::dial(&*self.dial, scope.origin, origin.info.clone(), label, node, scope)
         };
         match &origin.from {
-            From::Files(files) => {
+            Supply::Files(files) => {
                 if let Some(resources) = lock(files).clone() {
                     scope.replace(&part_for(&scope.key, &resources), Instant::now());
                 }
             }
-            From::Server(shared) if matches!(scope.key, ScopeKey::Authority(_)) => {
+            Supply::Server(shared) if matches!(scope.key, ScopeKey::Authority(_)) => {
                 let mut shared = lock(shared);
                 let upstream = shared.upgrade().inspect(|upstream| upstream.scopes.insert(scope)).unwrap_or_else(dial);
                 *shared = Arc::downgrade(&upstream);
                 let _ = scope.upstream.set(upstream);
             }
-            From::Server(_) => {
+            Supply::Server(_) => {
                 let _ = scope.upstream.set(dial());
             }
         }

@@ -14,14 +14,14 @@ use crate::admin::{
 };
 use crate::metrics::Gauges;
 use crate::relay_core::scope::Scope;
-use crate::relay_core::{Counted, From, RelayCore, StreamEntry, lock, sum};
+use crate::relay_core::{Counted, Supply, RelayCore, StreamEntry, lock, sum};
 
 impl RelayCore {
     /// Whether clients should come: every origin of files has been read, and an origin that somebody
     /// needed was reached at least once.
     pub fn readiness(&self) -> Readiness {
         for origin in &self.origins {
-            if let From::Files(files) = &origin.from
+            if let Supply::Files(files) = &origin.from
                 && lock(files).is_none()
             {
                 return Readiness::NotReady(format!("the files of origin {:?} were not read yet", origin.info.name));
@@ -48,8 +48,8 @@ impl RelayCore {
                 stream.subscriptions += scope.subscriptions().len();
             }
             let protocol = match origin.from {
-                From::Server(_) => origin.info.protocol.as_str().to_owned(),
-                From::Files(_) => "files".to_owned(),
+                Supply::Server(_) => origin.info.protocol.as_str().to_owned(),
+                Supply::Files(_) => "files".to_owned(),
             };
             origins.push(OriginDump { name: origin.info.name.clone(), protocol, streams: streams.into_values().collect() });
         }
