@@ -11,4 +11,5 @@ pub mod wire;
 
 pub use frame::Frame;
 pub use response::{Received, Rejected, Response};
+pub use server::Variant as Protocol;
 pub use type_rules::{Dependent, TypeRule, TypeRules};
