@@ -124,6 +124,18 @@ pub(crate) fn context_params(text: &str) -> Result<bool, ParseError> {
     }
 }
 
+/// Parses one directive alone; its value is still encoded.
+pub(crate) fn directive(text: &str) -> Result<(DirectiveName, &str), ParseError> {
+    if text.len() > MAX_LEN {
+        return Err(ParseError::new(ParseErrorKind::TooLong, MAX_LEN));
+    }
+    directives(text, 0, 0)?;
+    match (text.find(','), pieces(text).next()) {
+        (None, Some(directive)) => Ok(directive),
+        (comma, _) => Err(ParseError::new(ParseErrorKind::UnknownDirective, comma.unwrap_or_default())),
+    }
+}
+
 /// The directives of a fragment, their values still encoded.
 pub(crate) fn pieces(fragment: &str) -> impl Iterator<Item = (DirectiveName, &str)> {
     fragment.split(',').filter_map(|piece| {

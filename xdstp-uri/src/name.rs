@@ -4,7 +4,7 @@ use alloc::{borrow::Cow, string::String, sync::Arc};
 use core::{fmt, hash, str::FromStr};
 
 use crate::{
-    canonical,
+    Locator, canonical,
     error::ParseError,
     grammar::{self, Layout},
     percent,
@@ -59,7 +59,7 @@ impl ResourceName {
         Ok(Self::from_layout(text, &layout))
     }
 
-    /// The name of an `xdstp:` text of this layout, without its directives.
+    /// The name of a text with the scheme `xdstp:` and this layout, without its directives.
     pub(crate) fn from_layout(text: &str, layout: &Layout) -> Self {
         if layout.canonical && layout.fragment.is_none() {
             return Self::from_canonical(Arc::from(text), layout);
@@ -71,7 +71,7 @@ impl ResourceName {
         Self::from_canonical(Arc::from(out), &written)
     }
 
-    fn from_canonical(text: Arc<str>, layout: &Layout) -> Self {
+    pub(crate) fn from_canonical(text: Arc<str>, layout: &Layout) -> Self {
         let params = layout.params.range();
         let path_end = if params.is_empty() { text.len() } else { params.start - 1 };
         Self { text, authority_end: layout.authority.range().end as u32, path_end: path_end as u32 }
@@ -106,6 +106,21 @@ impl ResourceName {
     /// The id, decoded; `None` for an opaque name.
     pub fn id(&self) -> Option<Cow<'_, str>> {
         self.split_path().map(|(_, id)| percent::decode(id))
+    }
+
+    /// The components of an `xdstp:` name, to be read decoded; `None` for an opaque name.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// let name = ResourceName::parse("xdstp://a/T/foo/*?k=a%26b")?;
+    /// let locator = name.locator().expect("the name is not opaque");
+    /// assert_eq!(locator.context_params().get("k").as_deref(), Some("a&b"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn locator(&self) -> Option<Locator<'_>> {
+        if self.is_opaque() { None } else { Locator::parse(&self.text).ok() }
     }
 
     /// The glob collection that this name is a member of: its last path segment replaced by `*`, all else equal.
