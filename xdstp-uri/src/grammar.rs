@@ -13,12 +13,13 @@
 //! Bytes are scanned once. What is found are positions ([`Layout`]); decoding is left to whoever reads a component, but
 //! everything that can be wrong with it has been checked here.
 
+use alloc::borrow::Cow;
 use core::{cmp::Ordering, ops::Range};
 
 use nom::{
     IResult, Parser,
     branch::alt,
-    bytes::complete::{tag, take_till, take_while},
+    bytes::complete::{tag, take_while},
     combinator::{opt, value},
 };
 
@@ -146,7 +147,16 @@ pub(crate) fn pieces(fragment: &str) -> impl Iterator<Item = (DirectiveName, &st
 
 /// Context parameters in the order of the text: key and value, still encoded.
 pub(crate) fn pairs(params: &str) -> impl Iterator<Item = (&str, &str)> {
-    params.split('&').filter(|piece| !piece.is_empty()).map(|piece| piece.split_once('=').unwrap_or((piece, "")))
+    let mut rest = params;
+    core::iter::from_fn(move || {
+        rest = rest.trim_start_matches('&');
+        let end = rest.bytes().position(|byte| byte == b'&').unwrap_or(rest.len());
+        let (piece, after) = rest.split_at_checked(end).filter(|(piece, _)| !piece.is_empty())?;
+        rest = after;
+        let equals = piece.bytes().position(|byte| byte == b'=').unwrap_or(piece.len());
+        let (key, value) = piece.split_at_checked(equals)?;
+        Some((key, value.get(1..).unwrap_or_default()))
+    })
 }
 
 /// An error of the grammar; `rest` is how many bytes were left from where it was found.
@@ -322,12 +332,16 @@ fn params(input: &[u8]) -> Parsed<'_, bool> {
 /// Checks the fragment of `text` that starts at `start`; true if it is canonical.
 fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError> {
     let fragment = text.as_bytes().get(start..).unwrap_or_default();
+    // Whatever else is wrong, a '#' means that this is no fragment.
+    read_directives(text, fragment, depth).map_err(|error| match fragment.iter().position(|&byte| byte == b'#') {
+        Some(at) => ParseError::new(ParseErrorKind::InvalidCharacter, start + at),
+        None => error,
+    })
+}
+
+fn read_directives(text: &str, fragment: &[u8], depth: usize) -> Result<bool, ParseError> {
     let total = text.len();
     let fail = |rest: &[u8], kind| Err(ParseError::new(kind, total - rest.len()));
-    let (hash, _) = take_till(|byte| byte == b'#').parse(fragment).map_err(|error| finish(error, total))?;
-    if !hash.is_empty() {
-        return fail(hash, ParseErrorKind::InvalidCharacter);
-    }
     let (mut rest, mut canonical, mut seen_alt, mut seen_entry) = (fragment, true, false, false);
     loop {
         let Ok((encoded, name)) = directive_name(rest) else {
@@ -337,8 +351,8 @@ fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError
         if core::mem::replace(seen, true) {
             return fail(rest, ParseErrorKind::DuplicateDirective);
         }
-        let (after, scanned) =
-            component(encoded, Set::DIRECTIVE, |byte| byte == b',').map_err(|error| finish(error, total))?;
+        let (after, scanned) = component(encoded, Set::DIRECTIVE, |byte| matches!(byte, b',' | b'#'))
+            .map_err(|error| finish(error, total))?;
         canonical &= scanned.canonical;
         match name {
             DirectiveName::Entry if encoded.len() == after.len() => return fail(encoded, ParseErrorKind::EmptyEntry),
@@ -346,7 +360,8 @@ fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError
             DirectiveName::Alt if depth == MAX_ALT_DEPTH => return fail(rest, ParseErrorKind::AltTooDeep),
             DirectiveName::Alt => {
                 let value = text.get(total - encoded.len()..total - after.len()).unwrap_or_default();
-                let inner = locator(&percent::decode(value), depth + 1).map_err(|error| {
+                let url = if scanned.verbatim { Cow::Borrowed(value) } else { percent::decode(value) };
+                let inner = locator(&url, depth + 1).map_err(|error| {
                     let offset = total - encoded.len() + percent::encoded_offset(value.as_bytes(), error.offset());
                     ParseError::new(error.kind(), offset)
                 })?;
@@ -354,7 +369,8 @@ fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError
             }
         }
         match after.split_first() {
-            Some((_, more)) => rest = more,
+            Some((b',', more)) => rest = more,
+            Some(_) => return fail(after, ParseErrorKind::InvalidCharacter),
             None => return Ok(canonical),
         }
     }
@@ -403,6 +419,9 @@ fn escaped_component(input: &[u8], plain: Set, stop: impl Fn(u8) -> bool) -> Par
             plain.contains(byte)
         };
         rest = after;
+        if utf8.is_complete() {
+            (rest, _) = take_while(|byte| plain.contains(byte)).parse(rest)?;
+        }
     }
     if !utf8.is_complete() {
         return Err(Fault::at(character, ParseErrorKind::InvalidUtf8).into());

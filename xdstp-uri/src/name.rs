@@ -65,12 +65,16 @@ impl ResourceName {
             return Self::from_canonical(Arc::from(text), layout);
         }
         let mut out = String::with_capacity(text.len() + 2);
-        // Writing to a string does not fail, and a canonical form parses.
+        // Writing to a string does not fail.
         let _ = canonical::write_base(&mut out, text, layout);
-        let written = grammar::name(&out).unwrap_or(*layout);
-        Self::from_canonical(Arc::from(out), &written)
+        // In the canonical form an authority shows no '/', and a path no '?'.
+        let path_end = out.find('?').unwrap_or(out.len());
+        let authority_end = out.bytes().skip(AUTHORITY_START).position(|byte| byte == b'/').unwrap_or_default();
+        let authority_end = (AUTHORITY_START + authority_end) as u32;
+        Self { text: Arc::from(out), authority_end, path_end: path_end as u32 }
     }
 
+    /// The name of a text that is its own canonical form, has this layout and no directives.
     pub(crate) fn from_canonical(text: Arc<str>, layout: &Layout) -> Self {
         let params = layout.params.range();
         let path_end = if params.is_empty() { text.len() } else { params.start - 1 };

@@ -88,12 +88,12 @@ impl Parsed<'_> {
 
 /// The id, decoded, is `*` or ends in `/*`.
 pub(crate) fn is_glob(text: &str, layout: &Layout) -> bool {
-    let id = layout.id.of(text);
-    let Some(directory) = id.strip_suffix('*').or_else(|| id.strip_suffix("%2A")).or_else(|| id.strip_suffix("%2a"))
-    else {
-        return false;
+    let id = layout.id.of(text).as_bytes();
+    let directory = match id {
+        [directory @ .., b'*'] | [directory @ .., b'%', b'2', b'A' | b'a'] => directory,
+        _ => return false,
     };
-    directory.is_empty() || directory.ends_with('/') || directory.ends_with("%2F") || directory.ends_with("%2f")
+    matches!(directory, [] | [.., b'/'] | [.., b'%', b'2', b'F' | b'f'])
 }
 
 /// Equality, order, hash and display by the canonical form, which stands for the components.
