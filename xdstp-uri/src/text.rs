@@ -89,9 +89,8 @@ impl Parsed<'_> {
 /// The id, decoded, is `*` or ends in `/*`.
 pub(crate) fn is_glob(text: &str, layout: &Layout) -> bool {
     let id = layout.id.of(text).as_bytes();
-    let directory = match id {
-        [directory @ .., b'*'] | [directory @ .., b'%', b'2', b'A' | b'a'] => directory,
-        _ => return false,
+    let ([directory @ .., b'*'] | [directory @ .., b'%', b'2', b'A' | b'a']) = id else {
+        return false;
     };
     matches!(directory, [] | [.., b'/'] | [.., b'%', b'2', b'F' | b'f'])
 }
