@@ -29,6 +29,16 @@ pub fn member_type(collection_type: &str) -> Option<&str> {
 }
 
 /// Why a collection cannot be subscribed to.
+///
+/// # Examples
+/// ```
+/// use xdstp_uri::{ContextParams, Locator};
+///
+/// let locator = Locator::parse("xdstp://a/a.v3.Cluster/*")?;
+/// let error = locator.to_collection_name("a.v3.Listener", &ContextParams::default()).unwrap_err();
+/// assert_eq!(error.as_str(), "resource_type_mismatch");
+/// # Ok::<(), xdstp_uri::ParseError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CollectionError {

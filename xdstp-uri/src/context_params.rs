@@ -42,6 +42,14 @@ impl<'a> ContextParams<'a> {
     ///
     /// # Errors
     /// Control characters, escapes that are not UTF-8, a `#`, more than [`MAX_LEN`](crate::MAX_LEN) bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// assert_eq!(ContextParams::parse("a=1&b=2")?.len(), 2);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let canonical = grammar::context_params(text)?;
         Ok(Self { text: Text::Borrowed(text), canonical })
@@ -52,22 +60,56 @@ impl<'a> ContextParams<'a> {
     }
 
     /// The parameters with a canonical text of their own; cloning them costs a reference count.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// let params: ContextParams<'static> = ContextParams::parse("b=2&a=1")?.into_owned();
+    /// assert_eq!(params.to_canonical(), "a=1&b=2");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn into_owned(self) -> ContextParams<'static> {
         let text = if self.canonical { self.text.shared() } else { Arc::from(&*self.to_canonical()) };
         ContextParams { text: Text::Shared(text), canonical: true }
     }
 
     /// There is no parameter.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// assert!(ContextParams::default().is_empty());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         grammar::pairs(&self.text).next().is_none()
     }
 
     /// How many keys there are.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// assert_eq!(ContextParams::parse("k=1&k=2")?.len(), 1);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn len(&self) -> usize {
         if self.canonical { grammar::pairs(&self.text).count() } else { canonical::sorted_pairs(&self.text).len() }
     }
 
     /// The value of a key, decoded.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// let params = ContextParams::parse("k=1&%6B=b%20c")?;
+    /// assert_eq!(params.get("k").as_deref(), Some("b c"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn get(&self, key: &str) -> Option<Cow<'_, str>> {
         let same = |written: &str| {
             written == key || written.contains('%') && percent::decoded(written.as_bytes()).eq(key.bytes())
@@ -76,6 +118,16 @@ impl<'a> ContextParams<'a> {
     }
 
     /// Keys and values, decoded, sorted by key.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// let params = ContextParams::parse("b=2&a=1")?;
+    /// let pairs: Vec<_> = params.iter().collect();
+    /// assert_eq!(pairs, [("a".into(), "1".into()), ("b".into(), "2".into())]);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
         canonical::sorted_pairs(&self.text)
             .into_iter()
@@ -83,6 +135,14 @@ impl<'a> ContextParams<'a> {
     }
 
     /// The canonical form, borrowed if the text that was parsed is it: sorted by decoded key, escaped only where needed.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// assert_eq!(ContextParams::parse("b=%32&a")?.to_canonical(), "a=&b=2");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn to_canonical(&self) -> Cow<'_, str> {
         if self.canonical {
             return Cow::Borrowed(&self.text);
@@ -130,6 +190,15 @@ impl<'a> ContextParams<'a> {
     ///
     /// # Errors
     /// The first such key.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ContextParams;
+    ///
+    /// assert!(ContextParams::parse("env=prod")?.check_reserved().is_ok());
+    /// assert!(ContextParams::parse("_env=prod")?.check_reserved().is_err());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn check_reserved(&self) -> Result<(), ReservedParam> {
         let reserved = |key: &str| key.starts_with("xds.") || key.starts_with(|first: char| !first.is_alphanumeric());
         match self.iter().find(|(key, _)| reserved(key)) {
@@ -164,6 +233,15 @@ impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for ContextParams<'stati
 }
 
 /// A URL sets a context parameter that TP1 reserves.
+///
+/// # Examples
+/// ```
+/// use xdstp_uri::ContextParams;
+///
+/// let error = ContextParams::parse("xds.a=1")?.check_reserved().unwrap_err();
+/// assert_eq!(error.key(), "xds.a");
+/// # Ok::<(), xdstp_uri::ParseError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservedParam {
     key: String,

@@ -32,6 +32,14 @@ impl<'a> Directive<'a> {
     ///
     /// # Errors
     /// Those of the fragment of a locator; a second directive is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Directive;
+    ///
+    /// assert_eq!(Directive::parse("entry=a%2Cb")?, Directive::Entry("a,b".into()));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let (name, value) = grammar::directive(text)?;
         Self::decode(name, value).map_err(|error| ParseError::new(error.kind(), text.len() - value.len()))

@@ -26,6 +26,13 @@ impl ParseError {
     }
 
     /// Which rule was broken.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::{ParseErrorKind, Urn};
+    ///
+    /// assert_eq!(Urn::parse("web").unwrap_err().kind(), ParseErrorKind::NotXdstp);
+    /// ```
     pub const fn kind(&self) -> ParseErrorKind {
         self.kind
     }
@@ -33,6 +40,14 @@ impl ParseError {
     /// Offset in bytes, into the text that was parsed, of the first byte that breaks the rule.
     ///
     /// Inside an `alt=` directive it points into the outer text too, at the byte (or escape) that the inner byte came from.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// // `%09` is a tab inside the inner locator.
+    /// assert_eq!(Locator::parse("xdstp://a/T/x#alt=xdstp://b/T/%09").unwrap_err().offset(), 30);
+    /// ```
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }

@@ -29,12 +29,34 @@ use crate::{
 };
 
 /// Longest name or locator that is read, in bytes: 64 KiB. Its canonical form may not be longer either.
+///
+/// # Examples
+/// ```
+/// use xdstp_uri::{MAX_LEN, ParseErrorKind, Urn};
+///
+/// let long = format!("xdstp://a/T/{}", "x".repeat(MAX_LEN));
+/// assert_eq!(Urn::parse(&long).unwrap_err().kind(), ParseErrorKind::TooLong);
+/// ```
 pub const MAX_LEN: usize = 64 * 1024;
 
 /// Deepest nesting of `alt=` directives that is read.
+///
+/// # Examples
+/// ```
+/// assert_eq!(xdstp_uri::MAX_ALT_DEPTH, 8);
+/// ```
 pub const MAX_ALT_DEPTH: usize = 8;
 
 /// How a locator's transport is named.
+///
+/// # Examples
+/// ```
+/// use xdstp_uri::{Locator, Scheme};
+///
+/// let locator = Locator::parse("file:///etc/lds.yaml")?;
+/// assert_eq!((locator.scheme(), locator.scheme().as_str()), (Scheme::File, "file"));
+/// # Ok::<(), xdstp_uri::ParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -44,6 +66,17 @@ pub enum Scheme {
     Http,
     /// `file:`, resources in the local file system.
     File,
+}
+
+impl Scheme {
+    /// The scheme without its `:`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Xdstp => "xdstp",
+            Self::Http => "http",
+            Self::File => "file",
+        }
+    }
 }
 
 /// Where the components of a locator are in its text, still encoded.
@@ -119,7 +152,8 @@ pub(crate) fn context_params(text: &str) -> Result<bool, ParseError> {
     }
     let (rest, canonical) = params(text.as_bytes()).map_err(|error| finish(error, total))?;
     if rest.is_empty() {
-        Ok(canonical)
+        // An empty query is not canonical; no parameters at all are.
+        Ok(canonical || text.is_empty())
     } else {
         Err(ParseError::new(ParseErrorKind::FragmentInUrn, total - rest.len()))
     }

@@ -12,6 +12,7 @@ mod error;
 mod grammar;
 mod locator;
 mod name;
+mod name_key;
 mod percent;
 #[cfg(feature = "serde")]
 mod serde;
@@ -24,5 +25,6 @@ pub use directive::Directive;
 pub use error::{ParseError, ParseErrorKind};
 pub use grammar::{MAX_ALT_DEPTH, MAX_LEN, Scheme};
 pub use locator::Locator;
-pub use name::{GlobParent, NameKey, ResourceName};
+pub use name::ResourceName;
+pub use name_key::{GlobParent, NameKey};
 pub use urn::Urn;

@@ -37,37 +37,95 @@ impl<'a> Locator<'a> {
     ///
     /// # Errors
     /// See [`ParseErrorKind`](crate::ParseErrorKind).
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert!(Locator::parse("file:///etc/envoy/lds.yaml").is_ok());
+    /// assert!(Locator::parse("https://a/T/x").is_err());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     #[inline]
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         Ok(Self(Parsed::new(text, grammar::locator(text, 0)?)?))
     }
 
     /// The locator with a canonical text of its own; cloning it costs a reference count.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// let locator: Locator<'static> = Locator::parse("xdstp://a/T/x?b=1&a=2")?.into_owned();
+    /// assert!(locator.is_canonical());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn into_owned(self) -> Locator<'static> {
         Locator(self.0.into_owned(|text| grammar::locator(text, 0)))
     }
 
     /// How the resource is fetched.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::{Locator, Scheme};
+    ///
+    /// assert_eq!(Locator::parse("http://a/T/x")?.scheme(), Scheme::Http);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn scheme(&self) -> Scheme {
         self.0.layout.scheme
     }
 
     /// The authority, decoded; empty for `file:`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("xdstp://a.com:80/T/x")?.authority(), "a.com:80");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn authority(&self) -> Cow<'_, str> {
         self.0.authority()
     }
 
     /// The resource type, such as `envoy.config.listener.v3.Listener`; empty for `file:`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("http://a/a.v3.Type/x")?.resource_type(), "a.v3.Type");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn resource_type(&self) -> Cow<'_, str> {
         self.0.resource_type()
     }
 
     /// The id, decoded; for `file:`, the path without its leading `/`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("file:///etc/lds.yaml")?.id(), "etc/lds.yaml");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn id(&self) -> Cow<'_, str> {
         self.0.id()
     }
 
     /// The context parameters; `file:` has none.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("http://a/T/x?k=v")?.context_params().get("k").as_deref(), Some("v"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn context_params(&self) -> ContextParams<'_> {
         ContextParams::of(&self.0)
     }
@@ -90,6 +148,15 @@ impl<'a> Locator<'a> {
     }
 
     /// The locator to fall back to.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// let locator = Locator::parse("xdstp://a/T/x#alt=http://b/T/y")?;
+    /// assert_eq!(locator.alt(), Some(Locator::parse("http://b/T/y")?));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn alt(&self) -> Option<Locator<'_>> {
         self.directives().find_map(|directive| match directive {
             Directive::Alt(locator) => Some(locator),
@@ -98,6 +165,14 @@ impl<'a> Locator<'a> {
     }
 
     /// The name of the entry inside the list collection that is meant.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("xdstp://a/T/x#entry=m")?.entry().as_deref(), Some("m"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn entry(&self) -> Option<Cow<'_, str>> {
         self.directives().find_map(|directive| match directive {
             Directive::Entry(name) => Some(name),
@@ -106,26 +181,69 @@ impl<'a> Locator<'a> {
     }
 
     /// The locator stands for a glob collection: its id is `*` or ends in `/*`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert!(Locator::parse("xdstp://a/T/foo/*")?.is_glob());
+    /// assert!(!Locator::parse("xdstp://a/T/foo*")?.is_glob());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn is_glob(&self) -> bool {
         self.0.is_glob()
     }
 
     /// The text as it was parsed is the canonical form. Costs nothing: parsing finds it out.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert!(!Locator::parse("xdstp://a/T/%78")?.is_canonical());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn is_canonical(&self) -> bool {
         self.0.layout.canonical
     }
 
     /// The canonical form, borrowed if the text that was parsed is it. Directives keep their order.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("http://a/T/x?k")?.to_canonical(), "http://a/T/x?k=");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn to_canonical(&self) -> Cow<'_, str> {
         self.0.to_canonical()
     }
 
     /// The name that the wire carries for this locator, without directives; `None` for `http:` and `file:`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// assert_eq!(Locator::parse("xdstp://a/T/*#alt=http://b/T/y")?.to_name().unwrap().as_str(), "xdstp://a/T/*");
+    /// assert_eq!(Locator::parse("file:///a")?.to_name(), None);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn to_name(&self) -> Option<ResourceName> {
         (self.scheme() == Scheme::Xdstp).then(|| ResourceName::from_layout(&self.0.text, &self.0.layout))
     }
 
     /// The name of the one resource that this locator points to; `None` for `http:`, `file:` and globs.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::{Locator, Urn};
+    ///
+    /// assert_eq!(Locator::parse("xdstp://a/T/x#entry=m")?.to_urn(), Some(Urn::parse("xdstp://a/T/x")?));
+    /// assert_eq!(Locator::parse("xdstp://a/T/*")?.to_urn(), None);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn to_urn(&self) -> Option<Urn<'static>> {
         self.to_name().filter(|name| !name.is_glob()).and_then(|name| name.as_str().parse().ok())
     }

@@ -36,6 +36,15 @@ impl<'a> Urn<'a> {
     ///
     /// # Errors
     /// What is not an `xdstp:` name, directives (`#…`), and globs.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp://a/T/x")?.id(), "x");
+    /// assert!(Urn::parse("xdstp://a/T/*").is_err());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     #[inline]
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let parsed = Parsed::new(text, grammar::name(text)?)?;
@@ -89,31 +98,84 @@ impl<'a> Urn<'a> {
     }
 
     /// The name with a canonical text of its own; cloning it costs a reference count.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// fn read() -> Result<Urn<'static>, xdstp_uri::ParseError> {
+    ///     let text = String::from("xdstp://a/T/x?b=1&a=2");
+    ///     Ok(Urn::parse(&text)?.into_owned())
+    /// }
+    /// assert!(read()?.is_canonical());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn into_owned(self) -> Urn<'static> {
         Urn(self.0.into_owned(grammar::name))
     }
 
     /// The authority, decoded: an opaque, case-sensitive string, possibly empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp://%23.com/T/x")?.authority(), "#.com");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn authority(&self) -> Cow<'_, str> {
         self.0.authority()
     }
 
     /// The resource type, such as `envoy.config.listener.v3.Listener`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp://a/a.v3.Type/x")?.resource_type(), "a.v3.Type");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn resource_type(&self) -> Cow<'_, str> {
         self.0.resource_type()
     }
 
     /// The id, decoded; possibly empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp://a/T/x%20y/z")?.id(), "x y/z");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn id(&self) -> Cow<'_, str> {
         self.0.id()
     }
 
     /// The context parameters.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp://a/T/x?k=v")?.context_params().len(), 1);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn context_params(&self) -> ContextParams<'_> {
         ContextParams::of(&self.0)
     }
 
     /// The text as it was parsed is the canonical form. Costs nothing: parsing finds it out.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert!(Urn::parse("xdstp://a/T/x?a=1&b=2")?.is_canonical());
+    /// assert!(!Urn::parse("xdstp://a/T/x?b=2&a=1")?.is_canonical());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn is_canonical(&self) -> bool {
         self.0.layout.canonical
     }
@@ -121,11 +183,27 @@ impl<'a> Urn<'a> {
     /// The canonical form, borrowed if the text that was parsed is it.
     ///
     /// Escapes only what its component may not show (RFC 3986), in upper-case hex; sorts parameters by decoded key.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp:/T/%78?b=2&a=1")?.to_canonical(), "xdstp:///T/x?a=1&b=2");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn to_canonical(&self) -> Cow<'_, str> {
         self.0.to_canonical()
     }
 
     /// This name as the wire carries it.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// assert_eq!(Urn::parse("xdstp://a/T/x/")?.to_name().as_str(), "xdstp://a/T/x/");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn to_name(&self) -> ResourceName {
         match &self.0.text {
             Text::Shared(text) => ResourceName::from_canonical(text.clone(), &self.0.layout),

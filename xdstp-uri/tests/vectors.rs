@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use xdstp_uri::{
-    ContextParams, Directive, Locator, ResourceName, Scheme, Urn,
+    ContextParams, Directive, Locator, ResourceName, Urn,
     a47::{self, AuthorityEntry, Bootstrap, Servers, Target},
 };
 
@@ -122,12 +122,7 @@ fn parse(input: &str) -> Value {
 
 fn locator(locator: &Locator<'_>) -> Value {
     let mut found = json!({
-        "scheme": match locator.scheme() {
-            Scheme::Xdstp => "xdstp",
-            Scheme::Http => "http",
-            Scheme::File => "file",
-            other => panic!("{other:?}"),
-        },
+        "scheme": locator.scheme().as_str(),
         "authority": locator.authority(),
         "resource_type": locator.resource_type(),
         "id": locator.id(),

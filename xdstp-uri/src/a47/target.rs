@@ -27,6 +27,15 @@ impl Target {
     ///
     /// # Errors
     /// The scheme is not `xds`, no path follows, or escapes are not UTF-8.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::a47::Target;
+    ///
+    /// assert_eq!(Target::parse("xds:///%5B::1%5D:80")?.path(), "[::1]:80");
+    /// assert!(Target::parse("dns:server").is_err());
+    /// # Ok::<(), xdstp_uri::a47::InvalidTarget>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, InvalidTarget> {
         let invalid = |problem| InvalidTarget { target: text.to_string(), problem };
         let decode = |part: &str| {
