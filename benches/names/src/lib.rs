@@ -105,7 +105,13 @@ impl Semantics<'_> {
     fn canonical(&self) -> String {
         use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
         const PATH: &AsciiSet = &NON_ALPHANUMERIC
-            .remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/').remove(b':').remove(b'@');
+            .remove(b'-')
+            .remove(b'.')
+            .remove(b'_')
+            .remove(b'~')
+            .remove(b'/')
+            .remove(b':')
+            .remove(b'@');
         let mut out = format!(
             "xdstp://{}/{}/{}",
             utf8_percent_encode(&self.authority, PATH),
