@@ -287,6 +287,12 @@ impl fmt::Debug for ResourceName {
     }
 }
 
+impl AsRef<str> for ResourceName {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
 impl FromStr for ResourceName {
     type Err = ParseError;
 
