@@ -64,7 +64,7 @@ pub fn hash_map() -> HashMap<String, String> {
 /// A compiled CEL program and its context.
 pub struct Cel {
     program: Program,
-    context: Context<'static>,
+    context: Context<'static, 'static>,
 }
 
 impl Cel {
