@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
+use crate::prefixed::Prefixed;
 use crate::range::holds_integer;
 use crate::{ConstraintError, DynamicParameters, ErrorKind, IntRange, NormalForm, Overlap, TextError, text};
 
@@ -44,12 +45,12 @@ impl Constraint {
 
     /// `key=value`: the key is there and has exactly this value.
     pub fn value(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
-        Self::from_bounded(Node::Value { key: key.into(), value: value.into() })
+        Self::from_bounded(Node::Value { key: key.into().into(), value: value.into().into() })
     }
 
     /// `exists(key)`: the key is there, whatever its value.
     pub fn exists(key: impl Into<Box<str>>) -> Self {
-        Self::from_bounded(Node::Exists { key: key.into() })
+        Self::from_bounded(Node::Exists { key: key.into().into() })
     }
 
     /// `key in 4..6,11..15`: the key is there and its value is an integer in one of the ranges.
@@ -65,7 +66,7 @@ impl Constraint {
             return Err(ConstraintError::new(ErrorKind::EmptyRange));
         }
         let size = 1 + ranges.len();
-        Self::bounded(Node::IntIn { key: key.into(), ranges }, 0, size)
+        Self::bounded(Node::IntIn { key: key.into().into(), ranges }, 0, size)
     }
 
     /// All of them hold; true if there are none.
@@ -192,9 +193,9 @@ impl FromStr for Constraint {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Node {
     True,
-    Value { key: Box<str>, value: Box<str> },
-    Exists { key: Box<str> },
-    IntIn { key: Box<str>, ranges: Box<[IntRange]> },
+    Value { key: Prefixed, value: Prefixed },
+    Exists { key: Prefixed },
+    IntIn { key: Prefixed, ranges: Box<[IntRange]> },
     And(Box<[Node]>),
     Or(Box<[Node]>),
     Not(Box<Node>),
@@ -202,19 +203,41 @@ pub(crate) enum Node {
 
 impl Node {
     /// The draft's rule for a key: a variant that does not have it matches whatever the condition says.
-    pub(crate) fn absent_or(key: Box<str>, condition: Self) -> Self {
+    pub(crate) fn absent_or(key: Prefixed, condition: Self) -> Self {
         Self::Or(Box::new([Self::Not(Box::new(Self::Exists { key })), condition]))
     }
 
     pub(crate) fn matches(&self, parameters: &DynamicParameters) -> bool {
+        let (mut node, mut negate) = (self, false);
+        while let Self::Not(inner) = node {
+            (node, negate) = (inner, !negate);
+        }
+        // Recursion for lists alone, which are few: leaves are what the time goes to.
+        let holds = match node {
+            Self::And(nodes) => nodes.iter().all(|node| node.matches_inline(parameters)),
+            Self::Or(nodes) => nodes.iter().any(|node| node.matches_inline(parameters)),
+            leaf => leaf.leaf_matches(parameters),
+        };
+        holds != negate
+    }
+
+    #[inline]
+    fn matches_inline(&self, parameters: &DynamicParameters) -> bool {
         match self {
-            Self::True => true,
-            Self::Value { key, value } => parameters.value(key).is_some_and(|v| *v == **value),
-            Self::Exists { key } => parameters.value(key).is_some(),
-            Self::IntIn { key, ranges } => parameters.value(key).is_some_and(|v| holds_integer(ranges, v)),
-            Self::And(nodes) => nodes.iter().all(|node| node.matches(parameters)),
-            Self::Or(nodes) => nodes.iter().any(|node| node.matches(parameters)),
-            Self::Not(node) => !node.matches(parameters),
+            Self::And(_) | Self::Or(_) => self.matches(parameters),
+            Self::Not(inner) if matches!(**inner, Self::And(_) | Self::Or(_) | Self::Not(_)) => self.matches(parameters),
+            Self::Not(leaf) => !leaf.leaf_matches(parameters),
+            leaf => leaf.leaf_matches(parameters),
+        }
+    }
+
+    #[inline]
+    fn leaf_matches(&self, parameters: &DynamicParameters) -> bool {
+        match self {
+            Self::Value { key, value } => parameters.lookup(key).is_some_and(|v| v == value),
+            Self::Exists { key } => parameters.lookup(key).is_some(),
+            Self::IntIn { key, ranges } => parameters.lookup(key).is_some_and(|v| holds_integer(ranges, v)),
+            Self::True | Self::And(_) | Self::Or(_) | Self::Not(_) => true,
         }
     }
 

@@ -154,7 +154,7 @@ fn raise(node: &Node) -> Result<DynamicParameterConstraints, ConstraintError> {
     };
     Ok(DynamicParameterConstraints::from(match node {
         Node::True => return Ok(DynamicParameterConstraints::default()),
-        Node::Value { key, value } => single(key, ConstraintType::Value(value.as_ref().into())),
+        Node::Value { key, value } => single(key, ConstraintType::Value(value.into())),
         Node::Exists { key } => single(key, ConstraintType::Exists),
         Node::IntIn { key, .. } => {
             return Err(ConstraintError::new(ErrorKind::RangeNotRepresentable).inside(format_args!("key {key:?}")));

@@ -13,6 +13,7 @@ mod lint;
 mod normal;
 mod overlap;
 mod parameters;
+mod prefixed;
 mod range;
 mod text;
 mod variants;

@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::constraint::{Constraint, Node};
 use crate::draft;
+use crate::prefixed::{Prefixed, prefix};
 use crate::text::Word;
 
 /// Dynamic parameters: what a subscriber says about itself (final form), or what a variant is for (draft form).
@@ -21,7 +22,7 @@ use crate::text::Word;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DynamicParameters {
     /// Sorted by key, keys unique.
-    entries: Vec<(Box<str>, Box<str>)>,
+    entries: Vec<(Prefixed, Prefixed)>,
 }
 
 impl DynamicParameters {
@@ -32,17 +33,33 @@ impl DynamicParameters {
 
     /// The value of `key`, if the parameters have it.
     pub fn value(&self, key: &str) -> Option<&str> {
-        // A handful of short keys is found faster by their lengths than by halving.
+        self.find(prefix(key), key).map(|value| &**value)
+    }
+
+    /// The value of a key whose prefix is known.
+    #[inline]
+    pub(crate) fn lookup(&self, key: &Prefixed) -> Option<&Prefixed> {
+        self.find(key.prefix(), key)
+    }
+
+    #[inline]
+    fn find(&self, prefix: u64, key: &str) -> Option<&Prefixed> {
+        // A handful of keys is found faster one by one than by halving.
         if self.entries.len() <= 8 {
-            return self.entries.iter().find(|(k, _)| **k == *key).map(|(_, v)| &**v);
+            return self.entries.iter().find(|(k, _)| k.is(prefix, key)).map(|(_, value)| value);
         }
+        self.find_among_many(key)
+    }
+
+    #[inline(never)]
+    fn find_among_many(&self, key: &str) -> Option<&Prefixed> {
         let at = self.entries.binary_search_by(|(k, _)| (**k).cmp(key)).ok()?;
-        self.entries.get(at).map(|(_, v)| &**v)
+        self.entries.get(at).map(|(_, value)| value)
     }
 
     /// Sets `key` to `value`.
     pub fn insert(&mut self, key: impl Into<Box<str>>, value: impl Into<Box<str>>) {
-        let (key, value) = (key.into(), value.into());
+        let (key, value) = (Prefixed::from(key.into()), Prefixed::from(value.into()));
         match self.entries.binary_search_by(|(k, _)| k.cmp(&key)) {
             Ok(at) => {
                 if let Some(entry) = self.entries.get_mut(at) {
@@ -98,7 +115,7 @@ impl DynamicParameters {
     pub fn to_draft_constraints(&self) -> draft::DynamicParameterConstraints {
         let exactly = |value: &str| draft::Constraint { kind: Some(draft::Kind::Value(value.into())) };
         let keys = self.entries.iter().map(|(key, value)| {
-            (key.as_ref().into(), draft::KeyConstraints { constraints: alloc::vec![exactly(value)], invert: false })
+            (key.into(), draft::KeyConstraints { constraints: alloc::vec![exactly(value)], invert: false })
         });
         draft::DynamicParameterConstraints { key_constraints: keys.collect() }
     }
@@ -107,7 +124,8 @@ impl DynamicParameters {
 /// The last value of a repeated key wins, as in a protobuf map.
 impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for DynamicParameters {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        let mut entries: Vec<(Box<str>, Box<str>)> = entries.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
+        let mut entries: Vec<(Prefixed, Prefixed)> =
+            entries.into_iter().map(|(k, v)| (k.into().into(), v.into().into())).collect();
         // Reversed before the stable sort, so that the last of equal keys comes first and is the one `dedup` keeps.
         entries.reverse();
         entries.sort_by(|a, b| a.0.cmp(&b.0));

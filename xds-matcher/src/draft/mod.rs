@@ -98,7 +98,7 @@ impl DynamicParameterConstraints {
         for (key, constraints) in &self.key_constraints {
             let leaves = lower_leaves(key, &constraints.constraints, &mut size)
                 .map_err(|e| e.inside(format_args!("key_constraints[{key:?}]")))?;
-            keys.push((Box::from(key.as_str()), leaves, constraints.invert));
+            keys.push((key.as_str().into(), leaves, constraints.invert));
         }
         Ok(Subscription::new(keys))
     }

@@ -113,7 +113,7 @@ fn raise_leaf(leaf: &Node) -> Option<Leaf> {
     let range =
         |r: &IntRange| Range { min_value: Some(r.start()), max_value: Some(r.end()).filter(|max| *max < u64::MAX) };
     let kind = match leaf {
-        Node::Value { value, .. } => Kind::Value(value.as_ref().into()),
+        Node::Value { value, .. } => Kind::Value(value.into()),
         Node::IntIn { ranges, .. } => {
             Kind::IntegerRangeList(IntegerRangeList { range: ranges.iter().map(range).collect() })
         }

@@ -3,6 +3,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::constraint::Node;
+use crate::prefixed::Prefixed;
 use crate::range::{holds_integer, integer};
 use crate::{Constraint, ConstraintError, DynamicParameters, ErrorKind, IntRange};
 
@@ -26,7 +27,7 @@ pub struct Subscription {
 /// What a subscription says about one key: `X_k`, which holds only where the key is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeyRule {
-    key: Box<str>,
+    key: Prefixed,
     /// `Value` and `IntIn` leaves of `key`, all of which must hold.
     leaves: Box<[Node]>,
     invert: bool,
@@ -44,7 +45,7 @@ impl Subscription {
         super::DynamicParameterConstraints::raise(constraint)?.lower()
     }
 
-    pub(super) fn new(keys: Vec<(Box<str>, Box<[Node]>, bool)>) -> Self {
+    pub(super) fn new(keys: Vec<(Prefixed, Box<[Node]>, bool)>) -> Self {
         let rules: Box<[KeyRule]> =
             keys.into_iter().map(|(key, leaves, invert)| KeyRule::new(key, leaves, invert)).collect();
         let node = Node::And(rules.iter().map(KeyRule::to_node).collect());
@@ -58,7 +59,7 @@ impl Subscription {
 
     /// Whether a variant with these parameters answers the subscription.
     pub fn matches(&self, variant: &DynamicParameters) -> bool {
-        self.keys.iter().all(|rule| variant.value(&rule.key).is_none_or(|value| rule.holds(value)))
+        self.keys.iter().all(|rule| variant.lookup(&rule.key).is_none_or(|value| rule.holds(value)))
     }
 
     /// The parameters a client of the final form sends to say the same. Keys without a constraint are not sent.
@@ -68,7 +69,7 @@ impl Subscription {
     /// [`ErrorKind::MultiValueNotRepresentable`].
     pub fn to_parameters(&self) -> Result<DynamicParameters, ConstraintError> {
         let constrained = self.keys.iter().filter(|rule| !rule.leaves.is_empty());
-        let exact = constrained.map(|rule| Ok((rule.key.clone(), Box::from(rule.exact_value()?))));
+        let exact = constrained.map(|rule| Ok((&*rule.key, rule.exact_value()?)));
         exact.collect::<Result<Vec<_>, ConstraintError>>().map(DynamicParameters::from_iter)
     }
 
@@ -84,8 +85,8 @@ impl Subscription {
         ranged.map(|rule| rule.integer(a).cmp(&rule.integer(b))).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 
-    pub(crate) fn rule(&self, key: &str) -> Option<&KeyRule> {
-        let at = self.keys.binary_search_by(|rule| (*rule.key).cmp(key)).ok()?;
+    pub(crate) fn rule(&self, key: &Prefixed) -> Option<&KeyRule> {
+        let at = self.keys.binary_search_by(|rule| rule.key.cmp(key)).ok()?;
         self.keys.get(at)
     }
 }
@@ -98,7 +99,7 @@ pub(crate) enum Admits<'a> {
 }
 
 impl KeyRule {
-    fn new(key: Box<str>, leaves: Box<[Node]>, invert: bool) -> Self {
+    fn new(key: Prefixed, leaves: Box<[Node]>, invert: bool) -> Self {
         let mut rule = Self { key, leaves, invert, largest: None };
         if rule.is_ranged() {
             rule.largest = rule.largest();
@@ -118,7 +119,7 @@ impl KeyRule {
         }
     }
 
-    fn holds(&self, value: &str) -> bool {
+    fn holds(&self, value: &Prefixed) -> bool {
         // An empty list constrains nothing, inverted or not.
         self.leaves.is_empty() || self.leaves.iter().all(|leaf| leaf_holds(leaf, value)) != self.invert
     }
@@ -128,7 +129,7 @@ impl KeyRule {
     }
 
     fn integer(&self, variant: &DynamicParameters) -> Option<u64> {
-        variant.value(&self.key).and_then(integer)
+        variant.lookup(&self.key).and_then(|value| integer(value))
     }
 
     pub(crate) fn admits(&self) -> Admits<'_> {
@@ -136,7 +137,7 @@ impl KeyRule {
             return Admits::Anything;
         }
         let mut values = self.leaves.iter().filter_map(|leaf| match leaf {
-            Node::Value { value, .. } => Some(&**value),
+            Node::Value { value, .. } => Some(value),
             _ => None,
         });
         match values.next() {
@@ -161,7 +162,7 @@ impl KeyRule {
     /// The largest integer some spelling of which satisfies the rule. Truth changes only at bounds and at mentioned values, so
     /// trying those and their lower neighbours is exact.
     fn largest(&self) -> Option<u64> {
-        let mut exact: Vec<&str> = Vec::new();
+        let mut exact: Vec<&Prefixed> = Vec::new();
         let mut candidates = alloc::vec![u64::MAX];
         for leaf in &self.leaves {
             match leaf {
@@ -182,9 +183,9 @@ impl KeyRule {
     }
 }
 
-fn leaf_holds(leaf: &Node, value: &str) -> bool {
+fn leaf_holds(leaf: &Node, value: &Prefixed) -> bool {
     match leaf {
-        Node::Value { value: wanted, .. } => **wanted == *value,
+        Node::Value { value: wanted, .. } => wanted == value,
         Node::IntIn { ranges, .. } => holds_integer(ranges, value),
         _ => false,
     }

@@ -8,6 +8,7 @@ use super::index::{Table, TupleHash};
 use crate::DynamicParameters;
 use crate::draft::{Admits, Subscription};
 use crate::lint::{self, LintOptions, LintReport};
+use crate::prefixed::Prefixed;
 
 /// The variants of one resource in the draft form, each with its parameters, compiled for selection.
 ///
@@ -35,7 +36,7 @@ pub struct DraftVariants<N> {
 /// The variants that carry the same keys.
 #[derive(Debug, Clone)]
 struct Group {
-    keys: Box<[Box<str>]>,
+    keys: Box<[Prefixed]>,
     members: Box<[u32]>,
     /// By the values of all keys.
     by_all: Table,
@@ -141,7 +142,10 @@ impl<N: Ord> DraftVariants<N> {
             }
         };
         for group in &self.groups {
-            group.for_each_candidate(|key| sent.value(key).map_or(Admits::Anything, Admits::Value), &mut verify);
+            group.for_each_candidate(
+                |key| sent.lookup(key).map_or(Admits::Anything, |value| Admits::Value(value)),
+                &mut verify,
+            );
         }
     }
 }
@@ -155,12 +159,12 @@ impl Group {
         Self {
             by_all: members.iter().map(|&number| (all(number), number)).collect(),
             by_key: keys.iter().map(one).collect(),
-            keys: keys.iter().map(|key| Box::from(*key)).collect(),
+            keys: keys.iter().map(|key| Prefixed::from(*key)).collect(),
             members: members.into(),
         }
     }
 
-    fn for_each_candidate<'a>(&self, admits: impl Fn(&str) -> Admits<'a>, mut visit: impl FnMut(u32)) {
+    fn for_each_candidate<'a>(&self, admits: impl Fn(&Prefixed) -> Admits<'a>, mut visit: impl FnMut(u32)) {
         let mut tuple = TupleHash::default();
         let mut all_fixed = true;
         for key in &self.keys {

@@ -7,6 +7,7 @@ use super::canonical::canonical_text;
 use super::index::{Table, TupleHash};
 use crate::admitted::Admitted;
 use crate::lint::{self, LintOptions, LintReport};
+use crate::prefixed::Prefixed;
 use crate::{Constraint, ConstraintError, DynamicParameters, draft};
 
 /// The variants of one resource in the final form, each with its constraints, compiled for selection.
@@ -39,7 +40,7 @@ pub struct FinalVariants<N> {
 /// The variants that fix the same keys.
 #[derive(Debug, Clone)]
 struct Group {
-    keys: Box<[Box<str>]>,
+    keys: Box<[Prefixed]>,
     table: Table,
 }
 
@@ -61,7 +62,7 @@ impl<N: Ord> FinalVariants<N> {
             }
         }
         let groups = groups.into_iter().map(|(keys, entries)| Group {
-            keys: keys.into_iter().map(Box::from).collect(),
+            keys: keys.into_iter().map(Prefixed::from).collect(),
             table: entries.into_iter().collect(),
         });
         Self { groups: groups.collect(), variants: variants.into() }
@@ -107,7 +108,10 @@ impl<N: Ord> FinalVariants<N> {
 
     fn for_each_match(&self, parameters: &DynamicParameters, mut visit: impl FnMut(u32)) {
         for group in &self.groups {
-            let tuple = group.keys.iter().fold(TupleHash::default(), |tuple, key| tuple.then(parameters.value(key)));
+            let tuple = group
+                .keys
+                .iter()
+                .fold(TupleHash::default(), |tuple, key| tuple.then(parameters.lookup(key).map(|value| &**value)));
             for number in group.table.find(tuple) {
                 // A variant is in one group and there once per tuple: nothing is visited twice.
                 if self.variants.get(number as usize).is_some_and(|(_, constraint)| constraint.matches(parameters)) {
