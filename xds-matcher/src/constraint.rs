@@ -196,9 +196,9 @@ pub(crate) enum Node {
     Value { key: Prefixed, value: Prefixed },
     Exists { key: Prefixed },
     IntIn { key: Prefixed, ranges: Box<[IntRange]> },
-    And(Box<[Node]>),
-    Or(Box<[Node]>),
-    Not(Box<Node>),
+    And(Box<[Self]>),
+    Or(Box<[Self]>),
+    Not(Box<Self>),
 }
 
 impl Node {
@@ -225,7 +225,9 @@ impl Node {
     fn matches_inline(&self, parameters: &DynamicParameters) -> bool {
         match self {
             Self::And(_) | Self::Or(_) => self.matches(parameters),
-            Self::Not(inner) if matches!(**inner, Self::And(_) | Self::Or(_) | Self::Not(_)) => self.matches(parameters),
+            Self::Not(inner) if matches!(**inner, Self::And(_) | Self::Or(_) | Self::Not(_)) => {
+                self.matches(parameters)
+            }
             Self::Not(leaf) => !leaf.leaf_matches(parameters),
             leaf => leaf.leaf_matches(parameters),
         }

@@ -49,7 +49,7 @@ fn find_overlaps<'a, N>(variants: &[(&'a N, &'a DynamicParameters)], report: &mu
 fn find_unsent<'a, N>(variants: &[(&'a N, &'a DynamicParameters)], sent: &[&str], report: &mut LintReport<'a, N>) {
     let unsent: BTreeSet<&str> = variants.iter().flat_map(|(_, p)| keys(p)).filter(|key| !sent.contains(key)).collect();
     for key in unsent {
-        let mut alike: BTreeMap<Vec<(&str, &str)>, Vec<(&'a N, &str)>> = BTreeMap::new();
+        let mut alike: BTreeMap<Vec<_>, Vec<(&'a N, &str)>> = BTreeMap::new();
         for (name, parameters) in variants {
             if let Some(value) = parameters.value(key) {
                 let rest = parameters.iter().filter(|(key, _)| sent.contains(key)).collect();

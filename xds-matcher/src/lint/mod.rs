@@ -106,7 +106,6 @@ fn all_equal(mut sets: impl Iterator<Item = BTreeSet<String>>) -> bool {
     sets.all(|set| Some(&set) == first.as_ref())
 }
 
-/// Adds to `found` the values of each key for which `ask` has that answer.
 fn insert_value(found: &mut BTreeMap<String, Vec<String>>, key: &str, value: &str) {
     found.entry(key.into()).or_default().push(value.into());
 }

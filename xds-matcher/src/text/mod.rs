@@ -1,4 +1,4 @@
-//! The text form of a constraint. `docs` for people are in the README.
+//! The text form of a constraint; the README has its grammar.
 
 mod parse;
 mod write;

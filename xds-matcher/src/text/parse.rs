@@ -71,11 +71,11 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn disjunction(&mut self) -> Result<Constraint, TextError> {
-        self.operands("or", Self::conjunction, |all| Constraint::any(all))
+        self.operands("or", Self::conjunction, Constraint::any)
     }
 
     fn conjunction(&mut self) -> Result<Constraint, TextError> {
-        self.operands("and", Self::operand, |all| Constraint::all(all))
+        self.operands("and", Self::operand, Constraint::all)
     }
 
     fn operands(
@@ -120,8 +120,8 @@ impl<'a> Parser<'a> {
                 self.need(b')', "`)`")?;
                 Ok(Constraint::exists(key))
             }
-            "all" => self.call(start, |all| Constraint::all(all)),
-            "any" => self.call(start, |all| Constraint::any(all)),
+            "all" => self.call(start, Constraint::all),
+            "any" => self.call(start, Constraint::any),
             word if RESERVED.contains(&word) => {
                 self.at = start;
                 Err(self.expected("a condition (a key that is a word of the language is quoted)"))

@@ -72,7 +72,7 @@ pub(crate) fn draft_selection_law(input: &[u8]) {
     });
     // The largest integer that satisfies a rule may lie between those that are tried here.
     let near_top = |range: &Range| range.max_value.is_none() || range.min_value > Some(12);
-    if !ranges(&message).any(|range| near_top(range)) && !message.key_constraints.values().any(|rule| rule.invert) {
+    if !ranges(&message).any(near_top) && !message.key_constraints.values().any(|rule| rule.invert) {
         assert_eq!(variants.must_ask_upstream(&subscription), must_ask, "{message:?}");
     }
 }

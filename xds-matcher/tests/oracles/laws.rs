@@ -64,7 +64,7 @@ pub(crate) fn overlap_law(input: &[u8]) {
     let both = all_parameters().find(|parameters| a.holds(parameters) && b.holds(parameters));
     match left.overlap(&right) {
         Overlap::Overlapping(found) => {
-            assert!(left.matches(&found) && right.matches(&found), "{found}: {left} | {right}")
+            assert!(left.matches(&found) && right.matches(&found), "{found}: {left} | {right}");
         }
         Overlap::Disjoint => assert_eq!(both, None, "{left} | {right}"),
         Overlap::Unknown => panic!("small constraints are decided: {left} | {right}"),

@@ -15,9 +15,9 @@ pub(crate) enum Tree {
     Value(String, String),
     Exists(String),
     IntIn(String, Vec<(u64, u64)>),
-    All(Vec<Tree>),
-    Any(Vec<Tree>),
-    Not(Box<Tree>),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+    Not(Box<Self>),
 }
 
 impl Tree {
