@@ -90,6 +90,11 @@ impl<'a> Admitted<'a> {
         self.keys.iter().filter_map(|(key, values)| Some((*key, (*values.first()?)?)).filter(|_| values.len() == 1))
     }
 
+    /// What it costs to compare it with another one.
+    pub(crate) fn size(&self) -> usize {
+        self.keys.values().map(BTreeSet::len).sum()
+    }
+
     pub(crate) fn is_nothing(&self) -> bool {
         self.nothing
     }

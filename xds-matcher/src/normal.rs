@@ -108,14 +108,16 @@ fn simplify(children: &mut Vec<Node>, and: bool) -> Result<(), Decided> {
     for group in by_key.chunk_by(same_key).filter(|group| group.len() <= MAX_COMPARED) {
         let pairs = group.iter().flat_map(|&i| group.iter().map(move |&j| (i, j))).filter(|(i, j)| i != j);
         for (i, j) in pairs {
-            let (Some(a), Some(b)) = (children.get(i), children.get(j)) else { continue };
-            let decided = if and { implies(a, &opposite(b)) } else { implies(&opposite(a), b) };
+            let (Some(a), Some(b)) = (children.get(i).map(Literal::of), children.get(j).map(Literal::of)) else {
+                continue;
+            };
+            let decided = if and { a.implies(b.opposite()) } else { a.opposite().implies(b) };
             if decided {
                 return Err(Decided);
             }
             // Of two that mean the same, the one that sorts first stays.
             let weaker = if and { j } else { i };
-            if implies(a, b) && (weaker == i.max(j) || !implies(b, a)) {
+            if a.implies(b) && (weaker == i.max(j) || !b.implies(a)) {
                 redundant.iter_mut().skip(weaker).take(1).for_each(|r| *r = true);
             }
         }
@@ -126,35 +128,48 @@ fn simplify(children: &mut Vec<Node>, and: bool) -> Result<(), Decided> {
 }
 
 fn literal_key(node: &Node) -> Option<&str> {
-    match node {
-        Node::Not(leaf) => leaf.key(),
-        leaf => leaf.key(),
+    Literal::of(node).leaf.key()
+}
+
+/// A leaf or its negation.
+#[derive(Clone, Copy)]
+struct Literal<'a> {
+    leaf: &'a Node,
+    negated: bool,
+}
+
+impl<'a> Literal<'a> {
+    fn of(node: &'a Node) -> Self {
+        match node {
+            Node::Not(leaf) => Self { leaf, negated: true },
+            leaf => Self { leaf, negated: false },
+        }
+    }
+
+    fn opposite(self) -> Self {
+        Self { negated: !self.negated, ..self }
+    }
+
+    /// Whether a literal implies another one of the same key. `false` may also mean "not known".
+    fn implies(self, other: Self) -> bool {
+        match (self.negated, other.negated) {
+            (false, false) => leaf_implies(self.leaf, other.leaf),
+            (true, true) => leaf_implies(other.leaf, self.leaf),
+            (false, true) => leaf_excludes(self.leaf, other.leaf),
+            (true, false) => false,
+        }
     }
 }
 
-fn opposite(literal: &Node) -> Node {
-    match literal {
-        Node::Not(leaf) => (**leaf).clone(),
-        leaf => Node::Not(Box::new(leaf.clone())),
-    }
-}
-
-/// Whether literal `a` implies literal `b` of the same key. `false` may also mean "not known".
-fn implies(a: &Node, b: &Node) -> bool {
-    use Node::{Exists, IntIn, Not, Value};
+fn leaf_excludes(a: &Node, b: &Node) -> bool {
+    use Node::{IntIn, Value};
     match (a, b) {
-        (Not(a), Not(b)) => leaf_implies(b, a),
-        (Not(_), _) => false,
-        (a, Not(b)) => match (a, &**b) {
-            (Value { value: a, .. }, Value { value: b, .. }) => a != b,
-            (Value { value, .. }, IntIn { ranges, .. }) | (IntIn { ranges, .. }, Value { value, .. }) => {
-                !holds_integer(ranges, value)
-            }
-            (IntIn { ranges: a, .. }, IntIn { ranges: b, .. }) => disjoint(a, b),
-            (Exists { .. }, _) | (_, Exists { .. }) => false,
-            _ => false,
-        },
-        (a, b) => leaf_implies(a, b),
+        (Value { value: a, .. }, Value { value: b, .. }) => a != b,
+        (Value { value, .. }, IntIn { ranges, .. }) | (IntIn { ranges, .. }, Value { value, .. }) => {
+            !holds_integer(ranges, value)
+        }
+        (IntIn { ranges: a, .. }, IntIn { ranges: b, .. }) => disjoint(a, b),
+        _ => false,
     }
 }
 

@@ -52,7 +52,8 @@ pub(crate) fn overlap(a: &Node, b: &Node) -> Overlap {
 
 /// Parameters within `scope` that satisfy all the nodes. Uses up `steps`.
 pub(crate) fn satisfy<'a>(nodes: &[(&'a Node, &Admitted<'a>)], scope: Scope<'a>, steps: &mut usize) -> Overlap {
-    *steps = steps.saturating_sub(1);
+    let compared = nodes.iter().map(|(_, admitted)| admitted.size()).min().unwrap_or_default();
+    *steps = steps.saturating_sub(1 + compared);
     // Most pairs of variants differ in the exact value of some key, which needs no search.
     let scoped = match scope {
         Scope::All => Admitted::default(),
@@ -66,6 +67,7 @@ pub(crate) fn satisfy<'a>(nodes: &[(&'a Node, &Admitted<'a>)], scope: Scope<'a>,
     let admitted = Admitted::all(all());
     let mut search = Search::default();
     let conjunction = Expr::All(nodes.iter().map(|(node, _)| search.compile(node, false)).collect());
+    *steps = steps.saturating_sub(search.leaves);
     search.run(&conjunction, &admitted, steps)
 }
 
@@ -75,6 +77,7 @@ pub(crate) fn satisfy<'a>(nodes: &[(&'a Node, &Admitted<'a>)], scope: Scope<'a>,
 struct Search<'a> {
     keys: Vec<Mentions<'a>>,
     index: BTreeMap<&'a str, usize>,
+    leaves: usize,
 }
 
 /// What the leaves say about one key.
@@ -128,6 +131,7 @@ impl<'a> Search<'a> {
     }
 
     fn mention(&mut self, leaf: &'a Node) -> usize {
+        self.leaves += 1;
         let name = leaf.key().unwrap_or_default();
         let at = *self.index.entry(name).or_insert_with(|| {
             self.keys.push(Mentions { key: name, texts: BTreeSet::new(), integers: BTreeSet::new() });

@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use variants_bench::{Cel, Tree, client, constraint, draft_member, draft_variants, final_variants, hash_map, member, scan};
+use variants_bench::{
+    Cel, Tree, client, constraint, draft_member, draft_variants, final_variants, hash_map, member, scan,
+};
 
 fn match_one(c: &mut Criterion) {
     let mut group = c.benchmark_group("match 4 leaves");

@@ -4,7 +4,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use variants_bench::{Cel, Tree, client, constraint, draft_member, draft_variants, final_variants, hash_map, member, scan};
+use variants_bench::{
+    Cel, Tree, client, constraint, draft_member, draft_variants, final_variants, hash_map, member, scan,
+};
 
 struct Counting;
 
@@ -66,7 +68,5 @@ fn repeat(times: u64, ask: impl Fn() -> bool) {
     let all = (0..times).filter(|_| black_box(ask())).count() as u64;
     let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
     assert_eq!(all, times, "every question has a positive answer");
-    if times > 0 {
-        println!("{}", allocations / times);
-    }
+    println!("{}", allocations.checked_div(times).unwrap_or_default());
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cel::{Context, Program};
-use xds_matcher::{Constraint, DynamicParameters, DraftVariants, FinalVariants, draft::Subscription};
+use xds_matcher::{Constraint, DraftVariants, DynamicParameters, FinalVariants, draft::Subscription};
 
 /// Four leaves under `and`, `or` and `not`; for [`client`] every one of them has to be looked at.
 pub const CONSTRAINT: &str = "env=prod and (version=v2 or not exists(canary)) and not region=us";
@@ -87,11 +87,18 @@ impl Default for Cel {
 
 /// `count` variants by environment, version and shard, as TP2's best practice asks for: same keys, mutually exclusive.
 fn grid(count: usize) -> impl Iterator<Item = [(&'static str, String); 3]> {
-    (0..count).map(|i| [("env", ["prod", "test"][i % 2].to_owned()), ("version", format!("v{}", i / 2 % 5)), ("shard", (i / 10).to_string())])
+    (0..count).map(|i| {
+        [
+            ("env", ["prod", "test"][i % 2].to_owned()),
+            ("version", format!("v{}", i / 2 % 5)),
+            ("shard", (i / 10).to_string()),
+        ]
+    })
 }
 
 pub fn final_variants(count: usize) -> FinalVariants<usize> {
-    let constraint = |keys: [(&str, String); 3]| Constraint::all(keys.map(|(k, v)| Constraint::value(k, v))).expect("small");
+    let constraint =
+        |keys: [(&str, String); 3]| Constraint::all(keys.map(|(k, v)| Constraint::value(k, v))).expect("small");
     FinalVariants::new(grid(count).map(constraint).enumerate())
 }
 

@@ -49,10 +49,9 @@ pub(crate) fn evaluation_law(input: &[u8]) {
     message_law(&constraint);
     normal_form_law(&constraint);
     let normal = constraint.normal_form();
-    for parameters in all_parameters() {
-        let dynamic = to_dynamic(&parameters);
-        assert_eq!(constraint.matches(&dynamic), tree.holds(&parameters), "{constraint} of {dynamic}");
-        assert_eq!(normal.as_constraint().matches(&dynamic), tree.holds(&parameters), "{normal} of {dynamic}");
+    for (parameters, dynamic) in all_parameters() {
+        assert_eq!(constraint.matches(dynamic), tree.holds(parameters), "{constraint} of {dynamic}");
+        assert_eq!(normal.as_constraint().matches(dynamic), tree.holds(parameters), "{normal} of {dynamic}");
     }
 }
 
@@ -61,7 +60,7 @@ pub(crate) fn overlap_law(input: &[u8]) {
     let mut choices = Choices(input);
     let (a, b) = (choices.tree(3, true), choices.tree(3, true));
     let (left, right) = (a.to_constraint(), b.to_constraint());
-    let both = all_parameters().find(|parameters| a.holds(parameters) && b.holds(parameters));
+    let both = all_parameters().find(|(parameters, _)| a.holds(parameters) && b.holds(parameters));
     match left.overlap(&right) {
         Overlap::Overlapping(found) => {
             assert!(left.matches(&found) && right.matches(&found), "{found}: {left} | {right}");
@@ -78,16 +77,15 @@ pub(crate) fn final_selection_law(input: &[u8]) {
     let trees: Vec<Tree> = (0..choices.below(6)).map(|_| choices.tree(2, true)).collect();
     let named: Vec<(usize, Constraint)> = trees.iter().map(Tree::to_constraint).enumerate().collect();
     let (variants, reversed) = (FinalVariants::new(named.clone()), FinalVariants::new(named.into_iter().rev()));
-    for parameters in all_parameters().step_by(7) {
-        let dynamic = to_dynamic(&parameters);
-        let expected: BTreeSet<usize> = (0..trees.len()).filter(|&i| trees[i].holds(&parameters)).collect();
-        let matches: Vec<usize> = variants.matches(&dynamic).into_iter().copied().collect();
+    for (parameters, dynamic) in all_parameters().step_by(7) {
+        let expected: BTreeSet<usize> = (0..trees.len()).filter(|&i| trees[i].holds(parameters)).collect();
+        let matches: Vec<usize> = variants.matches(dynamic).into_iter().copied().collect();
         assert_eq!(matches.iter().copied().collect::<BTreeSet<_>>(), expected);
         assert_eq!(matches.len(), expected.len(), "no variant is found twice");
-        let selection = variants.select(&dynamic);
+        let selection = variants.select(dynamic);
         assert_eq!(selection.variant(), matches.first());
         assert_eq!(selection.is_ambiguous(), expected.len() > 1);
-        assert_eq!(reversed.select(&dynamic), selection);
+        assert_eq!(reversed.select(dynamic), selection);
     }
 }
 
@@ -99,7 +97,8 @@ pub(crate) fn final_lint_law(input: &[u8]) {
     let values = [("a", ["5", "x", "new"].as_slice())];
     let report = variants.lint(&LintOptions { values: &values, sent: Some(&["a"]) });
     assert!(report.is_complete() && report.undecided.is_empty() && report.uncovered_undecided.is_empty());
-    let some = |test: &dyn Fn(&super::naive::Parameters) -> bool| all_parameters().any(|parameters| test(&parameters));
+    let some =
+        |test: &dyn Fn(&super::naive::Parameters) -> bool| all_parameters().any(|(parameters, _)| test(parameters));
     let pairs = (0..trees.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
     let mut overlaps: Vec<_> = pairs.filter(|&(i, j)| some(&|p| trees[i].holds(p) && trees[j].holds(p))).collect();
     overlaps.sort_unstable();
@@ -119,9 +118,8 @@ pub(crate) fn final_lint_law(input: &[u8]) {
 fn probes(constraint: &Constraint) -> impl Iterator<Item = DynamicParameters> {
     let keys: Vec<String> =
         constraint.keys().map(String::from).filter(|key| !KEYS.contains(&key.as_str())).take(4).collect();
-    all_parameters().step_by(11).map(move |mut parameters| {
-        let others: Vec<String> = parameters.values().cloned().collect();
-        parameters.extend(keys.iter().cloned().zip(others));
-        to_dynamic(&parameters)
+    all_parameters().step_by(11).map(move |(parameters, _)| {
+        let values = parameters.values().cloned();
+        to_dynamic(&parameters.clone().into_iter().chain(keys.iter().cloned().zip(values)).collect())
     })
 }

@@ -25,13 +25,16 @@ pub(crate) fn matcher_text(input: &[u8]) {
     }
 }
 
-/// Constraints, messages and sets of variants, built from the bytes.
+/// Constraints, messages and sets of variants: the first byte chooses a law, the others what it is tried on.
 pub(crate) fn matcher_tree(input: &[u8]) {
-    evaluation_law(input);
-    overlap_law(input);
-    final_selection_law(input);
-    final_lint_law(input);
-    draft_message_law(input);
-    draft_selection_law(input);
-    draft_lint_law(input);
+    let Some((law, input)) = input.split_first() else { return };
+    match law % 7 {
+        0 => evaluation_law(input),
+        1 => overlap_law(input),
+        2 => final_selection_law(input),
+        3 => final_lint_law(input),
+        4 => draft_message_law(input),
+        5 => draft_selection_law(input),
+        _ => draft_lint_law(input),
+    }
 }

@@ -1,6 +1,7 @@
 //! A second, slow reading of the specification, and random things to compare it on.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use xds_matcher::{Constraint, DynamicParameters, IntRange};
 
@@ -109,20 +110,21 @@ impl Choices<'_> {
     }
 }
 
-/// Parameters enough to tell any two trees over [`KEYS`], `VALUES` and small ranges apart.
-pub(crate) fn all_parameters() -> impl Iterator<Item = Parameters> {
-    let values = || {
+/// Parameters enough to tell any two trees over [`KEYS`], `VALUES` and small ranges apart, in both representations.
+pub(crate) fn all_parameters() -> impl Iterator<Item = &'static (Parameters, DynamicParameters)> + Clone {
+    static ALL: LazyLock<Vec<(Parameters, DynamicParameters)>> = LazyLock::new(|| {
         let mentioned = VALUES.map(String::from);
         // Spelt so that no tree mentions them.
         let integers = (0..13).map(|n| format!("000{n}")).chain([format!("0{}", u64::MAX)]);
-        [None].into_iter().chain(mentioned.into_iter().chain(integers).chain(["else".to_owned()]).map(Some))
-    };
-    values().flat_map(move |a| {
-        values().map(move |b| {
-            let (a, b) = (a.clone().map(|a| (KEYS[0].to_owned(), a)), b.map(|b| (KEYS[1].to_owned(), b)));
-            a.into_iter().chain(b).collect()
-        })
-    })
+        let values: Vec<_> =
+            mentioned.into_iter().chain(integers).chain(["else".to_owned()]).map(Some).chain([None]).collect();
+        let pair = |a: &Option<String>, b: &Option<String>| -> Parameters {
+            KEYS.into_iter().zip([a, b]).filter_map(|(key, value)| Some((key.to_owned(), value.clone()?))).collect()
+        };
+        let all = values.iter().flat_map(|a| values.iter().map(move |b| pair(a, b)));
+        all.map(|parameters| (parameters.clone(), to_dynamic(&parameters))).collect()
+    });
+    ALL.iter()
 }
 
 pub(crate) fn to_dynamic(parameters: &Parameters) -> DynamicParameters {
