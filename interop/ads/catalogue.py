@@ -46,7 +46,7 @@ def read(path):
     """Reads `resources: [{"@type": ...}]`, plain or inside a discovery `Resource` with its own name and version,
     and `tombstones: [name]`, which is this origin's own key."""
     with open(path, encoding="utf-8") as file:
-        document = yaml.safe_load(file) or {}
+        document = yaml.load(file, Loader=yaml.CSafeLoader) or {}
     catalogue = Catalogue(tombstones=document.get("tombstones") or [])
     for item in document.get("resources") or []:
         resource = parse(item)

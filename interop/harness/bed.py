@@ -27,10 +27,12 @@ class Bed:
         for cleanup in reversed(self.cleanups):
             cleanup()
 
-    def origin(self, resources, name="origin", options=(), tombstones=()):
-        """A running origin with these resources."""
-        origin = Origin(self.folder, name, list(options))
+    def origin(self, resources, name="origin", options=(), tombstones=(), views=()):
+        """A running origin with these resources; a node among the views has resources of its own."""
+        origin = Origin(self.folder, name, options, views)
         origin.write(resources, tombstones)
+        for node in views:
+            origin.write(views[node], node=node)
         return self.started(origin)
 
     def front(self, origin, protocol="delta", **settings):

@@ -12,8 +12,10 @@ PROGRAM = Path(__file__).parent.parent / "origin.py"
 class Origin:
     """An origin that can die and come back at the same address with the files it then finds."""
 
-    def __init__(self, folder, name, options):
-        self.folder, self.name, self.options = folder, name, options
+    def __init__(self, folder, name, options, nodes):
+        self.folder, self.name = folder, name
+        self.views = {node: folder / f"{name}.{node}.resources.yaml" for node in nodes}
+        self.options = [*options, *(f"--view={node}={path}" for node, path in self.views.items())]
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.file = folder / f"{name}.resources.yaml"
@@ -30,13 +32,14 @@ class Origin:
         if self.process is not None:
             self.process.kill()
 
-    def write(self, resources, tombstones=()):
-        """What it will have when it next reads its file."""
-        self.file.write_text(json.dumps({"resources": resources, "tombstones": list(tombstones)}, indent=1))
+    def write(self, resources, tombstones=(), node=None):
+        """What it will have, for one node or for all that have no view of their own, when it next reads its files."""
+        file = self.views[node] if node else self.file
+        file.write_text(json.dumps({"resources": resources, "tombstones": list(tombstones)}, indent=1))
 
-    def update(self, resources):
+    def update(self, resources, node=None):
         """What it has from now on."""
-        self.write(resources)
+        self.write(resources, node=node)
         self.process.ask(do="reload")
 
     def end_streams(self):
