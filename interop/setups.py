@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from harness.bed import AUTHORITY
+from harness.cable import Cable
 from harness.envoy import VARIANTS
 from harness.polling import until
 from harness.processes import free_port
@@ -19,6 +20,7 @@ class Serving:
     client: object
     origin: object
     xds_port: int
+    cable: Cable
     first: int
     second: int
     resources_for: object
@@ -55,8 +57,9 @@ def envoy_serving(bed, variant, protocol, options=(), **relay):
 
     origin = bed.origin(mesh.resources(), options=options)
     xds_port = bed.front(origin, protocol, **relay)
-    envoy = bed.envoy(variant, xds_port, port)
-    setup = Serving(envoy, origin, xds_port, first, second, resources_for, mesh)
+    cable = bed.cable(xds_port)
+    envoy = bed.envoy(variant, cable.port, port)
+    setup = Serving(envoy, origin, xds_port, cable, first, second, resources_for, mesh)
     setup.reaches("first", within=20)
     return setup
 
@@ -66,7 +69,8 @@ def grpc_serving(bed, protocol, naming=plain, source="ads", **relay):
     first, second = bed.grpc_backend("first"), bed.grpc_backend("second")
     origin = bed.origin(grpc_mesh(first, naming, source))
     xds_port = bed.front(origin, protocol, **relay)
-    client = bed.grpc_client(xds_port, authority=AUTHORITY if naming is xdstp else None)
-    setup = Serving(client, origin, xds_port, first, second, lambda port: grpc_mesh(port, naming, source))
+    cable = bed.cable(xds_port)
+    client = bed.grpc_client(cable.port, authority=AUTHORITY if naming is xdstp else None)
+    setup = Serving(client, origin, xds_port, cable, first, second, lambda port: grpc_mesh(port, naming, source))
     setup.reaches("first", within=20)
     return setup

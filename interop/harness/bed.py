@@ -1,6 +1,7 @@
 """What one test builds and what is taken down after it."""
 
 from harness.backends import GrpcBackend, HttpBackend
+from harness.cable import Cable
 from harness.envoy import Envoy
 from harness.grpc_client import GrpcClient
 from harness.origin import Origin
@@ -65,6 +66,10 @@ class Bed:
     def sotw(self, xds_port, node="raw", **keywords):
         """A stream of our own, state of the world."""
         return self.stopped(SotwClient(f"127.0.0.1:{xds_port}", node, **keywords))
+
+    def cable(self, to_port):
+        """A port that forwards to another one until it is cut."""
+        return self.stopped(Cable(to_port))
 
     def http_backend(self, tag):
         """The port of an HTTP server that answers with its tag."""

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import signal
 from pathlib import Path
 
 from harness.http import get
@@ -60,14 +59,6 @@ class Envoy:
         """The names of the clusters in use that came over xDS."""
         dump = json.loads(get(self.admin, "/config_dump?resource=dynamic_active_clusters").body)
         return {entry["cluster"]["name"] for entry in dump.get("configs", [])}
-
-    def pause(self):
-        """Stops it as if the machine were asleep."""
-        self.process.child.send_signal(signal.SIGSTOP)
-
-    def resume(self):
-        """Lets it go on."""
-        self.process.child.send_signal(signal.SIGCONT)
 
     def kill(self):
         """Ends it."""

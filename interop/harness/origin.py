@@ -37,9 +37,9 @@ class Origin:
         file = self.views[node] if node else self.file
         file.write_text(json.dumps({"resources": resources, "tombstones": list(tombstones)}, indent=1))
 
-    def update(self, resources, node=None):
+    def update(self, resources, tombstones=(), node=None):
         """What it has from now on."""
-        self.write(resources, node=node)
+        self.write(resources, tombstones, node)
         self.process.ask(do="reload")
 
     def end_streams(self):

@@ -1,7 +1,7 @@
 """The origin dies, and comes back with other things than it had."""
 
 from ads.types import CLUSTER
-from harness.envoy import VARIANTS
+from harness.envoy import DELTA, GLOBS, VARIANTS
 from harness.polling import equal, throughout, until
 from harness.registry import ORIGINS, scenario
 from mesh import static_cluster, xdstp
@@ -90,19 +90,32 @@ def a_resumed_upstream_stream_resends_nothing(bed):
     equal(sorted(first["resources"]), names, "what the origin sent at first")
 
 
-@scenario(needs_relay=True)
-def envoy_forgets_a_glob_member_that_went_while_it_was_cut_off(bed):
-    """Envoy does not say which members it has, so the relay names those that have gone lately."""
-    setup = envoy_serving(bed, VARIANTS[2], "delta")
-    gone = xdstp(CLUSTER, "gone")
+@scenario(client=CLIENTS)
+def a_client_that_was_cut_off_catches_up(bed, client):
+    """What changed while the client could not hear of it reaches traffic when it is back."""
+    setup = serving(bed, client, "delta")
+    setup.cable.cut()
+    setup.move()
+    throughout("requests reach the first backend", lambda: setup.client.request() == "first", 1.0)
+    setup.cable.mend()
+    setup.reaches("second", within=RETURN)
+
+
+@scenario(client=(DELTA, GLOBS))
+def envoy_forgets_a_cluster_that_went_while_it_was_cut_off(bed, client):
+    """Envoy says which old-style resources it has, but not which members of a glob: those that have gone lately are
+    named to everyone who subscribes to it on a new stream."""
+    setup = envoy_serving(bed, client, "delta")
+    gone = setup.mesh.naming(CLUSTER, "gone")
     setup.origin.update([*setup.mesh.resources(), static_cluster(gone)])
     until("Envoy has the cluster", lambda: gone in setup.client.clusters())
-    # Another client keeps the relay interested while Envoy cannot hear it.
-    watcher = bed.delta(setup.xds_port)
-    watcher.subscribe(CLUSTER, xdstp(CLUSTER, "*"))
+    # Another client keeps the relay interested, and shows when it knows.
+    watcher = bed.delta(setup.xds_port, node="envoy")
+    watcher.subscribe(CLUSTER, "*" if client == DELTA else xdstp(CLUSTER, "*"))
     until("the watcher has the cluster", lambda: gone in watcher.names(CLUSTER))
-    setup.client.pause()
-    setup.origin.update(setup.mesh.resources())
+    setup.cable.cut()
+    setup.origin.update(setup.mesh.resources(), tombstones=[gone] if client == GLOBS else [])
     until("the watcher has lost the cluster", lambda: gone not in watcher.names(CLUSTER))
-    setup.client.resume()
-    until("Envoy has lost the cluster", lambda: gone not in setup.client.clusters())
+    setup.cable.mend()
+    until("Envoy has lost the cluster", lambda: gone not in setup.client.clusters(), within=RETURN)
+    equal(setup.client.request(), "first", "the backend that serves")
