@@ -142,7 +142,9 @@ if __name__ == "__main__":
     parser.add_argument("--listen", required=True)
     parser.add_argument("--trace", required=True)
     parser.add_argument("--view", action="append", default=[], metavar="NODE=FILE")
-    parser.add_argument("--wrap", action="store_true", help="in SotW, send resources in their wrapper if the client may")
+    parser.add_argument(
+        "--wrap", action="store_true", help="in SotW, send resources in their wrapper if the client may"
+    )
     parser.add_argument("--no-resend-endpoints", dest="resend_endpoints", action="store_false")
     parser.add_argument("file")
     asyncio.run(main(parser.parse_args()))

@@ -1,10 +1,11 @@
-"""Runs the tests: `run [--relay PATH] [--direct] [--list] [NAME...]`; a NAME selects all cases that it begins or is part of."""
+"""Runs the tests: `run [--relay PATH] [--direct] [--list] [NAME...]`, where NAME is a part of the names to run."""
 
 import argparse
 import importlib
 import os
 import queue
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ import traceback
 from pathlib import Path
 
 from harness.bed import Bed
+from harness.processes import kill_all
 from harness.registry import cases
 
 HERE = Path(__file__).parent
@@ -33,10 +35,17 @@ def main():
     if not chosen:
         print("no such test; --list shows them", file=sys.stderr)
         return 2
-    started = time.monotonic()
-    failed = run_all(chosen, binary)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    started, passed = time.monotonic(), set()
+    try:
+        run_all(chosen, binary, passed)
+    except KeyboardInterrupt:
+        print("interrupted")
+    finally:
+        kill_all()
+    failed = [case.name for case in chosen if case.name not in passed]
     print(f"{time.monotonic() - started:.0f} s")
-    print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed", *sorted(failed))
+    print(f"{len(passed)} passed, {len(failed)} failed", *failed)
     return 1 if failed else 0
 
 
@@ -65,10 +74,10 @@ def relay_binary(given):
     sys.exit(f"no relay at {' or '.join(map(str, candidates))}: cargo build --release -p xds-relay")
 
 
-def run_all(chosen, binary):
-    """Runs what can go side by side, then the rest one by one; gives the names of those that failed."""
+def run_all(chosen, binary, passed):
+    """Runs what can go side by side, then the rest one by one; collects the names of those that passed."""
     shutil.rmtree(LOGS, ignore_errors=True)
-    failed, printing = [], threading.Lock()
+    printing = threading.Lock()
     for alone, jobs in ((False, JOBS), (True, 1)):
         waiting = queue.SimpleQueue()
         for case in chosen:
@@ -81,17 +90,16 @@ def run_all(chosen, binary):
                     case = waiting.get_nowait()
                 except queue.Empty:
                     return
-                run_one(case, binary, failed, printing)
+                run_one(case, binary, passed, printing)
 
-        workers = [threading.Thread(target=work) for _ in range(jobs)]
+        workers = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
-    return failed
 
 
-def run_one(case, binary, failed, printing):
+def run_one(case, binary, passed, printing):
     """One case in a folder of its own, which is kept if it fails."""
     folder = LOGS / case.name.replace("/", ".")
     folder.mkdir(parents=True)
@@ -101,15 +109,14 @@ def run_one(case, binary, failed, printing):
         case.run(bed)
     except Exception:  # pylint: disable=broad-exception-caught
         failure = traceback.format_exc(limit=-3)
-    finally:
-        bed.close()
+    bed.close()
     with printing:
         print(f"{'FAILED' if failure else 'ok':6} {time.monotonic() - started:5.1f} s  {case.name}", flush=True)
         if failure:
-            failed.append(case.name)
             report(folder, failure)
-    if not failure:
-        shutil.rmtree(folder)
+            return
+        passed.add(case.name)
+    shutil.rmtree(folder)
 
 
 def report(folder, failure):

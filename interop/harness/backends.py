@@ -12,7 +12,7 @@ WHO = "/interop.Backend/Who"
 class HttpBackend:
     """Answers every GET with its tag."""
 
-    def __init__(self, tag):
+    def __init__(self, tag, port=0):
         class Handler(BaseHTTPRequestHandler):
             """One connection."""
 
@@ -29,7 +29,7 @@ class HttpBackend:
             def log_message(self, format, *args):
                 """Nobody reads it."""
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -43,12 +43,12 @@ class HttpBackend:
 class GrpcBackend:
     """Answers one unary method with its tag; bytes in and out, no schema."""
 
-    def __init__(self, tag):
+    def __init__(self, tag, port=0):
         self.server = grpc.server(futures.ThreadPoolExecutor(2), options=[("grpc.so_reuseport", 0)])
         service, method = WHO.strip("/").split("/")
         handler = grpc.unary_unary_rpc_method_handler(lambda request, context: tag.encode())
         self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {method: handler}),))
-        self.port = self.server.add_insecure_port("127.0.0.1:0")
+        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
         self.server.start()
 
     def stop(self):

@@ -27,8 +27,19 @@ def free_port():
             return port
 
 
+RUNNING = set()
+
+
+def kill_all():
+    """Leaves nothing behind, however the suite ends."""
+    for process in list(RUNNING):
+        process.kill()
+
+
 class Process:
     """A child with its output in a log file."""
+
+    speaks = False
 
     def __init__(self, name, command, log, environment=None):
         self.name, self.log = name, log
@@ -40,8 +51,7 @@ class Process:
                 stderr=output,
                 env=environment,
             )
-
-    speaks = False
+        RUNNING.add(self)
 
     def alive(self):
         """Whether it still runs."""
@@ -49,6 +59,7 @@ class Process:
 
     def kill(self):
         """Ends it as a crash would: without a goodbye."""
+        RUNNING.discard(self)
         self.child.kill()
         self.child.wait()
         self.child.stdin.close()

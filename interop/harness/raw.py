@@ -27,7 +27,11 @@ class RawClient:
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(self.channel)
         self.call = self.method(stub)(iter(self.outbox.get, None), wait_for_ready=True)
         if reads:
-            threading.Thread(target=self.read, daemon=True).start()
+            self.start_reading()
+
+    def start_reading(self):
+        """From now on takes in what comes."""
+        threading.Thread(target=self.read, daemon=True).start()
 
     def read(self):
         """Takes in responses until the stream ends."""

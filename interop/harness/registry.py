@@ -52,6 +52,6 @@ def cases(direct):
         if direct and "origin" in axes:
             axes["origin"] = ("direct",)
         for values in itertools.product(*axes.values()):
-            arguments = dict(zip(axes, values))
+            arguments = dict(zip(axes, values, strict=True))
             labels = [f"{value}_origin" if axis == "origin" else str(value) for axis, value in arguments.items()]
             yield Case("/".join([entry.function.__name__, *labels]), entry, arguments)

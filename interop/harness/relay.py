@@ -27,7 +27,7 @@ class Relay:
 
     def start(self):
         """Starts and waits until it says that it is healthy."""
-        environment = {"RUST_LOG": "info,xds_relay=debug,xdstp_client=debug", "RUST_BACKTRACE": "1"} | os.environ
+        environment = {"XDS_RELAY_LOG": "info,xds_relay=debug,xdstp_client=debug", "RUST_BACKTRACE": "1"} | os.environ
         self.process = Process("relay", [self.binary, *self.arguments], self.log, environment)
         until("the relay is healthy", self.healthy)
 

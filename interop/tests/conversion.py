@@ -58,6 +58,22 @@ def endpoints_come_and_change(bed, client, origin):
     equal(stream.arrivals, {one: 2, two: 1}, "how often each came")
 
 
+@scenario()
+def endpoints_that_go_are_told_of_where_that_can_be_said(bed):
+    """Only the incremental protocol has words for it: from the origin to the client, once."""
+    name = xdstp(ENDPOINTS, "one")
+    source = bed.origin([endpoints(name, 1)])
+    stream = bed.delta(bed.front(source))
+    stream.subscribe(ENDPOINTS, name)
+    until("it is there", lambda: stream.names(ENDPOINTS) == {name})
+    source.update([])
+    until("it has gone", lambda: stream.removals == {name: 1})
+    source.update([endpoints(name, 1)])
+    until("it is back", lambda: stream.names(ENDPOINTS) == {name})
+    equal(stream.arrivals, {name: 2}, "how often it came")
+    equal(stream.removals, {name: 1}, "how often it was said to be gone")
+
+
 @scenario(client=("delta", "sotw_wrapped"), origin=("delta", "sotw_wrapped"))
 def a_list_collection_is_a_resource_like_any_other(bed, client, origin):
     """It has no name inside, so only the wrapper can carry it over state of the world; its bytes are left alone."""
