@@ -27,7 +27,11 @@ class Cable:
                 if not self.whole:
                     near.close()
                     continue
-                far = socket.create_connection(("127.0.0.1", self.to_port))
+                try:
+                    far = socket.create_connection(("127.0.0.1", self.to_port))
+                except OSError:
+                    near.close()  # as nobody listens there, nobody does here
+                    continue
                 self.ends |= {near, far}
             threading.Thread(target=self.forward, args=(near, far), daemon=True).start()
 
