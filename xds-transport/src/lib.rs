@@ -1,1 +1,14 @@
 #![doc = include_str!("../README.md")]
+
+pub mod client;
+mod frame;
+#[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
+pub mod grpc;
+mod response;
+pub mod server;
+mod type_rules;
+pub mod wire;
+
+pub use frame::Frame;
+pub use response::{Received, Rejected, Response};
+pub use type_rules::{Dependent, TypeRule, TypeRules};

@@ -1,0 +1,252 @@
+//! Slots, lists and links: who is told of what, in memory that an update never grows.
+//!
+//! A *link* is one interest of one subscriber in one target: the slot of a name, or the list of a
+//! collection. It stands on exactly one chain: the chain of up-to-date links of its target, or a
+//! chain of work of its subscriber. An update moves the first chain over to the second, so a
+//! subscriber that is behind already costs nothing per further update.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use slab::Slab;
+use xdstp_uri::ResourceName;
+
+use crate::resource::Resource;
+
+/// No index.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One counter per cache: the moment of a change. 0 is before the first.
+pub(crate) type Seq = u64;
+
+/// One name of one type.
+pub(crate) struct Slot<V> {
+    pub(crate) name: ResourceName,
+    pub(crate) type_index: u32,
+    pub(crate) state: State<V>,
+    /// When it last changed; 0 while unknown.
+    pub(crate) seq: Seq,
+    /// When its content last changed, by the caller's clock.
+    pub(crate) changed_at: Option<Instant>,
+    /// Up-to-date links to this name.
+    pub(crate) clean: u32,
+    /// Links to this name.
+    pub(crate) watchers: u32,
+    /// Its place in the wildcard list and in its directory's list.
+    pub(crate) places: [Place; 2],
+}
+
+pub(crate) enum State<V> {
+    /// Asked for, not answered yet.
+    Unknown,
+    /// Known not to exist.
+    Absent,
+    Present(Resource<V>),
+}
+
+impl<V> State<V> {
+    pub(crate) fn resource(&self) -> Option<&Resource<V>> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) list: u32,
+    older: u32,
+    newer: u32,
+}
+
+impl Place {
+    pub(crate) const NOWHERE: Self = Self { list: NONE, older: NONE, newer: NONE };
+}
+
+/// The members of a collection, in order of last change.
+pub(crate) struct List {
+    /// The glob; `None` for the wildcard of the type.
+    pub(crate) glob: Option<ResourceName>,
+    pub(crate) type_index: u32,
+    /// Which of a slot's two places belongs to this list.
+    side: usize,
+    newest: u32,
+    oldest: u32,
+    pub(crate) live: u32,
+    /// Whether what is in it is all there is.
+    pub(crate) known: bool,
+    pub(crate) clean: u32,
+    pub(crate) watchers: u32,
+    /// Tombstones, oldest first.
+    pub(crate) gone: VecDeque<Gone>,
+    /// The last tombstone that was dropped: who has not passed it has missed a removal.
+    pub(crate) trimmed: Seq,
+}
+
+/// A tombstone.
+pub(crate) struct Gone {
+    pub(crate) name: ResourceName,
+    pub(crate) seq: Seq,
+    pub(crate) at: Instant,
+}
+
+impl List {
+    pub(crate) fn new(glob: Option<ResourceName>, type_index: u32, known: bool) -> Self {
+        let side = usize::from(glob.is_some());
+        Self {
+            glob,
+            type_index,
+            side,
+            newest: NONE,
+            oldest: NONE,
+            live: 0,
+            known,
+            clean: NONE,
+            watchers: 0,
+            gone: VecDeque::new(),
+            trimmed: 0,
+        }
+    }
+
+    /// Appends a slot as the one that changed last.
+    pub(crate) fn append<V>(&mut self, index: u32, slots: &mut Slab<Slot<V>>, at: u32) {
+        let older = self.newest;
+        slots[at as usize].places[self.side] = Place { list: index, older, newer: NONE };
+        match older {
+            NONE => self.oldest = at,
+            older => slots[older as usize].places[self.side].newer = at,
+        }
+        self.newest = at;
+        self.live += 1;
+    }
+
+    pub(crate) fn unlink<V>(&mut self, slots: &mut Slab<Slot<V>>, at: u32) {
+        let Place { older, newer, .. } = slots[at as usize].places[self.side];
+        match older {
+            NONE => self.oldest = newer,
+            older => slots[older as usize].places[self.side].newer = newer,
+        }
+        match newer {
+            NONE => self.newest = older,
+            newer => slots[newer as usize].places[self.side].older = older,
+        }
+        slots[at as usize].places[self.side] = Place::NOWHERE;
+        self.live -= 1;
+    }
+
+    /// The first slot that changed after `cursor`; O(1) when `hint` is where the last walk stopped.
+    pub(crate) fn first_after<V>(&self, index: u32, slots: &Slab<Slot<V>>, cursor: Seq, hint: u32) -> u32 {
+        if let Some(slot) = slots.get(hint as usize)
+            && slot.seq == cursor
+            && slot.places[self.side].list == index
+        {
+            return slot.places[self.side].newer;
+        }
+        if cursor == 0 {
+            return self.oldest;
+        }
+        let (mut first, mut at) = (NONE, self.newest);
+        while at != NONE && slots[at as usize].seq > cursor {
+            first = at;
+            at = slots[at as usize].places[self.side].older;
+        }
+        first
+    }
+
+    pub(crate) fn after<V>(&self, slots: &Slab<Slot<V>>, at: u32) -> u32 {
+        slots[at as usize].places[self.side].newer
+    }
+
+    pub(crate) fn newest_seq<V>(&self, slots: &Slab<Slot<V>>) -> Seq {
+        slots.get(self.newest as usize).map_or(0, |slot| slot.seq)
+    }
+
+    pub(crate) fn newest_gone(&self) -> Seq {
+        self.gone.back().map_or(self.trimmed, |gone| gone.seq)
+    }
+
+    /// Every member, in order of last change.
+    pub(crate) fn members<'a, V>(&'a self, slots: &'a Slab<Slot<V>>) -> impl Iterator<Item = u32> + 'a {
+        let index_or_end = |at: u32| (at != NONE).then_some(at);
+        std::iter::successors(index_or_end(self.oldest), move |at| index_or_end(self.after(slots, *at)))
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Target {
+    Slot(u32),
+    List(u32),
+}
+
+/// The chain a link stands on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Chain {
+    /// Of its target: nothing to tell.
+    Clean,
+    /// Of its subscriber: a name to look at.
+    Slots,
+    /// Of its subscriber: a collection to walk.
+    Lists,
+    /// Of its subscriber: removals to tell once everything else is told.
+    Leaving,
+}
+
+/// One interest of one subscriber.
+pub(crate) struct Link {
+    pub(crate) target: Target,
+    pub(crate) subscriber: u32,
+    /// The subscriber has been sent everything of the target up to here.
+    pub(crate) cursor: Seq,
+    /// The same for tombstones: never reset, or a removal before a re-subscribe is lost.
+    pub(crate) gone_cursor: Seq,
+    /// Where the last walk of a list stopped.
+    pub(crate) at: u32,
+    /// Its place in its subscriber's links.
+    pub(crate) position: u32,
+    /// Whether the subscriber was told that the collection is complete.
+    pub(crate) answered: bool,
+    pub(crate) chain: Chain,
+    pub(crate) next: u32,
+    prev: u32,
+}
+
+impl Link {
+    pub(crate) fn new(target: Target, subscriber: u32, gone_cursor: Seq, position: u32) -> Self {
+        Self {
+            target,
+            subscriber,
+            cursor: 0,
+            gone_cursor,
+            at: NONE,
+            position,
+            answered: false,
+            chain: Chain::Clean,
+            next: NONE,
+            prev: NONE,
+        }
+    }
+}
+
+/// Puts a link that stands on no chain in front of the chain `head`.
+pub(crate) fn push(links: &mut Slab<Link>, head: &mut u32, at: u32, chain: Chain) {
+    let next = *head;
+    if next != NONE {
+        links[next as usize].prev = at;
+    }
+    let link = &mut links[at as usize];
+    (link.next, link.prev, link.chain) = (next, NONE, chain);
+    *head = at;
+}
+
+/// Takes a link off its chain, which starts at `head`.
+pub(crate) fn unlink(links: &mut Slab<Link>, head: &mut u32, at: u32) {
+    let Link { next, prev, .. } = links[at as usize];
+    match prev {
+        NONE => *head = next,
+        prev => links[prev as usize].next = next,
+    }
+    if next != NONE {
+        links[next as usize].prev = prev;
+    }
+}

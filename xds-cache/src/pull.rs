@@ -1,0 +1,352 @@
+//! The change set of one subscriber: visited by a pull, never stored.
+
+use std::ops::ControlFlow;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::interest::Interest;
+use crate::links::{Chain, NONE, State, Target};
+use crate::resource::Resource;
+use crate::subscribe::SubscriberId;
+
+/// One entry of a change set.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Pull<'a, V> {
+    /// A resource the subscriber has not been sent at this version.
+    Put {
+        /// Its name.
+        name: &'a ResourceName,
+        /// The resource.
+        resource: &'a Resource<V>,
+    },
+    /// A name that is gone, or that never was; or a glob without members (rule 99).
+    Removed {
+        /// The name.
+        name: &'a ResourceName,
+    },
+}
+
+/// Whether a pull visits removals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removals {
+    /// Once every addition is visited (rule 134).
+    Include,
+    /// They wait for a later pull: other types go first (rule 122).
+    Defer,
+}
+
+/// What a pull left behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pulled {
+    /// The visitor stopped it: there is more.
+    pub more: bool,
+    /// A wildcard or glob was answered for the first time: even an empty change set is owed (rule 86).
+    pub answered: bool,
+    /// Tombstones the subscriber never saw were dropped: only a new stream with its versions can put it right.
+    pub behind: bool,
+}
+
+/// What a [`visit`](Cache::visit) could not visit, because it was not answered yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unanswered {
+    /// Names.
+    pub names: usize,
+    /// Globs, and the wildcard.
+    pub collections: usize,
+}
+
+impl Unanswered {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { names: self.names + other.names, collections: self.collections + other.collections }
+    }
+}
+
+impl Pulled {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            more: self.more || other.more,
+            answered: self.answered || other.answered,
+            behind: self.behind || other.behind,
+        }
+    }
+}
+
+impl<V> Cache<V> {
+    /// Visits what changed for a subscriber since its last pull, additions first, newest state only.
+    /// A visitor that returns `Break` has taken that entry and stops before the next.
+    ///
+    /// O(changes), whatever the size of the cache.
+    pub fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> Pulled {
+        let mut pulled = Pulled::default();
+        self.subscribers[id.index()].signalled = false;
+        loop {
+            if self.pull_additions(id, &mut pulled, visitor).is_break() {
+                pulled.more = true;
+                return pulled;
+            }
+            if removals == Removals::Defer || !self.subscribers[id.index()].has_removals() {
+                return pulled;
+            }
+            if self.pull_removals(id, &mut pulled, visitor).is_break() {
+                pulled.more = true;
+                return pulled;
+            }
+        }
+    }
+
+    /// Whether a pull would do anything.
+    pub fn has_work(&self, id: SubscriberId) -> bool {
+        self.subscribers[id.index()].has_work()
+    }
+
+    /// Visits everything a subscriber is interested in, each name once: the full state of a SotW response.
+    pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Unanswered {
+        let mut unanswered = Unanswered::default();
+        let subscriber = &self.subscribers[id.index()];
+        for link in &subscriber.links {
+            match self.links[*link as usize].target {
+                Target::Slot(at) => match &self.slots[at as usize].state {
+                    State::Present(resource) => visitor(&self.slots[at as usize].name, resource),
+                    State::Unknown => unanswered.names += 1,
+                    State::Absent => {}
+                },
+                Target::List(list) => {
+                    let members = &self.lists[list as usize];
+                    unanswered.collections += usize::from(!members.known);
+                    for at in members.members(&self.slots) {
+                        let slot = &self.slots[at as usize];
+                        if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list)) {
+                            visitor(&slot.name, resource);
+                        }
+                    }
+                }
+            }
+        }
+        unanswered
+    }
+
+    fn pull_additions(
+        &mut self,
+        id: SubscriberId,
+        pulled: &mut Pulled,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while let Some(name) = self.subscribers[id.index()].forced.pop() {
+            let type_index = self.subscribers[id.index()].type_index;
+            let slot = self.types[type_index as usize].names.get(&name).copied();
+            match slot.and_then(|at| self.slots[at as usize].state.resource()) {
+                Some(resource) => visitor(Pull::Put { name: &name, resource })?,
+                None => self.subscribers[id.index()].forced_removals.push(name),
+            }
+        }
+        while let Some(link) = self.subscribers[id.index()].first(Chain::Slots) {
+            self.pull_slot(id, link, visitor)?;
+        }
+        while let Some(link) = self.next_list(id) {
+            self.pull_list(id, link, pulled, visitor)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The next collection to walk: the wildcard last, because it passes over what the others sent.
+    fn next_list(&self, id: SubscriberId) -> Option<u32> {
+        let first = self.subscribers[id.index()].first(Chain::Lists)?;
+        let wildcard = |link: u32| match self.links[link as usize].target {
+            Target::List(list) => self.lists[list as usize].glob.is_none(),
+            Target::Slot(_) => false,
+        };
+        let second = self.links[first as usize].next;
+        Some(if second != NONE && wildcard(first) { second } else { first })
+    }
+
+    fn pull_slot(
+        &mut self,
+        id: SubscriberId,
+        link: u32,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Target::Slot(at) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
+        let seq = self.slots[at as usize].seq;
+        let news = self.links[link as usize].cursor < seq;
+        if news && matches!(self.slots[at as usize].state, State::Absent) {
+            self.rechain(link, Chain::Leaving);
+            return ControlFlow::Continue(());
+        }
+        self.links[link as usize].cursor = seq;
+        self.rechain(link, Chain::Clean);
+        if news { self.put(id, at, visitor) } else { ControlFlow::Continue(()) }
+    }
+
+    fn pull_list(
+        &mut self,
+        id: SubscriberId,
+        link: u32,
+        pulled: &mut Pulled,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Target::List(list) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
+        let (cursor, hint) = (self.links[link as usize].cursor, self.links[link as usize].at);
+        let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
+        while at != NONE {
+            let seq = self.slots[at as usize].seq;
+            self.links[link as usize].cursor = seq;
+            self.links[link as usize].at = at;
+            let already = self.narrower(id, at, list).is_some_and(|other| self.links[other as usize].cursor >= seq);
+            if !already {
+                self.put(id, at, visitor)?;
+            }
+            at = self.lists[list as usize].after(&self.slots, at);
+        }
+        let members = &self.lists[list as usize];
+        if members.known && !self.links[link as usize].answered {
+            self.links[link as usize].answered = true;
+            pulled.answered = true;
+            let empty = members.glob.clone().filter(|_| members.live == 0);
+            self.subscribers[id.index()].forced_removals.extend(empty);
+            self.remove_resumed(id, list);
+        }
+        let link_now = &self.links[link as usize];
+        let parting = self.lists[list as usize].newest_gone() > link_now.gone_cursor;
+        self.rechain(link, if parting { Chain::Leaving } else { Chain::Clean });
+        ControlFlow::Continue(())
+    }
+
+    /// What a subscriber brought along of a collection that is answered now, and that is not in it, is gone.
+    fn remove_resumed(&mut self, id: SubscriberId, list: u32) {
+        if self.subscribers[id.index()].resumed.is_empty() {
+            return;
+        }
+        let type_index = self.subscribers[id.index()].type_index;
+        let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
+        resumed.retain(|name, _| {
+            let slot = self.types[type_index as usize].names.get(name).copied();
+            let named = slot.is_some_and(|slot| self.held.contains_key(&(id.0, Target::Slot(slot))));
+            let gone = !named && self.collections_of(type_index, name).contains(&list);
+            if gone && slot.is_none_or(|at| self.slots[at as usize].state.resource().is_none()) {
+                self.subscribers[id.index()].forced_removals.push(name.clone());
+            }
+            !gone
+        });
+        self.subscribers[id.index()].resumed = resumed;
+    }
+
+    fn put(
+        &mut self,
+        id: SubscriberId,
+        at: u32,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let slot = &self.slots[at as usize];
+        let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
+        let resumed = &mut self.subscribers[id.index()].resumed;
+        if !resumed.is_empty() && resumed.remove(&slot.name).is_some_and(|held| held == resource.version) {
+            return ControlFlow::Continue(());
+        }
+        visitor(Pull::Put { name: &slot.name, resource })
+    }
+
+    fn pull_removals(
+        &mut self,
+        id: SubscriberId,
+        pulled: &mut Pulled,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        while let Some(name) = self.subscribers[id.index()].forced_removals.pop() {
+            visitor(Pull::Removed { name: &name })?;
+        }
+        while let Some(link) = self.subscribers[id.index()].first(Chain::Leaving) {
+            match self.links[link as usize].target {
+                Target::Slot(at) => {
+                    let (seq, absent) =
+                        (self.slots[at as usize].seq, matches!(self.slots[at as usize].state, State::Absent));
+                    if !absent {
+                        // It came back before it was told as gone.
+                        self.rechain(link, Chain::Slots);
+                        continue;
+                    }
+                    self.links[link as usize].cursor = seq;
+                    self.rechain(link, Chain::Clean);
+                    let name = &self.slots[at as usize].name;
+                    self.subscribers[id.index()].resumed.remove(name);
+                    visitor(Pull::Removed { name })?;
+                }
+                Target::List(list) => self.pull_tombstones(id, link, list, pulled, visitor)?,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pull_tombstones(
+        &mut self,
+        id: SubscriberId,
+        link: u32,
+        list: u32,
+        pulled: &mut Pulled,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let members = &self.lists[list as usize];
+        let cursor = self.links[link as usize].gone_cursor;
+        pulled.behind |= cursor < members.trimmed;
+        let first = members.gone.partition_point(|gone| gone.seq <= cursor);
+        let names = &self.types[members.type_index as usize].names;
+        for gone in members.gone.iter().skip(first) {
+            self.links[link as usize].gone_cursor = gone.seq;
+            let slot = names.get(&gone.name).copied();
+            let back = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
+            // A name subscribed by itself is told by its own link.
+            let named = slot.is_some_and(|at| self.held.contains_key(&(id.0, Target::Slot(at))));
+            if !back && !named {
+                self.subscribers[id.index()].resumed.remove(&gone.name);
+                visitor(Pull::Removed { name: &gone.name })?;
+            }
+        }
+        let caught_up = members.newest_seq(&self.slots) <= self.links[link as usize].cursor;
+        self.links[link as usize].gone_cursor = members.newest_gone();
+        self.rechain(link, if caught_up { Chain::Clean } else { Chain::Lists });
+        ControlFlow::Continue(())
+    }
+
+    /// The subscriber's other link that is sent this slot before `list` is walked: the name itself,
+    /// or its glob when `list` is the wildcard (rule 103).
+    fn narrower(&self, id: SubscriberId, at: u32, list: u32) -> Option<u32> {
+        let subscriber = &self.subscribers[id.index()];
+        if subscriber.links.len() < 2 {
+            return None;
+        }
+        let by_name = || self.held.get(&(id.0, Target::Slot(at)));
+        let by_glob = || {
+            let glob = self.slots[at as usize].places[1].list;
+            (glob != list && glob != NONE).then(|| self.held.get(&(id.0, Target::List(glob)))).flatten()
+        };
+        by_name().or_else(by_glob).copied()
+    }
+
+    /// Sends a name again to a subscriber that asked for it, although it did not change (rule 124).
+    /// False when the subscriber did not ask for the name itself.
+    pub fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        let interest = Interest::Name(name.clone());
+        let subscribed = self.is_subscribed(id, &interest);
+        if subscribed {
+            self.subscribe(id, &interest);
+        }
+        subscribed
+    }
+}

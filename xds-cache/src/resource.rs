@@ -1,0 +1,79 @@
+//! What a cache stores, and the words for it.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+macro_rules! text {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The text as the wire carries it.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+    };
+}
+
+text! {
+    /// A type URL, such as `type.googleapis.com/envoy.config.cluster.v3.Cluster`: opaque here.
+    TypeUrl
+}
+
+text! {
+    /// The version of one resource. Equal versions of a name mean equal bodies.
+    Version
+}
+
+/// One resource as a cache holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Resource<V> {
+    /// The version, as the origin gave it or as computed from the content.
+    pub version: Version,
+    /// A hash of the content: tells an equal body at a new version from a new body at an old one.
+    pub digest: u128,
+    /// The content, not interpreted.
+    pub value: V,
+}
+
+impl<V> Resource<V> {
+    /// A resource with the digest of its content.
+    pub fn new(version: Version, digest: u128, value: V) -> Self {
+        Self { version, digest, value }
+    }
+}

@@ -1,0 +1,148 @@
+//! A resource as it travels: one shared body, and the few wrapper fields beside it.
+
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use sha2::{Digest, Sha256};
+use xdstp_cache::{Resource, TypeUrl, Version};
+
+use crate::wire::walk;
+
+/// The content of a resource, never decoded.
+///
+/// `Resource.resource` in a delta response and an element of `resources` in a SotW response have
+/// the same field number and type, so one encoded `Any` serves both variants and every client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    any: Bytes,
+    wrapper: Bytes,
+    ttl: Option<Duration>,
+    do_not_cache: bool,
+}
+
+impl Frame {
+    /// A frame around an encoded `google.protobuf.Any`.
+    pub fn new(any: Bytes) -> Self {
+        Self { any, wrapper: Bytes::new(), ttl: None, do_not_cache: false }
+    }
+
+    /// A frame around an encoded message of type `type_url`.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use xds_transport::Frame;
+    ///
+    /// let frame = Frame::of_message(&"type.example.com/T".into(), b"body");
+    /// assert!(frame.any().ends_with(b"body"));
+    /// ```
+    pub fn of_message(type_url: &TypeUrl, value: &[u8]) -> Self {
+        let mut any = BytesMut::with_capacity(type_url.as_str().len() + value.len() + 16);
+        walk::put_bytes(&mut any, 1, type_url.as_str().as_bytes());
+        walk::put_bytes(&mut any, 2, value);
+        Self::new(any.freeze())
+    }
+
+    /// The same frame with other fields of the wrapper: encoded fields of
+    /// `envoy.service.discovery.v3.Resource` but for `version`, `resource`, `name` and `ttl`,
+    /// passed on byte for byte (rule 121).
+    #[must_use]
+    pub fn with_wrapper(self, wrapper: Bytes, ttl: Option<Duration>, do_not_cache: bool) -> Self {
+        Self { wrapper, ttl, do_not_cache, ..self }
+    }
+
+    /// The encoded `google.protobuf.Any`.
+    pub fn any(&self) -> &Bytes {
+        &self.any
+    }
+
+    /// Encoded wrapper fields: aliases, cache control, metadata, and those nobody here knows.
+    pub fn wrapper(&self) -> &Bytes {
+        &self.wrapper
+    }
+
+    /// How long the resource lives without being refreshed.
+    pub fn ttl(&self) -> Option<Duration> {
+        self.ttl
+    }
+
+    /// Whether the origin forbids sharing it between clients (`cache_control.do_not_cache`).
+    pub fn do_not_cache(&self) -> bool {
+        self.do_not_cache
+    }
+
+    /// Whether a SotW response must wrap it to lose nothing.
+    pub fn needs_wrapper(&self) -> bool {
+        self.ttl.is_some() || !self.wrapper.is_empty()
+    }
+
+    /// The same frame, holding on to no more than twice its own size of a received buffer of
+    /// `buffer` bytes: one small survivor must not pin a large response.
+    #[must_use]
+    pub fn detached(mut self, buffer: usize) -> Self {
+        if self.any.len() < buffer / 2 {
+            self.any = Bytes::copy_from_slice(&self.any);
+        }
+        if !self.wrapper.is_empty() {
+            self.wrapper = Bytes::copy_from_slice(&self.wrapper);
+        }
+        self
+    }
+
+    /// The first 128 bits of SHA-256 over the encoded `Any` and wrapper: part of the interop contract,
+    /// because relays must agree on the version of a resource that came without one (rules 35, 146).
+    pub fn digest(&self) -> u128 {
+        digest(&[&self.any, &self.wrapper])
+    }
+
+    /// The cached form: at `version`, or at the content hash in hex where the origin gave none.
+    pub fn into_resource(self, version: Option<Version>) -> Resource<Self> {
+        let digest = self.digest();
+        let version = version.unwrap_or_else(|| Version::from(format!("{digest:032x}")));
+        Resource::new(version, digest, self)
+    }
+
+    /// Appends the encoded `Resource` but for its body: everything up to the body's length.
+    pub(crate) fn put_head(&self, into: &mut impl BufMut, name: &str, version: &Version, ttl: bool) {
+        walk::put_bytes(into, 1, version.as_str().as_bytes());
+        walk::put_bytes(into, 3, name.as_bytes());
+        into.put_slice(&self.wrapper);
+        if let Some(left) = self.ttl.filter(|_| ttl) {
+            put_duration(into, 6, left);
+        }
+        walk::put_delimited(into, 2, self.any.len());
+    }
+
+    /// The encoded length of the whole `Resource`, body included.
+    pub(crate) fn encoded_len(&self, name: &str, version: &Version, ttl: bool) -> usize {
+        let text = |number, value: &str| {
+            if value.is_empty() { 0 } else { walk::delimited_len(number, value.len()) }
+        };
+        let ttl = self.ttl.filter(|_| ttl).map_or(0, |left| walk::delimited_len(6, duration_len(left)));
+        text(1, version.as_str()) + text(3, name) + self.wrapper.len() + ttl + walk::delimited_len(2, self.any.len())
+    }
+}
+
+/// The first 128 bits of SHA-256 over `parts`, each preceded by its length.
+pub(crate) fn digest(parts: &[&[u8]]) -> u128 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().take(16).fold(0, |bits, byte| bits << 8 | u128::from(*byte))
+}
+
+fn duration_len(value: Duration) -> usize {
+    let field = |n: u64| if n == 0 { 0 } else { 1 + walk::varint_len(n) };
+    field(value.as_secs()) + field(u64::from(value.subsec_nanos()))
+}
+
+fn put_duration(into: &mut impl BufMut, number: u32, value: Duration) {
+    walk::put_delimited(into, number, duration_len(value));
+    for (key, n) in [(0x08, value.as_secs()), (0x10, u64::from(value.subsec_nanos()))] {
+        if n != 0 {
+            into.put_u8(key);
+            walk::put_varint(into, n);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The server's side of a stream: sessions that pull change sets from a [`Source`], without I/O.
+
+mod delta;
+mod error;
+mod sotw;
+mod source;
+mod stream;
+mod transmit;
+mod version;
+
+pub use error::ProtocolError;
+pub use source::Source;
+pub use stream::{SessionView, Settings, Stream, Tally, Variant};
+pub use transmit::Transmit;

@@ -1,0 +1,234 @@
+//! One type of one delta stream.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
+use xdstp_uri::ResourceName;
+
+use crate::server::error::ProtocolError;
+use crate::server::source::Source;
+use crate::server::stream::{Reference, Tally};
+use crate::server::transmit::Transmit;
+use crate::type_rules::TypeRule;
+use crate::wire::walk::text_at;
+use crate::wire::{DeltaDiscoveryRequest, Status};
+
+/// How many responses of one type may wait for their ACK.
+const UNACKED: usize = 8;
+/// A response is closed once it holds this many bytes (rule 133): larger ones only delay what is newer.
+const BUDGET: usize = 256 * 1024;
+
+pub(crate) struct Session {
+    pub(crate) id: SubscriberId,
+    pub(crate) tally: Tally,
+    wildcard: bool,
+    names: usize,
+    /// The client's own spelling of names that are not canonical (rule 95).
+    spelled: HashMap<ResourceName, Box<str>>,
+    unacked: VecDeque<u64>,
+    responded: bool,
+    owes_answer: bool,
+    /// Names that are none: told as removed, because they cannot exist.
+    malformed: Vec<String>,
+}
+
+impl Session {
+    /// Opens the session with the first request of its type.
+    pub(crate) fn open(
+        type_url: &TypeUrl,
+        request: &DeltaDiscoveryRequest,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) -> Self {
+        let id = source.open(type_url);
+        let mut session = Self {
+            id,
+            tally: Tally { requests: 1, ..Tally::default() },
+            wildcard: false,
+            names: 0,
+            spelled: HashMap::new(),
+            unacked: VecDeque::new(),
+            responded: false,
+            owes_answer: false,
+            malformed: Vec::new(),
+        };
+        // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
+        if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
+            source.subscribe(id, &Interest::Wildcard);
+            session.wildcard = true;
+        }
+        session.change_subscription(request, source);
+        let mut held: HashMap<_, _> = request.initial_resource_versions.iter().filter_map(held).collect();
+        if !rule.skip_known_on_resume {
+            for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
+                held.remove(&asked);
+            }
+        }
+        source.resume(id, held.into_iter().collect());
+        session
+    }
+
+    /// A later request of the same type.
+    pub(crate) fn handle_request(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+        self.tally.requests += 1;
+        self.acknowledge(&request.response_nonce, request.error_detail.as_ref());
+        // Rule 19: a nonce never gates a change of the subscription.
+        self.change_subscription(request, source);
+    }
+
+    /// Rule 22: an ACK or NACK of a response answers those before it too.
+    fn acknowledge(&mut self, nonce: &str, error: Option<&Status>) {
+        let Ok(nonce) = nonce.parse::<u64>() else { return };
+        let Some(position) = self.unacked.iter().position(|sent| *sent == nonce) else { return };
+        self.unacked.drain(..=position);
+        self.tally.answered(error);
+    }
+
+    /// Rule 47: subscribes first, then unsubscribes.
+    fn change_subscription(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+        for text in &request.resource_names_subscribe {
+            match ResourceName::parse(text) {
+                Ok(name) => {
+                    let interest = self.interest(name, text);
+                    let new = source.subscribe(self.id, &interest);
+                    self.names += usize::from(new);
+                }
+                Err(_) => self.malformed.push(text.clone()),
+            }
+        }
+        for text in &request.resource_names_unsubscribe {
+            let Ok(name) = ResourceName::parse(text) else { continue };
+            let interest = Interest::from(name);
+            let held = source.unsubscribe(self.id, &interest);
+            self.names -= usize::from(held).min(self.names);
+            match &interest {
+                Interest::Wildcard => self.wildcard = false,
+                Interest::Name(name) => {
+                    self.spelled.remove(name);
+                }
+            }
+        }
+    }
+
+    fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
+        let interest = Interest::from(name);
+        match &interest {
+            Interest::Wildcard => self.wildcard = true,
+            Interest::Name(name) => {
+                if name.as_str() != text {
+                    self.spelled.insert(name.clone(), text.into());
+                }
+            }
+        }
+        interest
+    }
+
+    pub(crate) fn names(&self) -> usize {
+        self.names
+    }
+
+    pub(crate) fn is_wildcard(&self) -> bool {
+        self.wildcard
+    }
+
+    pub(crate) fn has_responded(&self) -> bool {
+        self.responded
+    }
+
+    /// The next response, if one is due: newest state only, whatever happened in between (rule 128).
+    pub(crate) fn poll_transmit(
+        &mut self,
+        removals: Removals,
+        rule: &TypeRule,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Result<Option<Transmit>, ProtocolError> {
+        if self.unacked.len() >= UNACKED {
+            return Ok(None);
+        }
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let spelled = &self.spelled;
+        let spelling = |name: &ResourceName| spelled.get(name).map(|text| text.to_string());
+        let ttl = outgoing.features.ttl;
+        let references = &mut *outgoing.references;
+        let pulled = source.pull(self.id, removals, &mut |pull| {
+            match pull {
+                Pull::Put { name, resource } => {
+                    match spelling(name) {
+                        Some(own) => transmit.push_delta(&own, resource, ttl),
+                        None => transmit.push_delta(name.as_str(), resource, ttl),
+                    }
+                    Reference::collect(rule, &resource.value, references);
+                }
+                Pull::Removed { name } => {
+                    transmit.removed += 1;
+                    match spelling(name) {
+                        Some(own) => transmit.push_text(6, &own),
+                        None => transmit.push_text(6, name.as_str()),
+                    }
+                }
+                _ => {}
+            }
+            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        if pulled.behind {
+            return Err(ProtocolError::Behind(outgoing.type_url.clone()));
+        }
+        self.owes_answer |= pulled.answered;
+        let complete = removals == Removals::Include && !pulled.more;
+        if complete {
+            for name in self.malformed.drain(..) {
+                transmit.removed += 1;
+                transmit.push_text(6, &name);
+            }
+        }
+        let empty = transmit.resources == 0 && transmit.removed == 0;
+        // Rule 86: a wildcard or glob is answered even when there is nothing to say, once.
+        if empty && !(self.owes_answer && complete) {
+            return Ok(None);
+        }
+        self.owes_answer = false;
+        self.responded = true;
+        let nonce = outgoing.nonce();
+        self.unacked.push_back(nonce);
+        transmit.push_text(4, outgoing.type_url.as_str());
+        transmit.push_text(5, &nonce.to_string());
+        transmit.push_control_plane(7, outgoing.identifier);
+        let transmit = transmit.finish();
+        self.tally.sent(&transmit);
+        Ok(Some(transmit))
+    }
+}
+
+/// What a session needs of its stream to write a response.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) type_url: &'a TypeUrl,
+    pub(crate) identifier: &'a str,
+    pub(crate) features: Features,
+    pub(crate) nonces: &'a mut u64,
+    /// Names that must be sent again because what refers to them was sent (rule 124).
+    pub(crate) references: &'a mut Vec<Reference>,
+}
+
+impl Outgoing<'_> {
+    /// Rule 13: never empty, never twice on a stream.
+    pub(crate) fn nonce(&mut self) -> u64 {
+        *self.nonces += 1;
+        *self.nonces
+    }
+}
+
+/// What the client said it understands (rule 110).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    pub(crate) wrapped: bool,
+    pub(crate) ttl: bool,
+}
+
+/// An entry of `initial_resource_versions`.
+fn held(entry: &Bytes) -> Option<(ResourceName, Version)> {
+    let name = ResourceName::parse(&text_at(entry, &[1])?).ok()?;
+    Some((name, Version::from(text_at(entry, &[2]).unwrap_or_default())))
+}

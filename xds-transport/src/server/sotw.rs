@@ -1,0 +1,229 @@
+//! One type of one state-of-the-world stream.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::frame::Frame;
+use crate::server::delta::{Features, Outgoing};
+use crate::server::source::Source;
+use crate::server::stream::{Reference, Tally};
+use crate::server::transmit::Transmit;
+use crate::server::version::TypeHash;
+use crate::type_rules::TypeRule;
+use crate::wire::DiscoveryRequest;
+
+pub(crate) struct Session {
+    pub(crate) id: SubscriberId,
+    pub(crate) tally: Tally,
+    names: BTreeSet<ResourceName>,
+    wildcard: bool,
+    /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
+    ever_named: bool,
+    spelled: HashMap<ResourceName, Box<str>>,
+    /// The version the client came with: what it holds must not be deleted before it is known to be gone.
+    resumed: Option<String>,
+    last_nonce: Option<u64>,
+    awaits_ack: bool,
+    /// Something the client must be told; what, is read from the source when it is written.
+    changed: bool,
+}
+
+impl Session {
+    pub(crate) fn open(
+        type_url: &TypeUrl,
+        request: &DiscoveryRequest,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) -> Self {
+        let mut session = Self {
+            id: source.open(type_url),
+            tally: Tally { requests: 1, ..Tally::default() },
+            names: BTreeSet::new(),
+            wildcard: false,
+            ever_named: false,
+            spelled: HashMap::new(),
+            resumed: Some(request.version_info.clone()).filter(|version| !version.is_empty()),
+            last_nonce: None,
+            awaits_ack: false,
+            changed: false,
+        };
+        session.change_subscription(&request.resource_names, rule, source);
+        session
+    }
+
+    pub(crate) fn handle_request(&mut self, request: &DiscoveryRequest, rule: &TypeRule, source: &mut impl Source) {
+        self.tally.requests += 1;
+        // Rules 16, 18: a request that does not answer the last response is stale; the client repeats
+        // its names in the one that does.
+        if let Some(last) = self.last_nonce
+            && request.response_nonce.parse() != Ok(last)
+        {
+            return;
+        }
+        if self.awaits_ack {
+            self.awaits_ack = false;
+            self.tally.answered(request.error_detail.as_ref());
+        }
+        self.change_subscription(&request.resource_names, rule, source);
+    }
+
+    fn change_subscription(&mut self, requested: &[String], rule: &TypeRule, source: &mut impl Source) {
+        self.ever_named |= !requested.is_empty();
+        let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
+        let mut names = BTreeSet::new();
+        for text in requested {
+            // A name that is none cannot exist: SotW has no way to say so.
+            let Ok(name) = ResourceName::parse(text) else { continue };
+            match Interest::from(name) {
+                Interest::Wildcard => wildcard = true,
+                Interest::Name(name) => {
+                    if name.as_str() != text {
+                        self.spelled.insert(name.clone(), text.as_str().into());
+                    }
+                    names.insert(name);
+                }
+            }
+        }
+        if wildcard && !self.wildcard {
+            source.subscribe(self.id, &Interest::Wildcard);
+        }
+        // Rules 55, 56: a name that was not in the last request is new, however often it was sent.
+        for name in names.difference(&self.names) {
+            source.subscribe(self.id, &Interest::Name(name.clone()));
+        }
+        for name in self.names.difference(&names) {
+            source.unsubscribe(self.id, &Interest::Name(name.clone()));
+            self.spelled.remove(name);
+        }
+        if self.wildcard && !wildcard {
+            source.unsubscribe(self.id, &Interest::Wildcard);
+        }
+        (self.names, self.wildcard) = (names, wildcard);
+    }
+
+    pub(crate) fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn is_wildcard(&self) -> bool {
+        self.wildcard
+    }
+
+    /// Whether a change waits behind a response the client has not answered.
+    pub(crate) fn is_blocked(&self, source: &impl Source) -> bool {
+        self.awaits_ack && (self.changed || source.has_work(self.id))
+    }
+
+    /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Option<Transmit> {
+        if self.awaits_ack || (self.names.is_empty() && !self.wildcard) {
+            return None;
+        }
+        let transmit = if rule.full_state_in_sotw {
+            self.full_state(rule, outgoing, source)
+        } else {
+            self.changes(rule, outgoing, source)
+        };
+        let (mut transmit, hash) = transmit?;
+        let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
+        // Rule 87: only of a wildcard does an equal version say that the client holds it all.
+        if self.resumed.take().is_some_and(|held| held == version)
+            && rule.full_state_in_sotw
+            && self.wildcard
+            && self.names.is_empty()
+        {
+            return None;
+        }
+        let nonce = outgoing.nonce();
+        (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
+        transmit.push_text(1, &version);
+        transmit.push_text(4, outgoing.type_url.as_str());
+        transmit.push_text(5, &nonce.to_string());
+        transmit.push_control_plane(6, outgoing.identifier);
+        let transmit = transmit.finish();
+        self.tally.sent(&transmit);
+        Some(transmit)
+    }
+
+    /// Rule 66: everything subscribed, whatever changed of it.
+    fn full_state(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, TypeHash)> {
+        let references = &mut *outgoing.references;
+        let mut changed = self.changed;
+        let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
+            changed = true;
+            if let Pull::Put { resource, .. } = pull {
+                Reference::collect(rule, &resource.value, references);
+            }
+            ControlFlow::Continue(())
+        });
+        self.changed = changed || pulled.answered;
+        if !self.changed {
+            return None;
+        }
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let mut hash = TypeHash::default();
+        let visited = source.visit(self.id, &mut |name, resource| {
+            hash.add(name, &resource.version);
+            push(&mut transmit, &self.spelled, name, resource, outgoing.features);
+        });
+        // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
+        let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
+        if unknown {
+            return None;
+        }
+        self.changed = false;
+        Some((transmit, hash))
+    }
+
+    /// Rule 67: only what changed; a removal cannot be said.
+    fn changes(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, TypeHash)> {
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let references = &mut *outgoing.references;
+        source.pull(self.id, Removals::Include, &mut |pull| {
+            if let Pull::Put { name, resource } = pull {
+                push(&mut transmit, &self.spelled, name, resource, outgoing.features);
+                Reference::collect(rule, &resource.value, references);
+            }
+            ControlFlow::Continue(())
+        });
+        if transmit.resources == 0 {
+            return None;
+        }
+        let mut hash = TypeHash::default();
+        source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
+        Some((transmit, hash))
+    }
+}
+
+fn push(
+    transmit: &mut Transmit,
+    spelled: &HashMap<ResourceName, Box<str>>,
+    name: &ResourceName,
+    resource: &Resource<Frame>,
+    features: Features,
+) {
+    if features.wrapped && resource.value.needs_wrapper() {
+        let own = spelled.get(name).map_or(name.as_str(), |text| text);
+        transmit.push_wrapped(own, resource, features.ttl);
+    } else {
+        transmit.push_bare(&resource.value);
+    }
+}

@@ -1,0 +1,110 @@
+//! Where a server session gets its change sets.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use xdstp_cache::{
+    Cache, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+};
+use xdstp_uri::ResourceName;
+
+use crate::frame::Frame;
+use crate::server::stream::Tally;
+
+/// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
+///
+/// The source computes the change set; the session decides dialect, budget and nonce. Every method
+/// is one short call, so that whoever guards the source with a lock holds it for just that call.
+pub trait Source {
+    /// The encoded node of the stream's client: once, before anything is opened (rule 4).
+    fn identify(&mut self, node: &Bytes) {
+        let _ = node;
+    }
+
+    /// A subscriber for one type of the stream.
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId;
+
+    /// The subscriber is gone, having done this much.
+    fn close(&mut self, id: SubscriberId, tally: &Tally);
+
+    /// Adds an interest; a repeated one is sent again in full (rule 48). Whether it is new.
+    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
+
+    /// Ends an interest. Whether there was one.
+    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
+
+    /// What the client holds already (`initial_resource_versions`): once, after the first subscriptions.
+    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>);
+
+    /// Visits what the subscriber has not been sent: see [`Cache::pull`].
+    fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled;
+
+    /// Visits everything the subscriber is interested in: see [`Cache::visit`].
+    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
+
+    /// Whether a pull would do anything.
+    fn has_work(&self, id: SubscriberId) -> bool;
+
+    /// Sends a name again if it is subscribed: see [`Cache::resend`].
+    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool;
+
+    /// The version that a SotW origin gave to everything this subscriber is interested in.
+    fn type_version(&self, id: SubscriberId) -> Option<Version> {
+        let _ = id;
+        None
+    }
+}
+
+impl Source for Cache<Frame> {
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        Self::open(self, type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, _: &Tally) {
+        Self::close(self, id);
+    }
+
+    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Self::subscribe(self, id, interest) != Subscribed::Again
+    }
+
+    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        let held = self.is_subscribed(id, interest);
+        Self::unsubscribe(self, id, interest);
+        held
+    }
+
+    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        Self::resume(self, id, held);
+    }
+
+    fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
+        Self::pull(self, id, removals, visitor)
+    }
+
+    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
+        Self::visit(self, id, visitor)
+    }
+
+    fn has_work(&self, id: SubscriberId) -> bool {
+        Self::has_work(self, id)
+    }
+
+    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        Self::resend(self, id, name)
+    }
+
+    fn type_version(&self, id: SubscriberId) -> Option<Version> {
+        Self::type_version(self, id).cloned()
+    }
+}

@@ -1,0 +1,461 @@
+//! One gRPC stream of a server: its sessions, their order, and the node they share.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use prost::Message;
+use xdstp_cache::{Removals, SubscriberId, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::frame::Frame;
+use crate::server::delta::{self, Features, Outgoing};
+use crate::server::error::ProtocolError;
+use crate::server::sotw;
+use crate::server::source::Source;
+use crate::server::transmit::Transmit;
+use crate::type_rules::{TypeRule, TypeRules};
+use crate::wire::walk::{FieldValue, Fields};
+use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
+
+/// Listeners and routes of a SotW stream wait at most this long behind un-ACKed clusters and endpoints.
+const HOLD: Duration = Duration::from_secs(1);
+
+/// Which of the two protocol variants a stream speaks: the method it was opened with says so (rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Variant {
+    /// State of the world.
+    Sotw,
+    /// Incremental.
+    Delta,
+}
+
+/// What every stream of a server shares.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// The rules of the resource types.
+    pub rules: Arc<TypeRules>,
+    /// `control_plane.identifier` of every response (rule 139).
+    pub identifier: String,
+    /// How many types one stream may ask for.
+    pub types_per_stream: usize,
+    /// How many names of one type one stream may ask for.
+    pub names_per_type: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rules: Arc::new(TypeRules::envoy()),
+            identifier: String::new(),
+            types_per_stream: 64,
+            names_per_type: 1_000_000,
+        }
+    }
+}
+
+/// One stream, as a server sees it. Sans-I/O:
+///
+/// - [`handle_message`](Self::handle_message) for every request;
+/// - [`poll_transmit`](Self::poll_transmit) whenever the stream is writable, until it has nothing to say;
+///   call it again after a request, after the source changed, and at the time
+///   [`poll_timeout`](Self::poll_timeout) names;
+/// - [`close`](Self::close) at the end.
+///
+/// ```
+/// use std::time::Instant;
+/// use bytes::Bytes;
+/// use prost::Message;
+/// use xds_transport::server::{Settings, Stream, Variant};
+/// use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
+/// use xds_transport::Frame;
+/// use xdstp_cache::{Cache, Options};
+///
+/// let now = Instant::now();
+/// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+/// let mut cache = Cache::new(Options::default());
+/// let resource = Frame::of_message(&clusters, b"").into_resource(None);
+/// cache.upsert(&clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new());
+///
+/// let mut stream = Stream::new(Variant::Delta, Settings::default());
+/// let request = DeltaDiscoveryRequest { type_url: clusters.to_string(), ..Default::default() };
+/// stream.handle_message(now, request.encode_to_vec().into(), &mut cache).unwrap();
+/// let response = stream.poll_transmit(now, &mut cache).unwrap().unwrap().into_bytes();
+/// assert_eq!(DeltaDiscoveryResponse::decode(response).unwrap().resources[0].name, "backend");
+/// ```
+pub struct Stream {
+    settings: Settings,
+    variant: Variant,
+    /// The type of a stream that serves just one.
+    only_type: Option<TypeUrl>,
+    node: Option<Bytes>,
+    features: Features,
+    nonces: u64,
+    /// In the order of one stream (rule 122).
+    types: Vec<Type>,
+    /// Since when something is held back behind an un-ACKed response of a lower rank.
+    held_until: Option<Instant>,
+}
+
+struct Type {
+    url: TypeUrl,
+    rule: TypeRule,
+    session: Session,
+}
+
+enum Session {
+    Sotw(sotw::Session),
+    Delta(delta::Session),
+}
+
+/// A name that a resource refers to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    type_url: TypeUrl,
+    name: String,
+}
+
+impl Reference {
+    pub(crate) fn collect(rule: &TypeRule, frame: &Frame, into: &mut Vec<Self>) {
+        for dependent in &rule.dependents {
+            if let Some(name) = rule.reference_of(dependent, frame.any()) {
+                into.push(Self { type_url: dependent.type_url.clone(), name });
+            }
+        }
+    }
+}
+
+/// What one session did so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Tally {
+    /// Requests handled.
+    pub requests: u64,
+    /// Responses sent.
+    pub responses: u64,
+    /// Resources sent.
+    pub resources: u64,
+    /// Removals sent.
+    pub removed: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Responses the client accepted.
+    pub acks: u64,
+    /// Responses the client rejected.
+    pub nacks: u64,
+    /// The message of the last rejection.
+    pub last_nack: Option<String>,
+}
+
+impl Tally {
+    /// Adds what another session did.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.responses += other.responses;
+        self.resources += other.resources;
+        self.removed += other.removed;
+        self.bytes += other.bytes;
+        self.acks += other.acks;
+        self.nacks += other.nacks;
+        if other.last_nack.is_some() {
+            self.last_nack.clone_from(&other.last_nack);
+        }
+    }
+
+    pub(crate) fn sent(&mut self, transmit: &Transmit) {
+        self.responses += 1;
+        self.bytes += transmit.remaining() as u64;
+        self.resources += transmit.resources as u64;
+        self.removed += transmit.removed as u64;
+    }
+
+    /// Rule 21: a NACK is an error detail, whatever its code.
+    pub(crate) fn answered(&mut self, error: Option<&Status>) {
+        match error {
+            None => self.acks += 1,
+            Some(error) => {
+                self.nacks += 1;
+                self.last_nack = Some(error.message.chars().take(1024).collect());
+            }
+        }
+    }
+}
+
+/// One session of a stream, as an admin page shows it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct SessionView<'a> {
+    /// Its type.
+    pub type_url: &'a TypeUrl,
+    /// Its subscriber at the source.
+    pub subscriber: SubscriberId,
+    /// Whether it asked for everything.
+    pub wildcard: bool,
+    /// What it did so far.
+    pub tally: &'a Tally,
+}
+
+impl Stream {
+    /// A stream that may carry any type, as ADS does.
+    pub fn new(variant: Variant, settings: Settings) -> Self {
+        Self {
+            settings,
+            variant,
+            only_type: None,
+            node: None,
+            features: Features::default(),
+            nonces: 0,
+            types: Vec::new(),
+            held_until: None,
+        }
+    }
+
+    /// A stream of one type, as the per-type services have it: requests need not name it (rule 3).
+    pub fn of_type(variant: Variant, type_url: TypeUrl, settings: Settings) -> Self {
+        Self { only_type: Some(type_url), ..Self::new(variant, settings) }
+    }
+
+    /// The encoded node of the client, once it is known (rule 4).
+    pub fn node(&self) -> Option<&Bytes> {
+        self.node.as_ref()
+    }
+
+    /// Which variant it speaks.
+    pub fn variant(&self) -> Variant {
+        self.variant
+    }
+
+    /// Its sessions, in their order.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
+        self.types.iter().map(|of| {
+            let (subscriber, wildcard, tally) = match &of.session {
+                Session::Sotw(session) => (session.id, session.is_wildcard(), &session.tally),
+                Session::Delta(session) => (session.id, session.is_wildcard(), &session.tally),
+            };
+            SessionView { type_url: &of.url, subscriber, wildcard, tally }
+        })
+    }
+
+    /// Handles an encoded request.
+    ///
+    /// # Errors
+    /// What ends the stream. A NACK, a stale nonce or an unknown name does not.
+    pub fn handle_message(
+        &mut self,
+        now: Instant,
+        message: Bytes,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        let _ = now; // rate limits will need it
+        let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
+        match self.variant {
+            Variant::Delta => {
+                let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
+                self.identify(&request.node, source);
+                match self.open_type(&request.type_url)? {
+                    Some(Type { session: Session::Delta(session), .. }) => session.handle_request(&request, source),
+                    Some(_) => {}
+                    None => self.open_delta(&request, source),
+                }
+            }
+            Variant::Sotw => {
+                let request = DiscoveryRequest::decode(message).map_err(malformed)?;
+                self.identify(&request.node, source);
+                match self.open_type(&request.type_url)? {
+                    Some(Type { session: Session::Sotw(session), rule, .. }) => {
+                        session.handle_request(&request, rule, source);
+                    }
+                    Some(_) => {}
+                    None => self.open_sotw(&request, source),
+                }
+            }
+        }
+        let limit = self.settings.names_per_type;
+        if self.types.iter().any(|of| of.session.names() > limit) {
+            return Err(ProtocolError::TooMany { what: "names of one type", limit });
+        }
+        Ok(())
+    }
+
+    /// The next response. Newest state only: what changed twice since the last call is sent once.
+    ///
+    /// # Errors
+    /// When the stream must end: see [`ProtocolError::Behind`].
+    pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
+        let mut references = Vec::new();
+        let transmit = match self.variant {
+            Variant::Delta => self.poll_delta(source, &mut references)?,
+            Variant::Sotw => self.poll_sotw(now, source, &mut references),
+        };
+        for Reference { type_url, name } in references {
+            if let (Some(of), Ok(name)) = (self.types.iter().find(|of| of.url == type_url), ResourceName::parse(&name))
+            {
+                source.resend(of.session.id(), &name);
+            }
+        }
+        Ok(transmit)
+    }
+
+    /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.held_until
+    }
+
+    /// The stream is over: nothing of it stays behind (rule 12).
+    pub fn close(&mut self, source: &mut impl Source) {
+        for of in self.types.drain(..) {
+            source.close(of.session.id(), of.session.tally());
+        }
+    }
+
+    fn poll_delta(
+        &mut self,
+        source: &mut impl Source,
+        references: &mut Vec<Reference>,
+    ) -> Result<Option<Transmit>, ProtocolError> {
+        let Self { settings, features, nonces, types, .. } = self;
+        // Make before break: removals of clusters and endpoints wait for a round in which nobody
+        // had anything else to say (rule 122).
+        for last_round in [false, true] {
+            for Type { url, rule, session } in types.iter_mut() {
+                let Session::Delta(session) = session else { continue };
+                let defers = rule.removals_last && session.has_responded();
+                let removals = if defers && !last_round { Removals::Defer } else { Removals::Include };
+                let mut outgoing = Outgoing {
+                    type_url: url,
+                    identifier: &settings.identifier,
+                    features: *features,
+                    nonces,
+                    references,
+                };
+                if let Some(transmit) = session.poll_transmit(removals, rule, &mut outgoing, source)? {
+                    return Ok(Some(transmit));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn poll_sotw(
+        &mut self,
+        now: Instant,
+        source: &mut impl Source,
+        references: &mut Vec<Reference>,
+    ) -> Option<Transmit> {
+        let Self { settings, features, nonces, types, held_until, .. } = self;
+        let mut lower_rank_blocked = false;
+        for Type { url, rule, session } in types.iter_mut() {
+            let Session::Sotw(session) = session else { continue };
+            if rule.waits_for_lower_ranks && lower_rank_blocked && source.has_work(session.id) {
+                let until = *held_until.get_or_insert(now + HOLD);
+                if now < until {
+                    continue;
+                }
+            }
+            lower_rank_blocked |= session.is_blocked(source);
+            let mut outgoing =
+                Outgoing { type_url: url, identifier: &settings.identifier, features: *features, nonces, references };
+            if let Some(transmit) = session.poll_transmit(rule, &mut outgoing, source) {
+                return Some(transmit);
+            }
+        }
+        if !lower_rank_blocked {
+            *held_until = None;
+        }
+        // Once it is over, the hold is not a reason to be called again.
+        if held_until.is_some_and(|until| until <= now) {
+            *held_until = None;
+        }
+        None
+    }
+
+    fn identify(&mut self, node: &Bytes, source: &mut impl Source) {
+        // Rules 4, 6: the first node counts for the whole stream.
+        if self.node.is_some() {
+            return;
+        }
+        self.features = features(node);
+        source.identify(node);
+        self.node = Some(node.clone());
+    }
+
+    /// The open session of a request's type; `None` when this is its first request.
+    fn open_type(&mut self, asked: &str) -> Result<Option<&mut Type>, ProtocolError> {
+        if let Some(served) = &self.only_type
+            && !asked.is_empty()
+            && asked != served.as_str()
+        {
+            return Err(ProtocolError::WrongType { served: served.clone(), asked: asked.into() });
+        }
+        let asked = self.only_type.as_ref().map_or(asked, TypeUrl::as_str);
+        if asked.is_empty() {
+            return Err(ProtocolError::MissingType);
+        }
+        let position = self.types.iter().position(|of| of.url.as_str() == asked);
+        if position.is_none() && self.types.len() >= self.settings.types_per_stream {
+            return Err(ProtocolError::TooMany { what: "types", limit: self.settings.types_per_stream });
+        }
+        Ok(position.and_then(|at| self.types.get_mut(at)))
+    }
+
+    fn open_delta(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+        let url = self.opened_type(&request.type_url);
+        let rule = self.settings.rules.of(&url).clone();
+        let session = delta::Session::open(&url, request, &rule, source);
+        self.insert(Type { url, rule, session: Session::Delta(session) });
+    }
+
+    fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
+        let url = self.opened_type(&request.type_url);
+        let rule = self.settings.rules.of(&url).clone();
+        let session = sotw::Session::open(&url, request, &rule, source);
+        self.insert(Type { url, rule, session: Session::Sotw(session) });
+    }
+
+    fn opened_type(&self, asked: &str) -> TypeUrl {
+        self.only_type.clone().unwrap_or_else(|| asked.into())
+    }
+
+    fn insert(&mut self, of: Type) {
+        let at = self.types.partition_point(|before| before.rule.rank <= of.rule.rank);
+        self.types.insert(at, of);
+    }
+}
+
+impl Session {
+    fn id(&self) -> SubscriberId {
+        match self {
+            Self::Sotw(session) => session.id,
+            Self::Delta(session) => session.id,
+        }
+    }
+
+    fn tally(&self) -> &Tally {
+        match self {
+            Self::Sotw(session) => &session.tally,
+            Self::Delta(session) => &session.tally,
+        }
+    }
+
+    fn names(&self) -> usize {
+        match self {
+            Self::Sotw(session) => session.names(),
+            Self::Delta(session) => session.names(),
+        }
+    }
+}
+
+/// `client_features`, field 10 of the node, as far as responses depend on them.
+fn features(node: &Bytes) -> Features {
+    let mut found = Features::default();
+    for field in Fields::of(node.clone()).flatten() {
+        let (10, FieldValue::Bytes(feature)) = (field.number, field.value) else { continue };
+        match feature.as_ref() {
+            b"xds.config.resource-in-sotw" | b"xds.config.supports-resource-in-sotw" => found.wrapped = true,
+            b"xds.config.supports-resource-ttl" => found.ttl = true,
+            _ => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,164 @@
+//! A response on its way out: small heads of its own, and references to shared bodies.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, Bytes, BytesMut};
+use xdstp_cache::{Resource, TypeUrl};
+
+use crate::frame::Frame;
+use crate::wire::RESOURCE_TYPE_URL;
+use crate::wire::walk;
+
+/// Small bodies are copied together into chunks of this size; larger ones are sent as they are.
+const CHUNK: usize = 16 * 1024;
+/// From here on a body is worth a chunk of its own.
+const LARGE: usize = 4 * 1024;
+
+/// An encoded response, assembled chunk by chunk as the peer takes it: what is staged for a slow
+/// reader is one reference per resource, never a copy of the bodies.
+#[derive(Debug)]
+pub struct Transmit {
+    /// The type of the response.
+    pub type_url: TypeUrl,
+    /// How many resources it carries.
+    pub resources: usize,
+    /// How many removals it carries.
+    pub removed: usize,
+    heads: BytesMut,
+    bodies: VecDeque<Body>,
+    /// Bytes of `heads` that precede what is still to be sent, all told.
+    taken: usize,
+    remaining: usize,
+}
+
+#[derive(Debug)]
+struct Body {
+    /// It goes after this many bytes of the heads.
+    after: usize,
+    bytes: Bytes,
+}
+
+impl Transmit {
+    pub(crate) fn new(type_url: TypeUrl) -> Self {
+        Self {
+            type_url,
+            resources: 0,
+            removed: 0,
+            heads: BytesMut::new(),
+            bodies: VecDeque::new(),
+            taken: 0,
+            remaining: 0,
+        }
+    }
+
+    /// The length of what is left to send, in bytes.
+    pub fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    /// The next part of the encoded message; `None` when all of it was taken.
+    pub fn next_chunk(&mut self) -> Option<Bytes> {
+        self.chunk_after(&[])
+    }
+
+    /// As [`next_chunk`](Self::next_chunk), in one buffer with something that goes before it.
+    pub fn chunk_after(&mut self, prefix: &[u8]) -> Option<Bytes> {
+        if self.remaining == 0 && prefix.is_empty() {
+            return None;
+        }
+        let large = |body: &Body| body.bytes.len() >= LARGE;
+        if prefix.is_empty()
+            && let Some(body) = self.bodies.pop_front_if(|body| large(body) && body.after == self.taken)
+        {
+            self.remaining -= body.bytes.len();
+            return Some(body.bytes);
+        }
+        let mut chunk = BytesMut::with_capacity((prefix.len() + self.remaining).min(CHUNK + LARGE));
+        chunk.extend_from_slice(prefix);
+        while chunk.len() < CHUNK {
+            let Some(body) = self.bodies.front() else {
+                chunk.extend_from_slice(&self.heads);
+                self.taken += self.heads.len();
+                self.heads.clear();
+                break;
+            };
+            let head = body.after - self.taken;
+            chunk.extend_from_slice(self.heads.get(..head).unwrap_or_default());
+            self.heads.advance(head);
+            self.taken = body.after;
+            if large(body) {
+                break;
+            }
+            chunk.extend_from_slice(&body.bytes);
+            self.bodies.pop_front();
+        }
+        self.remaining -= chunk.len() - prefix.len();
+        Some(chunk.freeze())
+    }
+
+    /// The whole of what is left, in one buffer.
+    pub fn into_bytes(mut self) -> Bytes {
+        let mut all = BytesMut::with_capacity(self.remaining);
+        while let Some(chunk) = self.next_chunk() {
+            all.extend_from_slice(&chunk);
+        }
+        all.freeze()
+    }
+
+    /// Appends an element of `DeltaDiscoveryResponse.resources`.
+    pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
+        let Resource { version, value: frame, .. } = resource;
+        walk::put_delimited(&mut self.heads, 2, frame.encoded_len(name, version, ttl));
+        frame.put_head(&mut self.heads, name, version, ttl);
+        self.push_body(frame.any().clone());
+    }
+
+    /// Appends an element of `DiscoveryResponse.resources`, bare.
+    pub(crate) fn push_bare(&mut self, frame: &Frame) {
+        walk::put_delimited(&mut self.heads, 2, frame.any().len());
+        self.push_body(frame.any().clone());
+    }
+
+    /// Appends an element of `DiscoveryResponse.resources`, in a `Resource` (rule 110).
+    pub(crate) fn push_wrapped(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
+        let Resource { version, value: frame, .. } = resource;
+        let wrapped = frame.encoded_len(name, version, ttl);
+        let any = walk::delimited_len(1, RESOURCE_TYPE_URL.len()) + walk::delimited_len(2, wrapped);
+        walk::put_delimited(&mut self.heads, 2, any);
+        walk::put_bytes(&mut self.heads, 1, RESOURCE_TYPE_URL.as_bytes());
+        walk::put_delimited(&mut self.heads, 2, wrapped);
+        frame.put_head(&mut self.heads, name, version, ttl);
+        self.push_body(frame.any().clone());
+    }
+
+    /// Appends a text field of the response itself, in any order: protobuf does not mind.
+    pub(crate) fn push_text(&mut self, number: u32, text: &str) {
+        walk::put_bytes(&mut self.heads, number, text.as_bytes());
+    }
+
+    /// Appends `control_plane`, which both variants number alike but for one: rule 139.
+    pub(crate) fn push_control_plane(&mut self, number: u32, identifier: &str) {
+        if !identifier.is_empty() {
+            walk::put_delimited(&mut self.heads, number, walk::delimited_len(1, identifier.len()));
+            walk::put_bytes(&mut self.heads, 1, identifier.as_bytes());
+        }
+    }
+
+    /// All is appended: from here on it is only taken.
+    pub(crate) fn finish(mut self) -> Self {
+        self.remaining = self.heads.len() + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
+        self
+    }
+
+    /// How many bytes have been appended so far, bodies included.
+    pub(crate) fn budget_used(&self) -> usize {
+        self.remaining + self.heads.len()
+    }
+
+    fn push_body(&mut self, bytes: Bytes) {
+        self.resources += 1;
+        // Until `finish`, `remaining` counts the bodies alone.
+        self.remaining += bytes.len();
+        self.bodies.push_back(Body { after: self.heads.len(), bytes });
+    }
+}

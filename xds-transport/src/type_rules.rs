@@ -1,0 +1,134 @@
+//! What differs between resource types, as data a caller can replace.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use xdstp_cache::TypeUrl;
+
+use crate::wire::walk;
+
+/// The rules of every type a stream may carry.
+///
+/// ```
+/// use xds_transport::{TypeRule, TypeRules};
+///
+/// let mut rules = TypeRules::envoy();
+/// rules.insert("type.googleapis.com/istio.workload.Address".into(), TypeRule { legacy_wildcard: true, ..TypeRule::default() });
+/// assert!(rules.of(&"type.googleapis.com/istio.workload.Address".into()).legacy_wildcard);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TypeRules {
+    rules: HashMap<TypeUrl, TypeRule>,
+    other: TypeRule,
+}
+
+/// The rules of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeRule {
+    /// A SotW response holds everything subscribed, and absence from it is deletion (rule 66).
+    pub full_state_in_sotw: bool,
+    /// A first request without names asks for everything (rules 40, 41).
+    pub legacy_wildcard: bool,
+    /// The place in the order of one stream: lower goes first (rule 122).
+    pub rank: u8,
+    /// Removals wait until every type has sent what changed: make before break (rule 122).
+    pub removals_last: bool,
+    /// A SotW response waits, for a second at most, behind un-ACKed types of lower rank (rule 122).
+    pub waits_for_lower_ranks: bool,
+    /// A name that the first request both subscribes and lists at the current version is not sent again (rule 49).
+    pub skip_known_on_resume: bool,
+    /// The field path of the name inside the payload.
+    pub name_path: Vec<u32>,
+    /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124).
+    pub dependents: Vec<Dependent>,
+}
+
+/// A type whose resources are sent again when the resource that refers to them changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependent {
+    /// The type of the resource referred to.
+    pub type_url: TypeUrl,
+    /// Field paths of the reference in the payload: the first that holds a name counts.
+    pub reference_paths: Vec<Vec<u32>>,
+}
+
+impl Default for TypeRule {
+    fn default() -> Self {
+        Self {
+            full_state_in_sotw: false,
+            legacy_wildcard: false,
+            rank: u8::MAX,
+            removals_last: false,
+            waits_for_lower_ranks: false,
+            skip_known_on_resume: true,
+            name_path: vec![1],
+            dependents: Vec::new(),
+        }
+    }
+}
+
+impl TypeRule {
+    /// The name inside an encoded `Any` of this type.
+    pub fn name_of(&self, any: &Bytes) -> Option<String> {
+        self.text(any, &self.name_path)
+    }
+
+    /// The names of type `dependent.type_url` that an encoded `Any` of this type refers to.
+    pub fn reference_of(&self, dependent: &Dependent, any: &Bytes) -> Option<String> {
+        dependent.reference_paths.iter().find_map(|path| self.text(any, path)).filter(|name| !name.is_empty())
+    }
+
+    fn text(&self, any: &Bytes, path: &[u32]) -> Option<String> {
+        let mut from_any = Vec::with_capacity(path.len() + 1);
+        from_any.push(2);
+        from_any.extend_from_slice(path);
+        walk::text_at(any, &from_any)
+    }
+}
+
+impl TypeRules {
+    /// The rules of Envoy's own types.
+    pub fn envoy() -> Self {
+        let clusters_and_endpoints_again = vec![Dependent {
+            type_url: ENDPOINTS.into(),
+            // Cluster.eds_cluster_config.service_name, else Cluster.name
+            reference_paths: vec![vec![3, 2], vec![1]],
+        }];
+        let plain = TypeRule::default;
+        let wildcard = || TypeRule { full_state_in_sotw: true, legacy_wildcard: true, ..plain() };
+        let gated = |rank| TypeRule { rank, waits_for_lower_ranks: true, ..plain() };
+        let rules = [
+            (
+                CLUSTERS,
+                TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() },
+            ),
+            (ENDPOINTS, TypeRule { rank: 1, removals_last: true, skip_known_on_resume: false, ..plain() }),
+            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, ..plain() }),
+            (SECRETS, TypeRule { rank: 3, ..plain() }),
+            (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
+            (SCOPED_ROUTES, TypeRule { legacy_wildcard: true, ..gated(5) }),
+            (ROUTES, gated(6)),
+            (VIRTUAL_HOSTS, TypeRule { legacy_wildcard: true, ..gated(7) }),
+        ];
+        Self { rules: rules.into_iter().map(|(url, rule)| (url.into(), rule)).collect(), other: plain() }
+    }
+
+    /// Sets the rule of a type.
+    pub fn insert(&mut self, type_url: TypeUrl, rule: TypeRule) {
+        self.rules.insert(type_url, rule);
+    }
+
+    /// The rule of a type: the default one for a type nobody described.
+    pub fn of(&self, type_url: &TypeUrl) -> &TypeRule {
+        self.rules.get(type_url).unwrap_or(&self.other)
+    }
+}
+
+const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+const ROUTES: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
+const SCOPED_ROUTES: &str = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";
+const VIRTUAL_HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+const LOCALITY_ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint";
+const SECRETS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";

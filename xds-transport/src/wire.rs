@@ -1,0 +1,32 @@
+//! The discovery messages and the walk over their encoded form.
+//!
+//! The messages are generated from `proto/`; field numbers are those of Envoy's
+//! `envoy.service.discovery.v3`. Requests are decoded with prost. Responses are not: they
+//! are [walked](walk), and their bodies stay slices of what arrived.
+
+pub mod walk;
+
+pub use envoy::config::core::v3::{ControlPlane, Locality, Node};
+pub use envoy::service::discovery::v3::{
+    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource, ResourceError,
+    ResourceName as WireResourceName, resource,
+};
+pub use google::protobuf::{Any, Duration, ListValue, Struct, Value, value};
+pub use google::rpc::Status;
+
+/// `type.googleapis.com/envoy.service.discovery.v3.Resource`: the wrapper of a SotW resource.
+pub const RESOURCE_TYPE_URL: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+
+#[rustfmt::skip]
+#[allow(missing_docs, unreachable_pub, clippy::all, unused_qualifications)]
+mod google {
+    pub mod protobuf { include!("wire/generated/google.protobuf.rs"); }
+    pub mod rpc { include!("wire/generated/google.rpc.rs"); }
+}
+
+#[rustfmt::skip]
+#[allow(missing_docs, unreachable_pub, clippy::all, unused_qualifications)]
+mod envoy {
+    pub mod config { pub mod core { pub mod v3 { include!("wire/generated/envoy.config.core.v3.rs"); } } }
+    pub mod service { pub mod discovery { pub mod v3 { include!("wire/generated/envoy.service.discovery.v3.rs"); } } }
+}

@@ -1,0 +1,213 @@
+//! Walking the fields of an encoded message without decoding it.
+//!
+//! A relay that opens no payload needs three things of a response: where each field starts,
+//! how long it is, and a slice of it that shares the buffer it arrived in.
+
+use std::fmt;
+
+use bytes::{Buf, BufMut, Bytes};
+
+/// One field of an encoded message: its number and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The field's number.
+    pub number: u32,
+    /// The field's value, not interpreted.
+    pub value: FieldValue,
+}
+
+/// The value of a [`Field`], by wire type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldValue {
+    /// Wire type 0.
+    Varint(u64),
+    /// Wire type 1.
+    Fixed64(u64),
+    /// Wire type 2: a slice of the walked buffer.
+    Bytes(Bytes),
+    /// Wire type 5.
+    Fixed32(u32),
+}
+
+/// Why a walk stopped: the message is not protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WalkError {
+    remaining: usize,
+}
+
+impl WalkError {
+    /// How many bytes of the message were left when it stopped making sense.
+    pub fn remaining(&self) -> usize {
+        self.remaining
+    }
+}
+
+impl fmt::Display for WalkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a protobuf message, {} bytes before its end", self.remaining)
+    }
+}
+
+impl std::error::Error for WalkError {}
+
+/// The fields of an encoded message, in wire order. The walk ends at the first error.
+///
+/// ```
+/// use bytes::Bytes;
+/// use xds_transport::wire::walk::{Fields, FieldValue};
+///
+/// let message = Bytes::from_static(b"\x0a\x02v1\x20\x07");
+/// let fields: Vec<_> = Fields::of(message).collect::<Result<_, _>>().unwrap();
+/// assert_eq!(fields[0].value, FieldValue::Bytes(Bytes::from_static(b"v1")));
+/// assert_eq!((fields[1].number, &fields[1].value), (4, &FieldValue::Varint(7)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Fields {
+    rest: Bytes,
+}
+
+impl Fields {
+    /// Walks `message`.
+    pub fn of(message: Bytes) -> Self {
+        Self { rest: message }
+    }
+
+    /// What has not been walked yet.
+    pub fn rest(&self) -> &Bytes {
+        &self.rest
+    }
+
+    fn step(&mut self) -> Option<Field> {
+        let key = varint(&mut self.rest)?;
+        let number = u32::try_from(key >> 3).ok().filter(|n| *n != 0 && *n < 1 << 29)?;
+        let value = match key & 7 {
+            0 => FieldValue::Varint(varint(&mut self.rest)?),
+            1 => FieldValue::Fixed64(self.rest.try_get_u64_le().ok()?),
+            2 => {
+                let length = usize::try_from(varint(&mut self.rest)?).ok()?;
+                if length > self.rest.len() {
+                    return None;
+                }
+                FieldValue::Bytes(self.rest.split_to(length))
+            }
+            5 => FieldValue::Fixed32(self.rest.try_get_u32_le().ok()?),
+            _ => return None, // groups have been gone since proto2
+        };
+        Some(Field { number, value })
+    }
+}
+
+impl Iterator for Fields {
+    type Item = Result<Field, WalkError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let remaining = self.rest.len();
+        match self.step() {
+            Some(field) => Some(Ok(field)),
+            None => {
+                self.rest.clear();
+                Some(Err(WalkError { remaining }))
+            }
+        }
+    }
+}
+
+/// The text at a field path of an encoded message, such as `[3, 2]` for field 2 of field 3.
+/// As protobuf has it, the last occurrence of a field counts. `None` when a step is missing or not text.
+///
+/// ```
+/// use bytes::Bytes;
+/// use xds_transport::wire::walk::text_at;
+///
+/// let cluster = Bytes::from_static(b"\x0a\x01c\x1a\x05\x12\x03eds");
+/// assert_eq!(text_at(&cluster, &[3, 2]).as_deref(), Some("eds"));
+/// assert_eq!(text_at(&cluster, &[9]), None);
+/// ```
+pub fn text_at(message: &Bytes, path: &[u32]) -> Option<String> {
+    let mut found = message.clone();
+    for number in path {
+        let mut at = None;
+        for field in Fields::of(found) {
+            let field = field.ok()?;
+            if let (true, FieldValue::Bytes(value)) = (field.number == *number, field.value) {
+                at = Some(value);
+            }
+        }
+        found = at?;
+    }
+    std::str::from_utf8(&found).ok().map(str::to_owned)
+}
+
+fn varint(from: &mut Bytes) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..70).step_by(7) {
+        let byte = from.try_get_u8().ok()?;
+        // The tenth byte holds one bit.
+        if shift == 63 && byte > 1 {
+            return None;
+        }
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Appends a varint.
+pub(crate) fn put_varint(into: &mut impl BufMut, mut value: u64) {
+    while value >= 0x80 {
+        into.put_u8((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    into.put_u8(value as u8);
+}
+
+/// The length of a varint in bytes.
+pub(crate) fn varint_len(value: u64) -> usize {
+    ((70 - (value | 1).leading_zeros()) / 7) as usize
+}
+
+/// Appends the key and length of a length-delimited field; its value follows.
+pub(crate) fn put_delimited(into: &mut impl BufMut, number: u32, length: usize) {
+    put_varint(into, u64::from(number) << 3 | 2);
+    put_varint(into, length as u64);
+}
+
+/// Appends a length-delimited field, unless it is empty: proto3 leaves defaults out.
+pub(crate) fn put_bytes(into: &mut impl BufMut, number: u32, value: &[u8]) {
+    if !value.is_empty() {
+        put_delimited(into, number, value.len());
+        into.put_slice(value);
+    }
+}
+
+/// The encoded length of a length-delimited field with a value of `length` bytes.
+pub(crate) fn delimited_len(number: u32, length: usize) -> usize {
+    varint_len(u64::from(number) << 3) + varint_len(length as u64) + length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varint_lengths_are_what_is_written() {
+        for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), u64::MAX] {
+            let mut out = Vec::new();
+            put_varint(&mut out, value);
+            assert_eq!(out.len(), varint_len(value), "{value}");
+            assert_eq!(varint(&mut Bytes::from(out)), Some(value));
+        }
+    }
+
+    #[test]
+    fn a_length_past_the_end_is_an_error_not_a_panic() {
+        let walked: Vec<_> = Fields::of(Bytes::from_static(b"\x0a\x05ab")).collect();
+        assert_eq!(walked, [Err(WalkError { remaining: 4 })]);
+    }
+}
