@@ -126,7 +126,7 @@ async def main(options):
     while line := await lines.readline():
         try:
             say({"result": origin.control(json.loads(line))})
-        except Exception as error:  # pylint: disable=broad-exception-caught
+        except Exception as error:
             say({"error": repr(error)})
     trace.event("stop")
     os._exit(0)  # the clients see a broken connection, as from a process that dies

@@ -107,7 +107,7 @@ def run_one(case, binary, passed, printing):
     started, failure = time.monotonic(), None
     try:
         case.run(bed)
-    except Exception:  # pylint: disable=broad-exception-caught
+    except Exception:
         failure = traceback.format_exc(limit=-3)
     bed.close()
     with printing:

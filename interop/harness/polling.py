@@ -15,7 +15,7 @@ def until(what, condition, within=10.0):
             last = condition()
             if last:
                 return last
-        except Exception as error:  # pylint: disable=broad-exception-caught
+        except Exception as error:
             last = error
         if time.monotonic() > end:
             raise Unmet(f"not within {within:g} s: {what}; last: {brief(last)}")

@@ -1,6 +1,7 @@
 """Processes of a test, and free ports for them."""
 
 import collections
+import contextlib
 import itertools
 import json
 import queue
@@ -62,7 +63,8 @@ class Process:
         RUNNING.discard(self)
         self.child.kill()
         self.child.wait()
-        self.child.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it may have died with a command unread
+            self.child.stdin.close()
 
     def resident_bytes(self):
         """Its resident memory."""
