@@ -18,6 +18,7 @@ from harness.registry import cases
 
 HERE = Path(__file__).parent
 LOGS = HERE / "logs"
+RUN = LOGS / str(os.getpid())
 LOG_TAIL = 25
 JOBS = 2 * (os.cpu_count() or 1)
 
@@ -76,7 +77,7 @@ def relay_binary(given):
 
 def run_all(chosen, binary, passed):
     """Runs what can go side by side, then the rest one by one; collects the names of those that passed."""
-    shutil.rmtree(LOGS, ignore_errors=True)
+    remove_old_logs()
     printing = threading.Lock()
     for alone, jobs in ((False, JOBS), (True, 1)):
         waiting = queue.SimpleQueue()
@@ -99,9 +100,16 @@ def run_all(chosen, binary, passed):
             worker.join()
 
 
+def remove_old_logs():
+    """Clears what earlier runs left, but not what a run that is under way needs: several may go side by side."""
+    for folder in LOGS.glob("*"):
+        if not Path("/proc", folder.name).exists():
+            shutil.rmtree(folder)
+
+
 def run_one(case, binary, passed, printing):
     """One case in a folder of its own, which is kept if it fails."""
-    folder = LOGS / case.name.replace("/", ".")
+    folder = RUN / case.name.replace("/", ".")
     folder.mkdir(parents=True)
     bed = Bed(folder, binary)
     started, failure = time.monotonic(), None
