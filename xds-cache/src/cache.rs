@@ -64,6 +64,8 @@ pub struct Stored<'a, V> {
     pub name: &'a ResourceName,
     /// The resource; `None` when the name is known not to exist.
     pub resource: Option<&'a Resource<V>>,
+    /// When its content last changed, by the caller's clock.
+    pub changed_at: Option<Instant>,
     /// How many subscribers asked for it by name.
     pub watchers: u32,
 }
@@ -161,6 +163,7 @@ impl<V> Cache<V> {
             },
         };
         slot.state = State::Present(resource);
+        slot.changed_at = Some(now);
         if outcome == Outcome::Added {
             self.enter_lists(at);
         }
@@ -257,6 +260,7 @@ impl<V> Cache<V> {
             type_url: &self.types[slot.type_index as usize].url,
             name: &slot.name,
             resource: slot.state.resource(),
+            changed_at: slot.changed_at,
             watchers: slot.watchers,
         })
     }
@@ -347,8 +351,16 @@ impl<V> Cache<V> {
         }
         let (state, seq) =
             if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
-        let slot =
-            Slot { name: name.clone(), type_index, state, seq, clean: NONE, watchers: 0, places: [Place::NOWHERE; 2] };
+        let slot = Slot {
+            name: name.clone(),
+            type_index,
+            state,
+            seq,
+            changed_at: None,
+            clean: NONE,
+            watchers: 0,
+            places: [Place::NOWHERE; 2],
+        };
         let at = self.slots.insert(slot) as u32;
         self.types[type_index as usize].names.insert(name.clone(), at);
         at

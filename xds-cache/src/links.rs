@@ -26,6 +26,8 @@ pub(crate) struct Slot<V> {
     pub(crate) state: State<V>,
     /// When it last changed; 0 while unknown.
     pub(crate) seq: Seq,
+    /// When its content last changed, by the caller's clock.
+    pub(crate) changed_at: Option<Instant>,
     /// Up-to-date links to this name.
     pub(crate) clean: u32,
     /// Links to this name.

@@ -1,1 +1,314 @@
 //! The client's side of a stream.
+//!
+//! A [`Stream`] holds one session a type. It does no I/O and reads no clock: bytes and times come in by
+//! `handle_*`, requests, events and the next time go out by `poll_*`. It outlives the streams of its transport:
+//! after [`disconnected`](Stream::disconnected) and [`connected`](Stream::connected) it asks again for all that is
+//! wanted, and tells the origin what it has.
+//!
+//! ```
+//! use std::{sync::Arc, time::Instant};
+//! use bytes::Bytes;
+//! use xds_transport::{Protocol, TypeRules, client::{Command, Interest, Stream}};
+//!
+//! let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+//! let mut stream = Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+//! let now = Instant::now();
+//! stream.apply(Command::Subscribe(clusters.into(), Interest::Wildcard));
+//! stream.connected(now);
+//! let request = stream.poll_transmit(now).unwrap();
+//! assert!(request.windows(clusters.len()).any(|part| part == clusters.as_bytes()));
+//! assert!(stream.poll_transmit(now).is_none());
+//! ```
+
+mod command;
+mod deadlines;
+mod delta;
+mod held;
+mod sotw;
+mod update;
+mod verdict;
+mod wanted;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use prost::Message;
+use thiserror::Error;
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+pub use command::{Command, Interest, Verdict};
+pub use update::{Changed, Event, Update, UpdateId};
+
+use crate::response::Response;
+use crate::server::Variant as Protocol;
+use crate::type_rules::TypeRules;
+use crate::wire::ResourceError;
+use crate::wire::walk::WalkError;
+
+/// Why a stream must be closed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// A response cannot be read at all, so that there is not even a nonce to refuse it by.
+    #[error("unreadable response: {0}")]
+    Malformed(#[from] WalkError),
+    /// The server goes on writing although it reads no answers.
+    #[error("the server sends responses without reading their acknowledgements")]
+    Unread,
+}
+
+/// The sessions of one ADS stream, one a type.
+#[derive(Debug)]
+pub struct Stream {
+    protocol: Protocol,
+    node: Bytes,
+    rules: Arc<TypeRules>,
+    connected: bool,
+    node_sent: bool,
+    /// In the order that requests are sent in: by rank, then by type.
+    sessions: BTreeMap<(u8, TypeUrl), Session>,
+    events: VecDeque<Event>,
+    updates: u64,
+}
+
+impl Stream {
+    /// A stream that is not connected and wants nothing. `node` is an encoded `Node`.
+    pub fn new(protocol: Protocol, node: Bytes, rules: Arc<TypeRules>) -> Self {
+        Self {
+            protocol,
+            node,
+            rules,
+            connected: false,
+            node_sent: false,
+            sessions: BTreeMap::new(),
+            events: VecDeque::new(),
+            updates: 0,
+        }
+    }
+
+    /// The variant it speaks.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The transport has a new stream to the origin: requests may be sent.
+    pub fn connected(&mut self, now: Instant) {
+        if self.connected {
+            self.disconnected(now);
+        }
+        self.connected = true;
+    }
+
+    /// The transport's stream is gone. What is held stays, and is what the next stream starts from.
+    pub fn disconnected(&mut self, _now: Instant) {
+        self.connected = false;
+        self.node_sent = false;
+        self.sessions.retain(|_, session| !session.is_unused());
+        for session in self.sessions.values_mut() {
+            session.disconnected();
+        }
+    }
+
+    /// Does what its user asks.
+    pub fn apply(&mut self, command: Command) {
+        match command {
+            Command::Subscribe(type_url, interest) => {
+                let rule = self.rules.of(&type_url);
+                let key = (rule.rank, type_url);
+                let protocol = self.protocol;
+                let session =
+                    self.sessions.entry(key).or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule));
+                session.subscribe(normal(interest));
+            }
+            Command::Unsubscribe(type_url, interest) => {
+                if let Some(session) = self.session(type_url) {
+                    session.unsubscribe(&normal(interest));
+                }
+            }
+            Command::Finish(id, verdict) => {
+                for session in self.sessions.values_mut() {
+                    if session.has_unfinished(id) {
+                        return session.finish(id, verdict);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a response in. Finish the update it makes before the next is read: what is not read holds the server
+    /// back (rule 130), and what is read waits here.
+    ///
+    /// # Errors
+    /// When the transport should close the stream and connect anew.
+    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
+        let response = match self.protocol {
+            Protocol::Delta => Response::from_delta(message)?,
+            Protocol::Sotw => Response::from_sotw(message, &self.rules)?,
+        };
+        let id = self.update_id();
+        // What was not asked for on this stream is not answered (rules 8, 9).
+        let asked = self.session(response.type_url.as_str().into()).filter(|session| session.is_opened());
+        if let Some(session) = asked {
+            let update = session.handle_response(now, id, response)?;
+            self.events.extend(update.map(Event::Update));
+        }
+        Ok(())
+    }
+
+    /// Lets time pass: see [`poll_timeout`](Self::poll_timeout).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for session in self.sessions.values_mut() {
+            self.updates += 1;
+            let update = session.handle_timeout(now, UpdateId(self.updates));
+            self.events.extend(update.map(Event::Update));
+        }
+    }
+
+    /// The next request, encoded: ask when there is room for one, and take it as sent once it is here.
+    /// Acknowledgements come first; what was subscribed since the last request of a type is one request.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        if !self.connected {
+            return None;
+        }
+        // Only the first request of a stream names the node (rule 5).
+        let node = if self.node_sent { Bytes::new() } else { self.node.clone() };
+        let answered = self.sessions.values_mut().find(|session| session.has_answer());
+        let request = match answered {
+            Some(session) => session.poll_transmit(now, node),
+            None => self.sessions.values_mut().find_map(|session| session.poll_transmit(now, node.clone())),
+        };
+        self.node_sent |= request.is_some();
+        request
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.sessions.values().filter_map(Session::poll_timeout).min()
+    }
+
+    fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
+        let rank = self.rules.of(&type_url).rank;
+        self.sessions.get_mut(&(rank, type_url))
+    }
+
+    fn update_id(&mut self) -> UpdateId {
+        self.updates += 1;
+        UpdateId(self.updates)
+    }
+}
+
+/// One type of the stream, in either variant.
+#[derive(Debug)]
+enum Session {
+    Delta(delta::Session),
+    Sotw(sotw::Session),
+}
+
+macro_rules! either {
+    ($self:ident, $session:ident => $call:expr) => {
+        match $self {
+            Self::Delta($session) => $call,
+            Self::Sotw($session) => $call,
+        }
+    };
+}
+
+impl Session {
+    fn new(protocol: Protocol, type_url: TypeUrl, rule: &crate::TypeRule) -> Self {
+        match protocol {
+            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule)),
+            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule)),
+        }
+    }
+
+    fn is_opened(&self) -> bool {
+        either!(self, session => session.is_opened())
+    }
+
+    fn is_unused(&self) -> bool {
+        either!(self, session => session.is_unused())
+    }
+
+    fn has_answer(&self) -> bool {
+        either!(self, session => session.has_answer())
+    }
+
+    fn has_unfinished(&self, id: UpdateId) -> bool {
+        either!(self, session => session.has_unfinished(id))
+    }
+
+    fn disconnected(&mut self) {
+        either!(self, session => session.disconnected());
+    }
+
+    fn subscribe(&mut self, interest: Interest) {
+        either!(self, session => session.subscribe(interest));
+    }
+
+    fn unsubscribe(&mut self, interest: &Interest) {
+        either!(self, session => session.unsubscribe(interest));
+    }
+
+    fn finish(&mut self, id: UpdateId, verdict: Verdict) {
+        either!(self, session => session.finish(id, verdict));
+    }
+
+    fn handle_response(
+        &mut self,
+        now: Instant,
+        id: UpdateId,
+        response: Response,
+    ) -> Result<Option<Update>, ProtocolError> {
+        match self {
+            Self::Delta(session) => session.handle_response(now, id, response),
+            Self::Sotw(session) => Ok(session.handle_response(now, id, response)),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
+        either!(self, session => session.handle_timeout(now, id))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        either!(self, session => session.poll_timeout())
+    }
+
+    fn poll_transmit(&mut self, now: Instant, node: Bytes) -> Option<Bytes> {
+        match self {
+            Self::Delta(session) => session.poll_transmit(now).map(|mut request| {
+                request.node = node;
+                request.encode_to_vec().into()
+            }),
+            Self::Sotw(session) => session.poll_transmit(now).map(|mut request| {
+                request.node = node;
+                request.encode_to_vec().into()
+            }),
+        }
+    }
+}
+
+/// The name `*` is the wildcard, whoever wrote it as a name.
+fn normal(interest: Interest) -> Interest {
+    match interest {
+        Interest::Name(name) => name.into(),
+        Interest::Wildcard => interest,
+    }
+}
+
+/// TP3: `NOT_FOUND` is a removal (rule 117).
+fn not_found(errors: &[ResourceError]) -> impl Iterator<Item = ResourceName> {
+    const NOT_FOUND: i32 = 5;
+    let found = |error: &&ResourceError| error.error_detail.as_ref().is_some_and(|status| status.code == NOT_FOUND);
+    errors.iter().filter(found).filter_map(|error| ResourceName::parse(&error.resource_name.as_ref()?.name).ok())
+}

@@ -2,6 +2,8 @@
 
 pub mod client;
 mod frame;
+#[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
+pub mod grpc;
 mod response;
 pub mod server;
 mod type_rules;
@@ -9,4 +11,5 @@ pub mod wire;
 
 pub use frame::Frame;
 pub use response::{Received, Rejected, Response};
+pub use server::Variant as Protocol;
 pub use type_rules::{Dependent, TypeRule, TypeRules};

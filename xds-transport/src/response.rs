@@ -58,6 +58,13 @@ pub struct Rejected {
     pub reason: String,
 }
 
+impl Rejected {
+    /// The resource called `name` cannot be used, because of `reason`.
+    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { name: name.into(), reason: reason.into() }
+    }
+}
+
 impl Response {
     /// Walks an encoded `DeltaDiscoveryResponse`.
     ///

@@ -45,7 +45,7 @@ impl Session {
         let id = source.open(type_url);
         let mut session = Self {
             id,
-            tally: Tally::default(),
+            tally: Tally { requests: 1, ..Tally::default() },
             wildcard: false,
             names: 0,
             spelled: HashMap::new(),
@@ -72,6 +72,7 @@ impl Session {
 
     /// A later request of the same type.
     pub(crate) fn handle_request(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+        self.tally.requests += 1;
         self.acknowledge(&request.response_nonce, request.error_detail.as_ref());
         // Rule 19: a nonce never gates a change of the subscription.
         self.change_subscription(request, source);
@@ -190,11 +191,12 @@ impl Session {
         self.responded = true;
         let nonce = outgoing.nonce();
         self.unacked.push_back(nonce);
-        self.tally.sent(&transmit);
         transmit.push_text(4, outgoing.type_url.as_str());
         transmit.push_text(5, &nonce.to_string());
         transmit.push_control_plane(7, outgoing.identifier);
-        Ok(Some(transmit.finish()))
+        let transmit = transmit.finish();
+        self.tally.sent(&transmit);
+        Ok(Some(transmit))
     }
 }
 

@@ -40,7 +40,7 @@ impl Session {
     ) -> Self {
         let mut session = Self {
             id: source.open(type_url),
-            tally: Tally::default(),
+            tally: Tally { requests: 1, ..Tally::default() },
             names: BTreeSet::new(),
             wildcard: false,
             ever_named: false,
@@ -55,6 +55,7 @@ impl Session {
     }
 
     pub(crate) fn handle_request(&mut self, request: &DiscoveryRequest, rule: &TypeRule, source: &mut impl Source) {
+        self.tally.requests += 1;
         // Rules 16, 18: a request that does not answer the last response is stale; the client repeats
         // its names in the one that does.
         if let Some(last) = self.last_nonce
@@ -145,12 +146,13 @@ impl Session {
         }
         let nonce = outgoing.nonce();
         (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
-        self.tally.sent(&transmit);
         transmit.push_text(1, &version);
         transmit.push_text(4, outgoing.type_url.as_str());
         transmit.push_text(5, &nonce.to_string());
         transmit.push_control_plane(6, outgoing.identifier);
-        Some(transmit.finish())
+        let transmit = transmit.finish();
+        self.tally.sent(&transmit);
+        Some(transmit)
     }
 
     /// Rule 66: everything subscribed, whatever changed of it.

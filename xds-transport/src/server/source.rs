@@ -9,6 +9,7 @@ use xdstp_cache::{
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
+use crate::server::stream::Tally;
 
 /// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
 ///
@@ -23,8 +24,8 @@ pub trait Source {
     /// A subscriber for one type of the stream.
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId;
 
-    /// The subscriber is gone.
-    fn close(&mut self, id: SubscriberId);
+    /// The subscriber is gone, having done this much.
+    fn close(&mut self, id: SubscriberId, tally: &Tally);
 
     /// Adds an interest; a repeated one is sent again in full (rule 48). Whether it is new.
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
@@ -64,7 +65,7 @@ impl Source for Cache<Frame> {
         Self::open(self, type_url)
     }
 
-    fn close(&mut self, id: SubscriberId) {
+    fn close(&mut self, id: SubscriberId, _: &Tally) {
         Self::close(self, id);
     }
 

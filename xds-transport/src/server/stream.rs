@@ -130,12 +130,16 @@ impl Reference {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tally {
+    /// Requests handled.
+    pub requests: u64,
     /// Responses sent.
     pub responses: u64,
     /// Resources sent.
     pub resources: u64,
     /// Removals sent.
     pub removed: u64,
+    /// Bytes sent.
+    pub bytes: u64,
     /// Responses the client accepted.
     pub acks: u64,
     /// Responses the client rejected.
@@ -145,8 +149,23 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Adds what another session did.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.responses += other.responses;
+        self.resources += other.resources;
+        self.removed += other.removed;
+        self.bytes += other.bytes;
+        self.acks += other.acks;
+        self.nacks += other.nacks;
+        if other.last_nack.is_some() {
+            self.last_nack.clone_from(&other.last_nack);
+        }
+    }
+
     pub(crate) fn sent(&mut self, transmit: &Transmit) {
         self.responses += 1;
+        self.bytes += transmit.remaining() as u64;
         self.resources += transmit.resources as u64;
         self.removed += transmit.removed as u64;
     }
@@ -286,7 +305,7 @@ impl Stream {
     /// The stream is over: nothing of it stays behind (rule 12).
     pub fn close(&mut self, source: &mut impl Source) {
         for of in self.types.drain(..) {
-            source.close(of.session.id());
+            source.close(of.session.id(), of.session.tally());
         }
     }
 
@@ -409,6 +428,13 @@ impl Session {
         match self {
             Self::Sotw(session) => session.id,
             Self::Delta(session) => session.id,
+        }
+    }
+
+    fn tally(&self) -> &Tally {
+        match self {
+            Self::Sotw(session) => &session.tally,
+            Self::Delta(session) => &session.tally,
         }
     }
 

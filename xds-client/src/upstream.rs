@@ -1,0 +1,162 @@
+//! One origin, and the stream to it: the part of a client, and of a relay, that looks upstream.
+//!
+//! [`Upstream`] decides without I/O when to connect; [`drive`] does it, with tonic, for a [`Consumer`].
+
+mod drive;
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
+
+pub use drive::{Driver, drive, spawn};
+
+use crate::backoff::Backoff;
+
+/// Who uses what comes from an origin. All of it is called from the one future that drives the upstream, between
+/// two messages: it returns soon, and what it cannot do at once it keeps in a form that coalesces.
+pub trait Consumer: Send + 'static {
+    /// Called whenever the driver runs: pass every new command to `apply`.
+    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command));
+
+    /// The origin sent something. The next message is not read before this returns.
+    fn update(&mut self, now: Instant, update: Update) -> Verdict;
+
+    /// The stream to the origin began or ended.
+    fn connection(&mut self, now: Instant, connection: Connection);
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The time that [`poll_timeout`](Self::poll_timeout) gave has come: it must not give the same again.
+    fn handle_timeout(&mut self, _now: Instant) {}
+}
+
+impl Consumer for Box<dyn Consumer> {
+    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        (**self).commands(now, apply);
+    }
+
+    fn update(&mut self, now: Instant, update: Update) -> Verdict {
+        (**self).update(now, update)
+    }
+
+    fn connection(&mut self, now: Instant, connection: Connection) {
+        (**self).connection(now, connection);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (**self).poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        (**self).handle_timeout(now);
+    }
+}
+
+/// Whether there is a stream to the origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Connection {
+    /// A stream is open.
+    Connected,
+    /// There is none.
+    Disconnected {
+        /// Why; `None` after a stream that had a response: such streams end all the time (rule 91).
+        error: Option<String>,
+        /// When the next attempt is made.
+        retry_at: Instant,
+    },
+}
+
+/// The machine of a stream, and when to open one.
+#[derive(Debug)]
+pub struct Upstream {
+    stream: Stream,
+    backoff: Backoff,
+    link: Link,
+}
+
+#[derive(Debug)]
+enum Link {
+    Down { retry_at: Instant },
+    Connecting,
+    Up { responded: bool },
+}
+
+impl Upstream {
+    /// An upstream that connects as soon as it is asked to.
+    pub fn new(stream: Stream, backoff: Backoff, now: Instant) -> Self {
+        Self { stream, backoff, link: Link::Down { retry_at: now } }
+    }
+
+    /// Whether a connection should be made now. It says so once: answer with [`connected`](Self::connected) or
+    /// [`disconnected`](Self::disconnected).
+    pub fn should_connect(&mut self, now: Instant) -> bool {
+        let due = matches!(self.link, Link::Down { retry_at } if retry_at <= now);
+        if due {
+            self.link = Link::Connecting;
+        }
+        due
+    }
+
+    /// A stream is open.
+    pub fn connected(&mut self, now: Instant) -> Connection {
+        self.link = Link::Up { responded: false };
+        self.stream.connected(now);
+        Connection::Connected
+    }
+
+    /// The stream ended, or none came to be. `random` is uniform over its range.
+    ///
+    /// Backoff grows only after streams without any response (rule 89).
+    pub fn disconnected(&mut self, now: Instant, error: Option<String>, random: u64) -> Connection {
+        let responded = matches!(self.link, Link::Up { responded: true });
+        let retry_at = now + self.backoff.next(random);
+        self.link = Link::Down { retry_at };
+        self.stream.disconnected(now);
+        Connection::Disconnected { error: error.filter(|_| !responded), retry_at }
+    }
+
+    /// Tells the machine to do something.
+    pub fn apply(&mut self, command: Command) {
+        self.stream.apply(command);
+    }
+
+    /// Takes a response in.
+    ///
+    /// # Errors
+    /// When the stream must be closed.
+    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
+        self.stream.handle_message(now, message)?;
+        self.link = Link::Up { responded: true };
+        self.backoff.reset();
+        Ok(())
+    }
+
+    /// Lets time pass.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.stream.handle_timeout(now);
+    }
+
+    /// The next request, encoded.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        self.stream.poll_transmit(now)
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.stream.poll_event()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) and [`should_connect`](Self::should_connect).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let retry_at = match self.link {
+            Link::Down { retry_at } => Some(retry_at),
+            Link::Connecting | Link::Up { .. } => None,
+        };
+        [retry_at, self.stream.poll_timeout()].into_iter().flatten().min()
+    }
+}

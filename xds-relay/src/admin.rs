@@ -1,0 +1,116 @@
+//! The admin pages: health, readiness, what the relay holds and for whom, metrics. HTTP/1, read-only, no resource bodies.
+//!
+//! The pages look at a relay through [`Inspect`].
+
+use std::{future::Future, io, sync::Arc};
+
+use axum::{
+    Router,
+    extract::{Query, State},
+    http::{StatusCode, header},
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
+
+use crate::metrics::{Gauges, Metrics};
+
+mod dump;
+mod index;
+
+pub use self::dump::{
+    ClientDump, ClientTypeDump, ConfigDump, DumpFilter, NackDump, OriginDump, ResourceDump, ScopeDump, ScopeTypeDump,
+    UpstreamDump,
+};
+
+/// What the pages ask of a relay. [`Inspect::config_dump`] and [`Inspect::gauges`] are called on threads that may block.
+pub trait Inspect: Send + Sync + 'static {
+    /// Whether subscribers should come here.
+    fn ready(&self) -> Readiness;
+
+    /// Everything the relay holds, of whom, and for whom.
+    fn config_dump(&self) -> ConfigDump;
+
+    /// The counters.
+    fn metrics(&self) -> &Metrics;
+
+    /// Numbers that change too often to be counted along.
+    fn gauges(&self) -> Gauges;
+}
+
+/// Whether subscribers should come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Yes.
+    Ready,
+    /// No, and why, in one line.
+    NotReady(String),
+}
+
+/// Serves the pages until `shutdown` resolves and the requests under way are answered.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(
+    listener: TcpListener,
+    state: Arc<dyn Inspect>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let pages = Pages { relay: state, dumps: Arc::new(Semaphore::new(1)) };
+    let router = Router::new()
+        .route("/", get(|| async { Html(index::page(None)) }))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/config_dump", get(config_dump))
+        .route("/metrics", get(metrics))
+        .fallback(|| async { (StatusCode::NOT_FOUND, Html(index::page(Some("There is no such page.")))) })
+        .with_state(pages);
+    axum::serve(listener, router).with_graceful_shutdown(shutdown).await
+}
+
+#[derive(Clone)]
+struct Pages {
+    relay: Arc<dyn Inspect>,
+    /// A dump is as large as the relay's state in names: one at a time bounds the memory.
+    dumps: Arc<Semaphore>,
+}
+
+async fn ready(State(pages): State<Pages>) -> Response {
+    match pages.relay.ready() {
+        Readiness::Ready => "ready\n".into_response(),
+        Readiness::NotReady(reason) => {
+            (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response()
+        }
+    }
+}
+
+async fn config_dump(State(pages): State<Pages>, Query(filter): Query<DumpFilter>) -> Response {
+    // The permit goes along, so that a client that hangs up does not let the next dump start beside this one.
+    let Ok(permit) = pages.dumps.acquire_owned().await else { return failed("shutting down") };
+    let json = spawn_blocking(move || {
+        let mut dump = pages.relay.config_dump();
+        dump.retain(&filter);
+        let json = serde_json::to_vec_pretty(&dump);
+        drop(permit);
+        json
+    });
+    match json.await {
+        Ok(Ok(mut json)) => {
+            json.push(b'\n');
+            ([(header::CONTENT_TYPE, "application/json")], json).into_response()
+        }
+        Ok(Err(error)) => failed(&error.to_string()),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+async fn metrics(State(pages): State<Pages>) -> Response {
+    match spawn_blocking(move || pages.relay.metrics().render(&pages.relay.gauges())).await {
+        Ok(text) => ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], text).into_response(),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+fn failed(reason: &str) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")).into_response()
+}

@@ -1,0 +1,223 @@
+//! What a relay is told to do: where it listens, which origins it has, who may share what.
+//!
+//! The file format is YAML; `examples/relay.yaml` in the repository shows every field. Nothing unknown is accepted, and
+//! an error names file, line, column and field ([`ConfigError`]).
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use http::Uri;
+use serde::Deserialize;
+
+mod check;
+mod document;
+mod error;
+mod example_mesh;
+mod node_field;
+
+pub use self::{
+    error::ConfigError,
+    example_mesh::ExampleMesh,
+    node_field::{NodeField, NodeFieldError},
+};
+
+/// A relay's configuration, checked.
+///
+/// ```
+/// use xds_relay::Config;
+///
+/// let config = Config::parse(
+///     "relay.yaml",
+///     "
+///     origins:
+///       - name: control-plane
+///         server: 127.0.0.1:18010
+///         authorities: [example.com]
+///     share_by: [cluster, locality.zone]
+///     linger: 1m
+///     ",
+/// )?;
+/// assert_eq!(config.listen.port(), 18000);
+/// assert_eq!(config.default_origin, "control-plane");
+/// # Ok::<(), xds_relay::ConfigError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where xDS is served. Port 0 lets the system choose.
+    pub listen: SocketAddr,
+    /// Where the admin pages are; `None` where the file says `admin: none`.
+    pub admin: Option<SocketAddr>,
+    /// Who the relay is on upstream streams that carry `xdstp:` names.
+    pub node: Node,
+    /// At least one; names are unique, and so is each authority over all of them.
+    pub origins: Vec<Origin>,
+    /// The name of the origin of every name that no origin lists the authority of, old-style names included.
+    pub default_origin: String,
+    /// What nodes must agree in to share old-style resources, never empty; `None`: every distinct node is a group of its
+    /// own.
+    pub share_by: Option<Vec<NodeField>>,
+    /// How long a name that nobody wants any more stays subscribed upstream.
+    pub linger: Duration,
+    /// How long a shutdown may take.
+    pub drain: Duration,
+    /// Bounds on what a peer may send.
+    pub limits: Limits,
+}
+
+/// Who the relay is towards its origins.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Node {
+    /// `Node.id`.
+    pub id: String,
+    /// `Node.cluster`.
+    pub cluster: String,
+    /// `Node.locality`; empty fields are not set.
+    pub locality: Locality,
+    /// `Node.metadata`, free-form.
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Where a node runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Locality {
+    /// The region.
+    pub region: String,
+    /// The zone within the region.
+    pub zone: String,
+    /// The part of the zone.
+    pub sub_zone: String,
+}
+
+/// Where the relay gets resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Origin {
+    /// Names it in logs, metrics and `default_origin`.
+    pub name: String,
+    /// The authorities whose `xdstp:` names come from here, without escapes; the empty authority is one, too.
+    pub authorities: Vec<String>,
+    /// What it is.
+    pub kind: OriginKind,
+}
+
+/// What an origin is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OriginKind {
+    /// A management server: a control plane or another relay.
+    Server {
+        /// `http://HOST:PORT/`.
+        uri: Uri,
+        /// The variant of the protocol to speak with it.
+        protocol: Protocol,
+    },
+    /// A directory of resource files.
+    Files {
+        /// It existed when the configuration was read.
+        directory: PathBuf,
+        /// A descriptor set to use in place of the built-in one.
+        descriptors: Option<PathBuf>,
+    },
+}
+
+/// The variant of the xDS protocol spoken with an origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Incremental.
+    #[default]
+    Delta,
+    /// State of the world.
+    Sotw,
+}
+
+impl Protocol {
+    /// As the configuration, the metrics and the config dump spell it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Delta => "delta",
+            Self::Sotw => "sotw",
+        }
+    }
+}
+
+/// Bounds on what a peer may send; a message over its bound ends the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The longest message from a subscriber, in bytes.
+    pub max_request_bytes: usize,
+    /// The longest message from an origin, in bytes.
+    pub max_response_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 16 MiB down, 64 MiB up: requests carry names, responses bodies.
+    fn default() -> Self {
+        Self { max_request_bytes: 16 << 20, max_response_bytes: 64 << 20 }
+    }
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self {
+            id: "xds-relay".to_owned(),
+            cluster: "relays".to_owned(),
+            locality: Locality::default(),
+            metadata: serde_json::Map::new(),
+        }
+    }
+}
+
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 18000);
+const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 18001);
+const DEFAULT_LINGER: Duration = Duration::from_secs(30);
+const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
+
+impl Config {
+    /// Reads and checks a file; see [`Config::parse`].
+    ///
+    /// # Errors
+    /// The file cannot be read, or [`Config::parse`] refuses it.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
+        let path = path.as_ref();
+        let text =
+            fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { file: path.to_owned(), source })?;
+        Self::parse(path, &text)
+    }
+
+    /// Checks the text of a configuration. `file` is what errors name, and the directory it is in is what relative paths
+    /// start from. The directories and files named in it must exist.
+    ///
+    /// # Errors
+    /// What is wrong first, and where.
+    pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigError> {
+        let file = file.as_ref();
+        check::config(file, document::parse(file, text)?)
+    }
+
+    /// The origin of this name.
+    #[must_use]
+    pub fn origin(&self, name: &str) -> Option<&Origin> {
+        self.origins.iter().find(|origin| origin.name == name)
+    }
+
+    /// Authority → the name of its origin.
+    #[must_use]
+    pub fn authorities(&self) -> BTreeMap<&str, &str> {
+        self.origins
+            .iter()
+            .flat_map(|origin| origin.authorities.iter().map(|authority| (authority.as_str(), origin.name.as_str())))
+            .collect()
+    }
+}

@@ -1,0 +1,51 @@
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: {source}", file.display())]
+    Unreadable {
+        /// The file as given.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// What the file says cannot be done.
+    #[error("{}:{line}:{column}: {}{problem}", file.display(), Prefix(field))]
+    #[non_exhaustive]
+    Invalid {
+        /// The file as given.
+        file: PathBuf,
+        /// From 1.
+        line: u64,
+        /// From 1, in characters.
+        column: u64,
+        /// Such as `origins[1].server`; empty for the file as a whole.
+        field: String,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    /// The file as it was given.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::Unreadable { file, .. } | Self::Invalid { file, .. } => file,
+        }
+    }
+}
+
+struct Prefix<'a>(&'a str);
+
+impl std::fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}

@@ -1,0 +1,148 @@
+//! One file: Envoy's form of a list of resources.
+
+use bytes::Bytes;
+use prost_reflect::{DeserializeOptions, DynamicMessage, Kind, MessageDescriptor, ReflectMessage, Value};
+use serde::Deserialize;
+
+use super::encode::{encode, unpack};
+use super::{Descriptors, FileResource, name};
+use crate::yaml::{self, Content, Node, Position};
+
+const TYPE_URL_PREFIX: &str = "type.googleapis.com/";
+/// The protocol's wrapper; written without its `@type` it is recognised by its key `resource`.
+const WRAPPER: &str = "envoy.service.discovery.v3.Resource";
+const WRAPPER_KEYS: &[&str] = &["@type", "name", "resource"];
+/// What else a `DiscoveryResponse` in a file may hold. Envoy needs none of it from a file, nor does this.
+const RESPONSE_KEYS: &[&str] = &["canary", "control_plane", "nonce", "resources", "type_url", "version_info"];
+
+/// The field that holds a resource's name, for every type that is not listed below: Envoy's types and gRPC's agree.
+const NAME_FIELD: u32 = 1;
+/// Types whose name field is not the resource's name: a virtual host is asked for by route configuration and domain.
+const NAMED_ELSEWHERE: &[&str] = &["envoy.config.route.v3.VirtualHost"];
+
+/// A resource and where it was written.
+pub(super) struct Placed {
+    pub(super) resource: FileResource,
+    pub(super) position: Position,
+    pub(super) path: String,
+}
+
+/// Reads the text of a file.
+pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
+    let start = Position { line: 1, column: 1 };
+    let root = yaml::parse(text)?.ok_or_else(|| yaml::Error::new(start, "the file is empty"))?;
+    let resources =
+        root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
+    allow_only(&root, RESPONSE_KEYS)?;
+    let Content::Sequence(entries) = &resources.content else {
+        return Err(yaml::Error::new(resources.position, "expected a list").under_key("resources"));
+    };
+    entries
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| {
+            let place = |error: yaml::Error| error.under_index(index).under_key("resources");
+            let resource = read_entry(entry, descriptors).map_err(place)?;
+            Ok(Placed { resource, position: entry.position, path: format!("resources[{index}]") })
+        })
+        .collect()
+}
+
+fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
+    let wrapped = match entry.entry("@type") {
+        Some(node) => read_type(node)? == WRAPPER,
+        None => true,
+    };
+    if !wrapped {
+        let mut message = read_message(entry, descriptors)?;
+        let held = held_name(&mut message, entry)?;
+        return finish(message, held, entry.position);
+    }
+
+    let body = entry
+        .entry("resource")
+        .ok_or_else(|| yaml::Error::new(entry.position, "neither `@type` nor `resource` is given"))?;
+    allow_only(entry, WRAPPER_KEYS)?;
+    let in_body = |error: yaml::Error| error.under_key("resource");
+    let mut message = read_message(body, descriptors).map_err(in_body)?;
+    let held = held_name(&mut message, body).map_err(in_body)?;
+    let Some(name) = entry.entry("name") else { return finish(message, held, entry.position) };
+    let given = given_name(name, &message.descriptor(), held.as_deref()).map_err(|error| error.under_key("name"))?;
+    finish(message, Some(given), entry.position)
+}
+
+fn read_type(node: &Node) -> Result<String, yaml::Error> {
+    let type_url = String::deserialize(node).map_err(|error| error.under_key("@type"))?;
+    Ok(type_url.rsplit_once('/').map_or(type_url.as_str(), |(_, name)| name).to_owned())
+}
+
+fn read_message(body: &Node, descriptors: &Descriptors) -> Result<DynamicMessage, yaml::Error> {
+    let strict = DeserializeOptions::new().deny_unknown_fields(true);
+    let any = DynamicMessage::deserialize_with_options(descriptors.any.clone(), body, &strict)?;
+    match unpack(&any) {
+        Ok(Some(message)) => Ok(message),
+        Ok(None) => Err(yaml::Error::new(body.position, "not a message of a known type")),
+        Err(error) => Err(yaml::Error::new(body.position, error.to_string())),
+    }
+}
+
+/// The name that the message itself holds, which is put into the form that is served: Envoy adds a resource by the
+/// name inside and removes it by the name outside (rule 82).
+fn held_name(message: &mut DynamicMessage, body: &Node) -> Result<Option<String>, yaml::Error> {
+    let message_type = message.descriptor();
+    if NAMED_ELSEWHERE.contains(&message_type.full_name()) {
+        return Ok(None);
+    }
+    let Some(field) =
+        message_type.get_field(NAME_FIELD).filter(|field| field.kind() == Kind::String && !field.is_list())
+    else {
+        return Ok(None);
+    };
+    let written = match message.get_field(&field).as_str() {
+        None | Some("") => return Ok(None),
+        Some(name) => name.to_owned(),
+    };
+    let served = name::canonical(&written, message_type.full_name()).map_err(|reason| {
+        let node = body.entry(field.name()).or_else(|| body.entry(field.json_name()));
+        yaml::Error::new(node.unwrap_or(body).position, reason).under_key(field.name())
+    })?;
+    message.set_field(&field, Value::String(served.clone()));
+    Ok(Some(served))
+}
+
+/// The name that the wrapper gives.
+fn given_name(node: &Node, message_type: &MessageDescriptor, held: Option<&str>) -> Result<String, yaml::Error> {
+    let written = String::deserialize(node)?;
+    let given = name::canonical(&written, message_type.full_name())
+        .map_err(|reason| yaml::Error::new(node.position, reason))?;
+    match held {
+        Some(held) if held != given => {
+            Err(yaml::Error::new(node.position, format!("the resource inside is named `{held}`")))
+        }
+        _ => Ok(given),
+    }
+}
+
+fn finish(message: DynamicMessage, name: Option<String>, position: Position) -> Result<FileResource, yaml::Error> {
+    let message_type = message.descriptor();
+    let name = name.ok_or_else(|| {
+        let reason = format!(
+            "the resource has no name; a {} without one in it is written {{name: …, resource: {{\"@type\": …}}}}",
+            message_type.name()
+        );
+        yaml::Error::new(position, reason)
+    })?;
+    let type_url = format!("{TYPE_URL_PREFIX}{}", message_type.full_name());
+    let value = encode(message).map_err(|error| yaml::Error::new(position, error.to_string()))?;
+    Ok(FileResource { name, type_url, value: Bytes::from(value) })
+}
+
+fn allow_only(mapping: &Node, keys: &[&str]) -> Result<(), yaml::Error> {
+    match mapping.entries().iter().find(|(key, _)| !keys.contains(&key.text.as_str())) {
+        None => Ok(()),
+        Some((key, _)) => Err(yaml::Error::new(
+            key.position,
+            format!("unrecognized field name '{}': expected one of {}", key.text, keys.join(", ")),
+        )),
+    }
+}

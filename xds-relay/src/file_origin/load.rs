@@ -1,0 +1,104 @@
+//! All files of a directory, together.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::document::{self, Placed};
+use super::{Descriptors, FileError, FileResource};
+use crate::yaml::{self, Position};
+
+const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
+/// The largest file that is read.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// Reads the resources in the files of a directory.
+///
+/// Files end in `.yaml`, `.yml` or `.json`; names that begin with a dot (editors' and Kubernetes' own) and
+/// sub-directories are passed over. The result is sorted by type and name, so that it does not depend on which file
+/// holds what.
+///
+/// # Errors
+/// The first thing that is wrong, with its file and place: all files are good, or none is used.
+pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
+    let mut resources = Resources::default();
+    for file in files(directory)? {
+        resources.add(&file, &text(&file)?, descriptors)?;
+    }
+    Ok(resources.into_vec())
+}
+
+/// Reads resources from texts that are part of a program, such as [`EXAMPLE`](super::EXAMPLE): pairs of a file name,
+/// for messages, and what would be in the file.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_embedded(files: &[(&str, &str)], descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
+    let mut resources = Resources::default();
+    for (name, text) in files {
+        resources.add(Path::new(name), text, descriptors)?;
+    }
+    Ok(resources.into_vec())
+}
+
+/// The files of a directory that hold resources, in the order of their names.
+pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let unreadable = |error: std::io::Error| FileError::of_file(directory, error.to_string());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+        let known = path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
+        // A link that leads nowhere is kept: reading it says so.
+        if known && !hidden && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn text(file: &Path) -> Result<String, FileError> {
+    let mut text = String::new();
+    std::fs::File::open(file)
+        .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
+        .map_err(|error| FileError::of_file(file, error.to_string()))?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(FileError::of_file(file, format!("larger than {MAX_FILE_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+/// By type URL and name: the resource, and where it was written.
+#[derive(Default)]
+struct Resources(BTreeMap<(String, String), (FileResource, PathBuf, Position)>);
+
+impl Resources {
+    fn add(&mut self, file: &Path, text: &str, descriptors: &Descriptors) -> Result<(), FileError> {
+        let placed = document::read(text, descriptors).map_err(|error| FileError::in_document(file, error))?;
+        for Placed { resource, position, path } in placed {
+            match self.0.entry((resource.type_url.clone(), resource.name.clone())) {
+                Entry::Vacant(entry) => {
+                    entry.insert((resource, file.to_owned(), position));
+                }
+                Entry::Occupied(entry) => {
+                    let (_, first, Position { line, column }) = entry.get();
+                    let reason = format!(
+                        "{} `{}` is in {}:{line}:{column} already",
+                        resource.type_url,
+                        resource.name,
+                        first.display()
+                    );
+                    let error = yaml::Error { position: Some(position), path, reason };
+                    return Err(FileError::in_document(file, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn into_vec(self) -> Vec<FileResource> {
+        self.0.into_values().map(|(resource, _, _)| resource).collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! The `xds-relay` command: reads a configuration, says what it serves, runs until it is told to stop.
+
+use std::{
+    future::Future,
+    io::{self, IsTerminal as _, Write as _},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::Parser;
+use tokio::sync::oneshot;
+use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use xds_relay::{
+    Config, ConfigError, ExampleMesh, Relay,
+    config::{Origin, OriginKind},
+};
+
+/// A relay for xDS: one stream to each control plane, any number of Envoy and gRPC clients behind it.
+///
+/// Without arguments it serves a small example mesh from files.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES)]
+struct Arguments {
+    /// The configuration, a YAML file
+    #[arg(long, short, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Check the configuration and exit: 0 if it is good, 2 if not
+    #[arg(long, requires = "config")]
+    check: bool,
+
+    /// What to log: a level, or TARGET=LEVEL,…
+    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG", default_value = "info")]
+    log: Targets,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  xds-relay                                      the example mesh, on 127.0.0.1:18000
+  xds-relay --config relay.yaml --check          is the file good?
+  xds-relay --config relay.yaml                  run it
+  xds-relay --config relay.yaml --log info,xds_relay=debug
+
+SIGINT or SIGTERM drains, for as long as the configuration allows; a second one exits at once.";
+
+const FAILED: u8 = 1;
+const BAD_CONFIGURATION: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xds-relay: {failure}");
+            ExitCode::from(if matches!(failure, Failure::Config(_)) { BAD_CONFIGURATION } else { FAILED })
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("cannot write the example mesh: {0}")]
+    Example(io::Error),
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+    #[error(transparent)]
+    Relay(#[from] xds_relay::Error),
+    #[error("stopped by a second signal before the streams were drained")]
+    Interrupted,
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    let (config, example) = match &arguments.config {
+        Some(file) => (Config::load(file)?, None),
+        None => {
+            let example = ExampleMesh::unpack().map_err(Failure::Example)?;
+            (example.config()?, Some(example))
+        }
+    };
+    if arguments.check {
+        say(&format!("good: {}\n", summary(&config)));
+        return Ok(());
+    }
+    let log = tracing_subscriber::fmt::layer().with_ansi(io::stderr().is_terminal()).with_writer(io::stderr);
+    tracing_subscriber::registry().with(log).with(arguments.log).init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Start)?;
+    let result = runtime.block_on(serve(config, example.as_ref()));
+    // The drain is over, or not wanted: a file that is being read need not be waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Failure> {
+    // Before anything is said to be served, so that a signal right after that drains as well.
+    let mut signals = Signals::new().map_err(Failure::Start)?;
+    let drain = config.drain;
+    let origins: String = config.origins.iter().map(|origin| describe(origin, &config.default_origin)).collect();
+    let relay = Relay::bind(config).await?;
+    say(&greeting(&relay, &origins, example).map_err(Failure::Start)?);
+
+    let (stop, stopped) = oneshot::channel::<()>();
+    let asked = async || {
+        signals.next().await;
+        tracing::info!("asked to stop; streams have {} to drain", humantime::format_duration(drain));
+    };
+    match until_stopped(relay.run(async { drop(stopped.await) }), stop, asked).await {
+        Some(result) => Ok(result?),
+        None => Err(Failure::Interrupted),
+    }
+}
+
+/// Runs; the first signal says `stop`, the second one ends it where it is (`None`).
+async fn until_stopped<T>(
+    running: impl Future<Output = T>,
+    stop: oneshot::Sender<()>,
+    mut signal: impl AsyncFnMut(),
+) -> Option<T> {
+    let twice = async {
+        signal().await;
+        drop(stop);
+        signal().await;
+    };
+    tokio::select! {
+        result = running => Some(result),
+        () = twice => None,
+    }
+}
+
+fn greeting(relay: &Relay, origins: &str, example: Option<&ExampleMesh>) -> io::Result<String> {
+    let listen = relay.listen_address()?;
+    let mut text = format!("xds-relay {}\n  xDS      {listen}\n", env!("CARGO_PKG_VERSION"));
+    let admin = relay.admin_address()?;
+    match admin {
+        Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
+        None => text.push_str("  admin    none\n"),
+    }
+    text.push_str(origins);
+    if let Some(example) = example {
+        let file = example.directory().join("mesh").join("front.yaml");
+        text.push_str(&format!(
+            "\nSee the example's endpoints arrive:\n  {WATCH} {listen} {EXAMPLE_RESOURCE}\n\
+             then edit {} (say, its port 8080) and see them change.\n",
+            file.display()
+        ));
+    } else if let Some(admin) = admin {
+        text.push_str(&format!(
+            "\nSee whether it reaches its origins, and what it holds:\n  curl http://{admin}/config_dump\n"
+        ));
+    }
+    Ok(text)
+}
+
+const WATCH: &str = "cargo run -p xdstp-client --features cli --bin xds -- watch --server";
+const EXAMPLE_RESOURCE: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment hello";
+
+fn describe(origin: &Origin, default_origin: &str) -> String {
+    let what = match &origin.kind {
+        OriginKind::Server { uri, protocol } => {
+            format!("{}, {}", uri.authority().map_or("", |authority| authority.as_str()), protocol.as_str())
+        }
+        OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
+        _ => String::new(),
+    };
+    let mut serves: Vec<String> = origin.authorities.iter().map(|authority| format!("xdstp://{authority}/…")).collect();
+    if origin.name == default_origin {
+        serves.push("everything else".to_owned());
+    }
+    let serves = if serves.is_empty() { "nothing".to_owned() } else { serves.join(", ") };
+    format!("  origin   {} ({what}): {serves}\n", origin.name)
+}
+
+fn summary(config: &Config) -> String {
+    let admin = config.admin.map_or("none".to_owned(), |admin| admin.to_string());
+    let names: Vec<&str> = config.origins.iter().map(|origin| origin.name.as_str()).collect();
+    format!("listen {}, admin {admin}, origins {}", config.listen, names.join(", "))
+}
+
+/// To standard output; whoever closed it does not want to know.
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The signals that ask a process to stop.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    #[cfg(unix)]
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) {
+        drop(tokio::signal::ctrl_c().await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_signal_lets_the_streams_drain() {
+        let (signal, mut signals) = mpsc::channel::<()>(1);
+        signal.send(()).await.unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let drained = async { stopped.await.is_err() };
+        assert_eq!(until_stopped(drained, stop, async || signals.recv().await.unwrap_or_default()).await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn the_second_signal_ends_a_drain_that_does_not_end() {
+        let (signal, mut signals) = mpsc::channel::<()>(2);
+        signal.send(()).await.unwrap();
+        signal.send(()).await.unwrap();
+        let (stop, _stopped) = oneshot::channel();
+        assert_eq!(until_stopped(pending::<()>(), stop, async || signals.recv().await.unwrap_or_default()).await, None);
+    }
+}

@@ -1,0 +1,436 @@
+//! Counters and gauges for Prometheus, cheap to count and bounded in number.
+//!
+//! What is counted often is reached through a handle that is looked up once, when a stream or a session starts; counting
+//! is then one atomic addition. Labels are the origins of the configuration, the protocol, and the resource type: type
+//! URLs come from peers, so beyond [`DISTINCT_TYPES`] of them all others count as `other`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
+
+use prometheus::{
+    Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
+    proto::MetricFamily,
+};
+
+use crate::config::Protocol;
+
+/// How many resource types have a label value of their own.
+pub const DISTINCT_TYPES: usize = 32;
+
+/// A number that only grows.
+#[derive(Clone, Debug)]
+pub struct Counter(IntCounter);
+
+impl Counter {
+    /// One more.
+    #[inline]
+    pub fn inc(&self) {
+        self.0.inc();
+    }
+
+    /// `n` more.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        self.0.inc_by(n);
+    }
+
+    /// Now.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// What a relay counts. One for each relay; there is no global registry.
+///
+/// ```
+/// use xds_relay::metrics::{Gauges, Metrics};
+///
+/// let metrics = Metrics::new([]);
+/// let clusters = metrics.downstream("type.googleapis.com/envoy.config.cluster.v3.Cluster");
+/// clusters.acks.inc();
+/// let text = metrics.render(&Gauges::default());
+/// assert!(text.contains("xds_relay_downstream_acks_total{type=\"envoy.config.cluster.v3.Cluster\"} 1"));
+/// ```
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    types: Mutex<BTreeSet<String>>,
+    downstream_streams_opened: IntCounterVec,
+    downstream_streams: IntGaugeVec,
+    downstream: TypedCounters,
+    upstream_connects: IntCounterVec,
+    upstream_disconnects: IntCounterVec,
+    upstream_connected: IntGaugeVec,
+    upstream_responses: IntCounterVec,
+    upstream_resources: IntCounterVec,
+    upstream_nacks: IntCounterVec,
+    file_reloads: IntCounterVec,
+}
+
+#[derive(Debug)]
+struct TypedCounters {
+    requests: IntCounterVec,
+    responses: IntCounterVec,
+    resources: IntCounterVec,
+    acks: IntCounterVec,
+    nacks: IntCounterVec,
+    bytes: IntCounterVec,
+}
+
+/// What is counted of one resource type towards subscribers.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DownstreamMetrics {
+    /// Requests received, of any kind.
+    pub requests: Counter,
+    /// Responses sent.
+    pub responses: Counter,
+    /// Resources in them.
+    pub resources: Counter,
+    /// Responses a subscriber accepted.
+    pub acks: Counter,
+    /// Responses a subscriber rejected.
+    pub nacks: Counter,
+    /// Bytes of the responses, before HTTP/2 framing.
+    pub bytes: Counter,
+}
+
+/// What is counted of one resource type from one origin.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UpstreamMetrics {
+    /// Responses received.
+    pub responses: Counter,
+    /// Resources in them.
+    pub resources: Counter,
+    /// Responses the relay rejected.
+    pub nacks: Counter,
+}
+
+/// What is counted of one file origin.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ReloadMetrics {
+    /// The files were read, and their state is served.
+    pub ok: Counter,
+    /// A file was bad; the last good state is served.
+    pub failed: Counter,
+}
+
+/// Counts a stream as there until it is dropped.
+#[derive(Debug)]
+#[must_use = "the stream counts as gone when this is dropped"]
+pub struct StreamGuard {
+    present: IntGauge,
+    gone: Option<IntCounter>,
+}
+
+impl StreamGuard {
+    fn new(present: IntGauge, gone: Option<IntCounter>) -> Self {
+        present.inc();
+        Self { present, gone }
+    }
+}
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        self.present.dec();
+        if let Some(gone) = &self.gone {
+            gone.inc();
+        }
+    }
+}
+
+/// What is counted only when somebody looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Whether the relay is ready.
+    pub ready: bool,
+    /// Type URL → resources held.
+    pub resources: BTreeMap<String, u64>,
+    /// Subscribers connected.
+    pub subscribers: u64,
+}
+
+impl Metrics {
+    /// Counters at zero. The `known_types`, type URLs, keep their label whatever else peers ask for.
+    #[must_use]
+    pub fn new<'a>(known_types: impl IntoIterator<Item = &'a str>) -> Self {
+        let registry = Registry::new();
+        let down = |name: &str, help: &str| counters(&registry, &format!("downstream_{name}_total"), help, &["type"]);
+        let up = |name: &str, help: &str, labels: &[&str]| {
+            counters(&registry, &format!("upstream_{name}_total"), help, labels)
+        };
+        Self {
+            types: Mutex::new(known_types.into_iter().take(DISTINCT_TYPES).map(short).collect()),
+            downstream_streams_opened: counters(
+                &registry,
+                "downstream_streams_opened_total",
+                "Streams that subscribers opened.",
+                &["protocol"],
+            ),
+            downstream_streams: registered(
+                &registry,
+                gauges("downstream_streams", "Streams of subscribers open now.", &["protocol"]),
+            ),
+            downstream: TypedCounters {
+                requests: down("requests", "Requests received from subscribers."),
+                responses: down("responses", "Responses sent to subscribers."),
+                resources: down("resources_sent", "Resources in the responses sent to subscribers."),
+                acks: down("acks", "Responses that a subscriber accepted."),
+                nacks: down("nacks", "Responses that a subscriber rejected."),
+                bytes: down("sent_bytes", "Bytes of the responses sent to subscribers, before HTTP/2 framing."),
+            },
+            upstream_connects: up("connects", "Streams to an origin that came up.", &["origin"]),
+            upstream_disconnects: up("disconnects", "Streams to an origin that ended.", &["origin"]),
+            upstream_connected: registered(
+                &registry,
+                gauges("upstream_connected", "Streams to an origin that are up now.", &["origin"]),
+            ),
+            upstream_responses: up("responses", "Responses received from an origin.", &["origin", "type"]),
+            upstream_resources: up("resources", "Resources in the responses of an origin.", &["origin", "type"]),
+            upstream_nacks: up("nacks", "Responses of an origin that were rejected.", &["origin", "type"]),
+            file_reloads: counters(
+                &registry,
+                "file_reloads_total",
+                "Times the files of an origin were read.",
+                &["origin", "result"],
+            ),
+            registry,
+        }
+    }
+
+    /// A subscriber opened a stream; it counts as open until the guard is dropped.
+    pub fn stream_opened(&self, protocol: Protocol) -> StreamGuard {
+        let labels = [protocol.as_str()];
+        self.downstream_streams_opened.with_label_values(&labels).inc();
+        StreamGuard::new(self.downstream_streams.with_label_values(&labels), None)
+    }
+
+    /// The counters of a type URL towards subscribers.
+    #[must_use]
+    pub fn downstream(&self, type_url: &str) -> DownstreamMetrics {
+        let label = self.type_label(type_url);
+        let counter = |counters: &IntCounterVec| Counter(counters.with_label_values(&[&label]));
+        DownstreamMetrics {
+            requests: counter(&self.downstream.requests),
+            responses: counter(&self.downstream.responses),
+            resources: counter(&self.downstream.resources),
+            acks: counter(&self.downstream.acks),
+            nacks: counter(&self.downstream.nacks),
+            bytes: counter(&self.downstream.bytes),
+        }
+    }
+
+    /// Makes an origin visible before its first connection, as one that is not connected.
+    pub fn declare_origin(&self, origin: &str) {
+        self.upstream_connects.with_label_values(&[origin]);
+        self.upstream_disconnects.with_label_values(&[origin]);
+        self.upstream_connected.with_label_values(&[origin]);
+    }
+
+    /// A stream to the origin came up; it counts as up until the guard is dropped.
+    pub fn upstream_connected(&self, origin: &str) -> StreamGuard {
+        self.upstream_connects.with_label_values(&[origin]).inc();
+        StreamGuard::new(
+            self.upstream_connected.with_label_values(&[origin]),
+            Some(self.upstream_disconnects.with_label_values(&[origin])),
+        )
+    }
+
+    /// The counters of a type URL from an origin.
+    #[must_use]
+    pub fn upstream(&self, origin: &str, type_url: &str) -> UpstreamMetrics {
+        let label = self.type_label(type_url);
+        let counter = |counters: &IntCounterVec| Counter(counters.with_label_values(&[origin, &label]));
+        UpstreamMetrics {
+            responses: counter(&self.upstream_responses),
+            resources: counter(&self.upstream_resources),
+            nacks: counter(&self.upstream_nacks),
+        }
+    }
+
+    /// The counters of a file origin.
+    #[must_use]
+    pub fn reloads(&self, origin: &str) -> ReloadMetrics {
+        let counter = |result: &str| Counter(self.file_reloads.with_label_values(&[origin, result]));
+        ReloadMetrics { ok: counter("ok"), failed: counter("failed") }
+    }
+
+    /// Everything in Prometheus' text format, version 0.0.4 ([`Metrics::CONTENT_TYPE`]).
+    #[must_use]
+    pub fn render(&self, now: &Gauges) -> String {
+        let mut families = self.registry.gather();
+        families.extend(self.gather_gauges(now));
+        families.retain(|family| !family.get_metric().is_empty());
+        families.sort_by(|a, b| a.name().cmp(b.name()));
+        let mut text = Vec::new();
+        // Into memory, and without empty families, nothing fails.
+        if let Err(error) = TextEncoder::new().encode(&families, &mut text) {
+            tracing::error!(%error, "cannot write metrics");
+        }
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Of [`Metrics::render`].
+    pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+    fn gather_gauges(&self, now: &Gauges) -> Vec<MetricFamily> {
+        let info = gauges("info", "Always 1; the labels say what runs.", &["version"]);
+        info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let ready = gauges("ready", "1 while the relay is ready.", &[]);
+        ready.with_label_values::<&str>(&[]).set(i64::from(now.ready));
+        let subscribers = gauges("subscribers", "Subscribers connected now.", &[]);
+        subscribers.with_label_values::<&str>(&[]).set(signed(now.subscribers));
+        let resources = gauges("resources", "Resources held now.", &["type"]);
+        for (type_url, count) in &now.resources {
+            resources.with_label_values(&[self.type_label(type_url)]).add(signed(*count));
+        }
+        [info, ready, subscribers, resources].iter().flat_map(Collector::collect).collect()
+    }
+
+    fn type_label(&self, type_url: &str) -> String {
+        const LONGEST: usize = 128;
+        let label = short(type_url);
+        let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_label = types.contains(&label)
+            || (types.len() < DISTINCT_TYPES && label.len() <= LONGEST && types.insert(label.clone()));
+        if has_label { label } else { "other".to_owned() }
+    }
+}
+
+/// A type URL without the host in front.
+fn short(type_url: &str) -> String {
+    type_url.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn counters(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> IntCounterVec {
+    registered(registry, constant(IntCounterVec::new(options(name, help), labels)))
+}
+
+fn gauges(name: &str, help: &str, labels: &[&str]) -> IntGaugeVec {
+    constant(IntGaugeVec::new(options(name, help), labels))
+}
+
+fn options(name: &str, help: &str) -> Opts {
+    Opts::new(name, help).namespace("xds_relay")
+}
+
+fn registered<C: Collector + Clone + 'static>(registry: &Registry, collector: C) -> C {
+    constant(registry.register(Box::new(collector.clone())));
+    collector
+}
+
+#[expect(clippy::expect_used, reason = "names and labels are constants of this file; any test of it would fail")]
+fn constant<T>(result: prometheus::Result<T>) -> T {
+    result.expect("valid names, each registered once")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+    fn has_line(text: &str, line: &str) -> bool {
+        text.lines().any(|l| l == line)
+    }
+
+    #[test]
+    fn every_family_has_help_and_type_and_every_sample_a_number() {
+        let metrics = Metrics::new([]);
+        metrics.downstream(CLUSTER).bytes.add(1 << 40);
+        metrics.reloads("files").failed.inc();
+        let _up = metrics.upstream_connected("a");
+        let resources = BTreeMap::from([(CLUSTER.to_owned(), 3)]);
+        let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2 });
+
+        assert!(has_line(&text, "# TYPE xds_relay_downstream_sent_bytes_total counter"), "{text}");
+        assert!(has_line(
+            &text,
+            "xds_relay_downstream_sent_bytes_total{type=\"envoy.config.cluster.v3.Cluster\"} 1099511627776"
+        ));
+        assert!(has_line(&text, "xds_relay_file_reloads_total{origin=\"files\",result=\"failed\"} 1"));
+        assert!(has_line(&text, "xds_relay_file_reloads_total{origin=\"files\",result=\"ok\"} 0"));
+        assert!(has_line(&text, "# TYPE xds_relay_subscribers gauge"));
+        assert!(has_line(&text, "xds_relay_subscribers 2"));
+        assert!(has_line(&text, "xds_relay_ready 1"));
+        assert!(has_line(&text, "xds_relay_resources{type=\"envoy.config.cluster.v3.Cluster\"} 3"));
+        let mut declared = BTreeSet::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                assert!(declared.insert(rest.split(' ').next().unwrap()), "declared twice: {line}");
+            } else if !line.starts_with('#') {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert!(declared.contains(name.split('{').next().unwrap()), "{line}");
+                value.parse::<f64>().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_guard_counts_a_stream_for_as_long_as_it_lives() {
+        let metrics = Metrics::new([]);
+        metrics.declare_origin("a");
+        let text = metrics.render(&Gauges::default());
+        assert!(has_line(&text, "xds_relay_upstream_connected{origin=\"a\"} 0"), "{text}");
+
+        let (up, down) = (metrics.upstream_connected("a"), metrics.stream_opened(Protocol::Sotw));
+        let text = metrics.render(&Gauges::default());
+        assert!(has_line(&text, "xds_relay_upstream_connected{origin=\"a\"} 1"));
+        assert!(has_line(&text, "xds_relay_upstream_disconnects_total{origin=\"a\"} 0"));
+        assert!(has_line(&text, "xds_relay_downstream_streams{protocol=\"sotw\"} 1"));
+
+        drop((up, down));
+        let text = metrics.render(&Gauges::default());
+        assert!(has_line(&text, "xds_relay_upstream_connected{origin=\"a\"} 0"));
+        assert!(has_line(&text, "xds_relay_upstream_connects_total{origin=\"a\"} 1"));
+        assert!(has_line(&text, "xds_relay_upstream_disconnects_total{origin=\"a\"} 1"));
+        assert!(has_line(&text, "xds_relay_downstream_streams{protocol=\"sotw\"} 0"));
+        assert!(has_line(&text, "xds_relay_downstream_streams_opened_total{protocol=\"sotw\"} 1"));
+    }
+
+    #[test]
+    fn types_beyond_the_bound_share_one_label_and_known_types_keep_theirs() {
+        let metrics = Metrics::new([CLUSTER]);
+        for i in 0..DISTINCT_TYPES * 2 {
+            metrics.downstream(&format!("type.googleapis.com/made.up.T{i}")).requests.inc();
+        }
+        metrics.downstream(CLUSTER).requests.inc();
+        let text = metrics.render(&Gauges::default());
+        let samples = text.lines().filter(|l| l.starts_with("xds_relay_downstream_requests_total{")).count();
+        assert_eq!(samples, DISTINCT_TYPES + 1);
+        assert!(has_line(&text, "xds_relay_downstream_requests_total{type=\"envoy.config.cluster.v3.Cluster\"} 1"));
+        assert!(has_line(
+            &text,
+            &format!("xds_relay_downstream_requests_total{{type=\"other\"}} {}", DISTINCT_TYPES + 1)
+        ));
+    }
+
+    #[test]
+    fn a_long_or_strange_type_url_cannot_break_the_format() {
+        let metrics = Metrics::new([]);
+        metrics.downstream(&"x".repeat(10_000)).requests.inc();
+        metrics.downstream("a\"b\nc\\d").requests.inc();
+        let text = metrics.render(&Gauges::default());
+        assert!(has_line(&text, "xds_relay_downstream_requests_total{type=\"other\"} 1"));
+        assert!(has_line(&text, r#"xds_relay_downstream_requests_total{type="a\"b\nc\\d"} 1"#), "{text}");
+    }
+
+    #[test]
+    fn handles_of_one_type_count_together() {
+        let metrics = Metrics::new([]);
+        let (a, b) = (metrics.upstream("o", CLUSTER), metrics.upstream("o", CLUSTER));
+        a.responses.inc();
+        b.responses.add(2);
+        assert_eq!(a.responses.value(), 3);
+        assert_eq!(metrics.upstream("p", CLUSTER).responses.value(), 0);
+    }
+}

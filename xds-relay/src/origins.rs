@@ -1,0 +1,138 @@
+//! The origins of a running relay: streams to control planes, and directories of files.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use xdstp_client::Endpoint;
+use xdstp_client::upstream::{Consumer, Driver, spawn};
+
+use crate::config::{Config, Origin, OriginKind, Protocol};
+use crate::relay_core::{Dial, Dialed, RelayCore};
+use crate::serve::Error;
+
+/// The origins of files of a running relay, watched while this lives.
+pub(crate) struct Origins {
+    #[cfg(feature = "file-origin")]
+    _watches: Vec<crate::file_origin::Watch>,
+}
+
+impl Origins {
+    #[cfg(feature = "file-origin")]
+    pub(crate) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
+        use crate::file_origin::{Descriptors, Watch, load};
+        let mut watches = Vec::new();
+        for (index, origin) in config.origins.iter().enumerate() {
+            let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
+            let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
+            let descriptors = match descriptors {
+                Some(file) => Descriptors::load(file),
+                None => Descriptors::built_in(),
+            };
+            let descriptors = descriptors.map_err(|error| failed(error.to_string()))?;
+            let loaded = load(directory, &descriptors).map_err(|error| failed(error.to_string()))?;
+            core.set_files(index, serve_as(&loaded), Instant::now());
+            let reloads = core.metrics().reloads(&origin.name);
+            let (core, name) = (core.clone(), origin.name.clone());
+            let reload =
+                move |read: Result<Vec<crate::file_origin::FileResource>, crate::file_origin::FileError>| match read {
+                    Ok(resources) => {
+                        reloads.ok.inc();
+                        tracing::info!(origin = %name, resources = resources.len(), "files changed");
+                        core.set_files(index, serve_as(&resources), Instant::now());
+                    }
+                    Err(error) => {
+                        reloads.failed.inc();
+                        tracing::error!(origin = %name, "the last good state is kept: {error}");
+                    }
+                };
+            watches
+                .push(Watch::start(directory, descriptors, loaded, reload).map_err(|error| failed(error.to_string()))?);
+        }
+        Ok(Self { _watches: watches })
+    }
+
+    #[cfg(not(feature = "file-origin"))]
+    pub(crate) fn read(config: &Config, _: &Arc<RelayCore>) -> Result<Self, Error> {
+        match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
+            None => Ok(Self {}),
+            Some(origin) => {
+                let reason = "this program was built without the feature `file-origin`".to_owned();
+                Err(Error::Origin { origin: origin.name.clone(), reason })
+            }
+        }
+    }
+}
+
+#[cfg(feature = "file-origin")]
+fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_core::FromFile> {
+    let named = resources.iter().filter_map(|resource| {
+        let type_url = xdstp_cache::TypeUrl::from(resource.type_url.as_str());
+        let name = xdstp_uri::ResourceName::parse(&resource.name).ok()?;
+        let frame = xds_transport::Frame::of_message(&type_url, &resource.value);
+        Some((type_url, name, frame.into_resource(None)))
+    });
+    named.collect()
+}
+
+/// Types that metrics always have a label for.
+pub(crate) fn known_types() -> [&'static str; 8] {
+    [
+        "type.googleapis.com/envoy.config.listener.v3.Listener",
+        "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+        "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+        "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        "type.googleapis.com/envoy.service.runtime.v3.Runtime",
+    ]
+}
+
+/// Dials the servers of a configuration over gRPC.
+///
+/// # Errors
+/// An address that no connection can be made to, whoever listens there.
+pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
+    let endpoint = |origin: &Origin| match &origin.kind {
+        OriginKind::Files { .. } => Ok(None),
+        OriginKind::Server { uri, protocol } => {
+            let endpoint = Endpoint::new(&uri.to_string())
+                .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
+            let protocol = match protocol {
+                Protocol::Delta => xds_transport::Protocol::Delta,
+                Protocol::Sotw => xds_transport::Protocol::Sotw,
+            };
+            Ok(Some(endpoint.with_protocol(protocol).with_max_message_size(config.limits.max_response_bytes)))
+        }
+    };
+    let endpoints = config.origins.iter().map(endpoint).collect::<Result<_, Error>>()?;
+    Ok(Box::new(Servers { endpoints }))
+}
+
+/// The origins that are servers, by their position in the configuration.
+struct Servers {
+    endpoints: Vec<Option<Endpoint>>,
+}
+
+impl Dial for Servers {
+    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        let wake = Arc::new(Notify::new());
+        let endpoint = self.endpoints.get(origin).and_then(Option::clone);
+        let driver = endpoint.map(|endpoint| spawn(endpoint.with_encoded_node(node), consumer, wake.clone()));
+        Box::new(Driven { wake, _driver: driver })
+    }
+}
+
+/// A stream that ends with this.
+struct Driven {
+    wake: Arc<Notify>,
+    _driver: Option<Driver>,
+}
+
+impl Dialed for Driven {
+    fn nudge(&self) {
+        self.wake.notify_one();
+    }
+}

@@ -1,0 +1,309 @@
+//! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
+//! the node is upstream. Sockets come in through [`Dial`] and through the gRPC server.
+
+mod node_group;
+mod routes;
+mod scope;
+mod upstream;
+mod view;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::Frame;
+use xds_transport::grpc::server::{Accept, Opened, StreamHandle};
+use xds_transport::server::{Settings, Tally, Variant};
+use xds_transport::wire::Node;
+use xdstp_cache::{Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
+pub use self::routes::Routes;
+use self::routes::View;
+use self::scope::{Scope, ScopeKey};
+pub use self::upstream::{Dial, Dialed};
+use self::upstream::{OriginInfo, Upstream};
+use crate::config::{Config, OriginKind, Protocol};
+use crate::metrics::Metrics;
+
+/// A resource of an origin of files, ready to be served.
+pub type FromFile = (TypeUrl, ResourceName, Resource<Frame>);
+
+/// A relay: scopes, the origins that feed them, and the streams served from them.
+pub struct RelayCore {
+    origins: Vec<Origin>,
+    /// Position of the origin of each authority.
+    authorities: HashMap<String, usize>,
+    default_origin: usize,
+    grouping: Box<dyn NodeGrouping>,
+    dial: Box<dyn Dial>,
+    /// The relay's own node, encoded: who it is on streams of `xdstp:` names.
+    node: Bytes,
+    linger: Duration,
+    max_request_bytes: usize,
+    settings: Settings,
+    scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
+    streams: Mutex<BTreeMap<u64, StreamEntry>>,
+    next_stream: AtomicU64,
+    metrics: Arc<Metrics>,
+    counted: Mutex<HashMap<TypeUrl, Counted>>,
+}
+
+struct Origin {
+    info: Arc<OriginInfo>,
+    from: Supply,
+}
+
+enum Supply {
+    /// The stream that carries its `xdstp:` names, while anybody wants one.
+    Server(Mutex<Weak<Upstream>>),
+    /// Its content; `None` until it was read.
+    Files(Mutex<Option<Arc<Vec<FromFile>>>>),
+}
+
+struct StreamEntry {
+    handle: StreamHandle,
+    peer: String,
+    variant: Variant,
+    view: Arc<View>,
+    _open: crate::metrics::StreamGuard,
+}
+
+/// What streams that are over did, and how much of everything the metrics were told already.
+#[derive(Default)]
+struct Counted {
+    closed: Tally,
+    told: Tally,
+}
+
+impl RelayCore {
+    /// A relay for a configuration. Nothing is dialed before somebody wants something.
+    pub fn new(
+        config: &Config,
+        grouping: Box<dyn NodeGrouping>,
+        dial: Box<dyn Dial>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        let mut authorities = HashMap::new();
+        let mut origins = Vec::new();
+        for (index, origin) in config.origins.iter().enumerate() {
+            for authority in &origin.authorities {
+                // The canonical spelling is what a parsed name holds.
+                let canonical = ResourceName::parse(&format!("xdstp://{}/T", escape_authority(authority)));
+                let canonical = canonical.ok().and_then(|name| name.authority().map(str::to_owned));
+                authorities.insert(canonical.unwrap_or_else(|| authority.clone()), index);
+            }
+            let (protocol, from) = match &origin.kind {
+                OriginKind::Server { protocol, .. } => (*protocol, Supply::Server(Mutex::default())),
+                OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
+            };
+            metrics.declare_origin(&origin.name);
+            let info = OriginInfo { name: origin.name.clone(), protocol, metrics: metrics.clone() };
+            origins.push(Origin { info: Arc::new(info), from });
+        }
+        let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin);
+        let mut settings = Settings::default();
+        settings.identifier.clone_from(&config.node.id);
+        Arc::new(Self {
+            origins,
+            authorities,
+            default_origin: default_origin.unwrap_or(0),
+            grouping,
+            dial,
+            node: own_node(config),
+            linger: config.linger,
+            max_request_bytes: config.limits.max_request_bytes,
+            settings,
+            scopes: Mutex::default(),
+            streams: Mutex::default(),
+            next_stream: AtomicU64::new(1),
+            metrics,
+            counted: Mutex::default(),
+        })
+    }
+
+    /// The content of an origin of files changed: every scope it feeds changes with it.
+    pub fn set_files(&self, origin: usize, resources: Vec<FromFile>, now: Instant) {
+        let Some(Origin { from: Supply::Files(files), .. }) = self.origins.get(origin) else { return };
+        let resources = Arc::new(resources);
+        // A scope made after this line is filled with the new content, one made before is replaced below.
+        *lock(files) = Some(resources.clone());
+        let fed: Vec<_> = lock(&self.scopes).values().filter(|scope| scope.origin == origin).cloned().collect();
+        for scope in fed {
+            scope.replace(&part_for(&scope.key, &resources), now);
+        }
+    }
+
+    /// Drops scopes that nobody uses and nothing is subscribed for.
+    pub fn sweep(&self) {
+        let mut scopes = lock(&self.scopes);
+        // Streams get scopes under this lock only: whoever is counted once is the map itself.
+        let unused: Vec<_> = scopes
+            .iter()
+            .filter(|(_, scope)| Arc::strong_count(scope) == 1 && scope.is_idle())
+            .map(|(key, _)| key.clone())
+            .collect();
+        let dropped: Vec<_> = unused.iter().filter_map(|key| scopes.remove(key)).collect();
+        drop(scopes);
+        drop(dropped);
+    }
+
+    /// Every open stream.
+    pub fn stream_handles(&self) -> Vec<StreamHandle> {
+        lock(&self.streams).values().map(|stream| stream.handle.clone()).collect()
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    fn authority_scope(&self, authority: &str) -> Arc<Scope> {
+        let origin = self.authorities.get(authority).copied().unwrap_or(self.default_origin);
+        self.scope(ScopeKey::Authority(authority.to_owned()), origin, &|| ("xdstp".to_owned(), self.node.clone()))
+    }
+
+    fn group_scope(&self, node: &Bytes) -> Arc<Scope> {
+        let origin = self.default_origin;
+        if matches!(self.origins.get(origin).map(|origin| &origin.from), Some(Supply::Files(_))) {
+            // Files answer every node alike.
+            return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
+        }
+        let group = self.grouping.group(&Node::decode(node.clone()).unwrap_or_default());
+        let label = group.label().to_owned();
+        self.scope(ScopeKey::Group(group), origin, &|| (label.clone(), node_group::towards_origin(node)))
+    }
+
+    fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
+        let scope = Arc::new(Scope::new(ScopeKey::Private(stream), origin, false, Duration::ZERO));
+        let label = format!("stream {stream}");
+        self.feed(&scope, &|| (label.clone(), node_group::towards_origin(node)));
+        scope
+    }
+
+    /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
+    fn scope(&self, key: ScopeKey, origin: usize, speaker: &dyn Fn() -> (String, Bytes)) -> Arc<Scope> {
+        let mut scopes = lock(&self.scopes);
+        if let Some(scope) = scopes.get(&key) {
+            return scope.clone();
+        }
+        let files = matches!(self.origins.get(origin).map(|origin| &origin.from), Some(Supply::Files(_)));
+        let scope = Arc::new(Scope::new(key.clone(), origin, files, self.linger));
+        self.feed(&scope, speaker);
+        scopes.insert(key, scope.clone());
+        scope
+    }
+
+    fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> (String, Bytes)) {
+        let Some(origin) = self.origins.get(scope.origin) else { return };
+        let dial = || {
+            let (label, node) = speaker();
+            Upstream::dial(&*self.dial, scope.origin, origin.info.clone(), label, node, scope)
+        };
+        match &origin.from {
+            Supply::Files(files) => {
+                if let Some(resources) = lock(files).clone() {
+                    scope.replace(&part_for(&scope.key, &resources), Instant::now());
+                }
+            }
+            Supply::Server(shared) if matches!(scope.key, ScopeKey::Authority(_)) => {
+                let mut shared = lock(shared);
+                let upstream = shared.upgrade().inspect(|upstream| upstream.scopes.insert(scope)).unwrap_or_else(dial);
+                *shared = Arc::downgrade(&upstream);
+                let _ = scope.upstream.set(upstream);
+            }
+            Supply::Server(_) => {
+                let _ = scope.upstream.set(dial());
+            }
+        }
+    }
+
+    /// A stream's session is over.
+    fn count(&self, type_url: &TypeUrl, tally: &Tally) {
+        let mut counted = lock(&self.counted);
+        let closed = &mut counted.entry(type_url.clone()).or_default().closed;
+        *closed = sum(closed, tally);
+    }
+
+    fn forget_stream(&self, stream: u64) {
+        lock(&self.streams).remove(&stream);
+    }
+}
+
+/// The accepting side: [`RelayCore`] behind an `Arc`, as the gRPC server wants it.
+#[derive(Clone)]
+pub struct Downstream(pub Arc<RelayCore>);
+
+impl Accept for Downstream {
+    type Source = Routes;
+
+    fn accept(&self, opened: Opened) -> Routes {
+        let relay = self.0.clone();
+        let stream = relay.next_stream.fetch_add(1, Ordering::Relaxed);
+        let view = Arc::new(View::default());
+        let entry = StreamEntry {
+            handle: opened.handle.clone(),
+            peer: opened.peer.map_or_else(String::new, |peer| peer.to_string()),
+            variant: opened.variant,
+            view: view.clone(),
+            _open: relay.metrics.stream_opened(match opened.variant {
+                Variant::Delta => Protocol::Delta,
+                Variant::Sotw => Protocol::Sotw,
+            }),
+        };
+        lock(&relay.streams).insert(stream, entry);
+        Routes::new(relay, stream, &opened, view)
+    }
+
+    fn settings(&self) -> Settings {
+        self.0.settings.clone()
+    }
+
+    fn max_request_bytes(&self) -> usize {
+        self.0.max_request_bytes
+    }
+}
+
+/// What of an origin's files belongs to a scope.
+fn part_for(key: &ScopeKey, resources: &[FromFile]) -> Vec<FromFile> {
+    let belongs = |name: &ResourceName| match key {
+        ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
+        _ => name.is_opaque(),
+    };
+    resources.iter().filter(|(_, name, _)| belongs(name)).cloned().collect()
+}
+
+fn own_node(config: &Config) -> Bytes {
+    use xds_transport::wire::Locality;
+    let crate::config::Node { id, cluster, locality, metadata, .. } = &config.node;
+    let (region, zone, sub_zone) = (locality.region.clone(), locality.zone.clone(), locality.sub_zone.clone());
+    let node = Node {
+        id: id.clone(),
+        cluster: cluster.clone(),
+        locality: Some(Locality { region, zone, sub_zone }).filter(|locality| *locality != Locality::default()),
+        metadata: (!metadata.is_empty()).then(|| view::to_struct(metadata)),
+        user_agent_name: "xds-relay".to_owned(),
+        user_agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Node::default()
+    };
+    node_group::towards_origin(&Bytes::from(node.encode_to_vec()))
+}
+
+/// The configuration spells authorities without escapes.
+fn escape_authority(authority: &str) -> String {
+    authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23")
+}
+
+fn sum(a: &Tally, b: &Tally) -> Tally {
+    let mut sum = a.clone();
+    sum.add(b);
+    sum
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

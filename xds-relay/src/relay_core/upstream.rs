@@ -1,0 +1,198 @@
+//! One stream to an origin, and the scopes it feeds.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use xds_transport::client::{Changed, Command, Update, Verdict};
+use xdstp_cache::{Interest, Version};
+use xdstp_client::upstream::{Connection, Consumer};
+use xdstp_uri::ResourceName;
+
+use crate::config::Protocol;
+use crate::metrics::{Metrics, StreamGuard};
+use crate::relay_core::scope::{Scope, ScopeKey, Scopes};
+
+/// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
+pub trait Dial: Send + Sync + 'static {
+    /// Opens a stream to the origin at this position of the configuration, as `node`, and keeps it
+    /// open until the result is dropped.
+    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed>;
+}
+
+/// A stream that [`Dial`] keeps open; dropping it ends the stream.
+pub trait Dialed: Send + Sync {
+    /// The consumer has commands.
+    fn nudge(&self);
+}
+
+pub(crate) struct Upstream {
+    /// The node group it speaks for, or `xdstp`.
+    pub(crate) label: String,
+    pub(crate) scopes: Arc<Scopes>,
+    state: Arc<Mutex<UpstreamState>>,
+    dialed: OnceLock<Box<dyn Dialed>>,
+}
+
+/// How a stream to an origin is doing.
+#[derive(Default)]
+pub(crate) struct UpstreamState {
+    pub(crate) connected: bool,
+    pub(crate) last_error: Option<String>,
+    guard: Option<StreamGuard>,
+}
+
+/// What the streams of one origin share.
+pub(crate) struct OriginInfo {
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Upstream {
+    pub(crate) fn dial(
+        dial: &dyn Dial,
+        origin: usize,
+        info: Arc<OriginInfo>,
+        label: String,
+        node: Bytes,
+        first: &Arc<Scope>,
+    ) -> Arc<Self> {
+        let scopes = Arc::new(Scopes::default());
+        scopes.insert(first);
+        let state = Arc::new(Mutex::new(UpstreamState::default()));
+        let feed = Feed { label: label.clone(), info, scopes: scopes.clone(), state: state.clone() };
+        let upstream = Self { label, scopes, state, dialed: OnceLock::new() };
+        let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
+        Arc::new(upstream)
+    }
+
+    pub(crate) fn nudge(&self) {
+        if let Some(dialed) = self.dialed.get() {
+            dialed.nudge();
+        }
+    }
+
+    pub(crate) fn status(&self) -> (bool, Option<String>) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.connected, state.last_error.clone())
+    }
+}
+
+/// Takes what an origin sends to the scopes it belongs to, and what they want to the origin.
+struct Feed {
+    label: String,
+    info: Arc<OriginInfo>,
+    scopes: Arc<Scopes>,
+    state: Arc<Mutex<UpstreamState>>,
+}
+
+impl Feed {
+    fn connected(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).connected
+    }
+}
+
+impl Consumer for Feed {
+    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        let connected = self.connected();
+        for scope in self.scopes.all() {
+            scope.take_asks(now, connected, apply);
+        }
+    }
+
+    fn update(&mut self, now: Instant, update: Update) -> Verdict {
+        let metrics = self.info.metrics.upstream(&self.info.name, update.type_url.as_str());
+        metrics.responses.inc();
+        metrics.resources.add(update.changed.len() as u64);
+        if !update.rejected.is_empty() {
+            metrics.nacks.inc();
+            for rejected in &update.rejected {
+                tracing::warn!(origin = %self.info.name, stream = %self.label, name = %rejected.name, "rejected: {}", rejected.reason);
+            }
+        }
+        let scopes = self.scopes.all();
+        let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
+        let part_of = |name: &ResourceName| scopes.iter().position(|scope| holds(scope, name));
+        for changed in update.changed {
+            if let Some(part) = part_of(&changed.name) {
+                parts.entry(part).or_default().changed.push(changed);
+            }
+        }
+        for name in update.removed {
+            if let Some(part) = part_of(&name) {
+                parts.entry(part).or_default().removed.push(name);
+            }
+        }
+        for interest in update.answered {
+            let part = match &interest {
+                Interest::Name(name) => part_of(name),
+                Interest::Wildcard => scopes.iter().position(|scope| !matches!(scope.key, ScopeKey::Authority(_))),
+            };
+            if let Some(part) = part {
+                parts.entry(part).or_default().answered.push(interest);
+            }
+        }
+        for (index, scope) in scopes.iter().enumerate() {
+            let Part { changed, removed, answered } = parts.remove(&index).unwrap_or_default();
+            if self.info.protocol == Protocol::Sotw && !update.version.is_empty() {
+                scope.set_type_version(&update.type_url, Version::from(update.version.as_str()));
+            }
+            scope.store(&update.type_url, changed, now);
+            scope.remove(&update.type_url, &removed, now);
+            scope.answered(&update.type_url, &answered);
+        }
+        // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
+        Verdict::Accept
+    }
+
+    fn connection(&mut self, _: Instant, connection: Connection) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match connection {
+            Connection::Connected => {
+                tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                state.guard = Some(self.info.metrics.upstream_connected(&self.info.name));
+                state.connected = true;
+            }
+            Connection::Disconnected { error, .. } => {
+                match &error {
+                    Some(error) => {
+                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}")
+                    }
+                    None => {
+                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream")
+                    }
+                }
+                state.guard = None;
+                state.connected = false;
+                state.last_error = error.or(state.last_error.take());
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.connected() {
+            return None;
+        }
+        self.scopes.all().iter().filter_map(|scope| scope.poll_timeout()).min()
+    }
+}
+
+/// What one update means for one scope.
+#[derive(Default)]
+struct Part {
+    changed: Vec<Changed>,
+    removed: Vec<ResourceName>,
+    answered: Vec<Interest>,
+}
+
+/// Whether a name belongs to a scope of this stream: by authority on the stream of `xdstp:` names;
+/// a node group's own stream feeds just its scope.
+fn holds(scope: &Scope, name: &ResourceName) -> bool {
+    match &scope.key {
+        ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
+        ScopeKey::Group(_) | ScopeKey::EveryNode | ScopeKey::Private(_) => true,
+    }
+}

@@ -1,0 +1,211 @@
+//! What admin pages and metrics see of the relay.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use xds_transport::server::{Tally, Variant};
+use xds_transport::wire::{ListValue, Struct, Value, value};
+use xdstp_cache::{Interest, TypeUrl};
+
+use crate::admin::{
+    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
+    UpstreamDump,
+};
+use crate::metrics::Gauges;
+use crate::relay_core::scope::Scope;
+use crate::relay_core::{Counted, RelayCore, StreamEntry, Supply, lock, sum};
+
+impl RelayCore {
+    /// Whether clients should come: every origin of files has been read, and an origin that somebody
+    /// needed was reached at least once.
+    pub fn readiness(&self) -> Readiness {
+        for origin in &self.origins {
+            if let Supply::Files(files) = &origin.from
+                && lock(files).is_none()
+            {
+                return Readiness::NotReady(format!("the files of origin {:?} were not read yet", origin.info.name));
+            }
+        }
+        Readiness::Ready
+    }
+
+    /// Everything the relay holds, of whom, and for whom.
+    pub fn config_dump(&self, now: Instant) -> ConfigDump {
+        let scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
+        let mut origins: Vec<OriginDump> = Vec::new();
+        for (index, origin) in self.origins.iter().enumerate() {
+            let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
+            for scope in scopes.iter().filter(|scope| scope.origin == index) {
+                let Some(upstream) = scope.upstream.get() else { continue };
+                let (connected, last_error) = upstream.status();
+                let stream = streams.entry(upstream.label.clone()).or_insert_with(|| UpstreamDump {
+                    group: upstream.label.clone(),
+                    connected,
+                    last_error,
+                    subscriptions: 0,
+                });
+                stream.subscriptions += scope.subscriptions().len();
+            }
+            let protocol = match origin.from {
+                Supply::Server(_) => origin.info.protocol.as_str().to_owned(),
+                Supply::Files(_) => "files".to_owned(),
+            };
+            origins.push(OriginDump {
+                name: origin.info.name.clone(),
+                protocol,
+                streams: streams.into_values().collect(),
+            });
+        }
+        let streams = lock(&self.streams);
+        let clients = streams.values().map(|stream| client(stream)).collect();
+        drop(streams);
+        ConfigDump { origins, scopes: scopes.iter().map(|scope| dump(scope, now)).collect(), clients }
+    }
+
+    /// Tells the metrics what happened since they were told last.
+    pub fn gauges(&self) -> Gauges {
+        let mut gauges = Gauges::default();
+        gauges.ready = self.readiness() == Readiness::Ready;
+        let scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
+        for scope in scopes {
+            scope.inspect(|cache| {
+                gauges.subscribers += cache.subscriber_count() as u64;
+                for stored in cache.resources().filter(|stored| stored.resource.is_some()) {
+                    *gauges.resources.entry(stored.type_url.to_string()).or_default() += 1;
+                }
+            });
+        }
+        self.tell_metrics();
+        gauges
+    }
+
+    fn tell_metrics(&self) {
+        let mut live: BTreeMap<TypeUrl, Tally> = BTreeMap::new();
+        for handle in self.stream_handles() {
+            handle.inspect(&mut |stream| {
+                for session in stream.sessions() {
+                    let total = live.entry(session.type_url.clone()).or_default();
+                    *total = sum(total, session.tally);
+                }
+            });
+        }
+        let mut counted = lock(&self.counted);
+        for type_url in live.keys() {
+            counted.entry(type_url.clone()).or_default();
+        }
+        for (type_url, Counted { closed, told }) in counted.iter_mut() {
+            let total = sum(closed, live.get(type_url).unwrap_or(&Tally::default()));
+            let metrics = self.metrics.downstream(type_url.as_str());
+            metrics.requests.add(total.requests.saturating_sub(told.requests));
+            metrics.responses.add(total.responses.saturating_sub(told.responses));
+            metrics.resources.add(total.resources.saturating_sub(told.resources));
+            metrics.acks.add(total.acks.saturating_sub(told.acks));
+            metrics.nacks.add(total.nacks.saturating_sub(told.nacks));
+            metrics.bytes.add(total.bytes.saturating_sub(told.bytes));
+            *told = total;
+        }
+    }
+}
+
+fn dump(scope: &Scope, now: Instant) -> ScopeDump {
+    let mut types: BTreeMap<String, ScopeTypeDump> = BTreeMap::new();
+    fn of<'a>(types: &'a mut BTreeMap<String, ScopeTypeDump>, type_url: &TypeUrl) -> &'a mut ScopeTypeDump {
+        let empty = || ScopeTypeDump { type_url: type_url.to_string(), ..ScopeTypeDump::default() };
+        types.entry(type_url.to_string()).or_insert_with(empty)
+    }
+    scope.inspect(|cache| {
+        for stored in cache.resources() {
+            let of = of(&mut types, stored.type_url);
+            let name = stored.name.to_string();
+            match stored.resource {
+                None => of.absent.push(name),
+                Some(resource) => of.resources.push(ResourceDump {
+                    name,
+                    version: resource.version.to_string(),
+                    bytes: resource.value.any().len(),
+                    last_changed_seconds_ago: stored
+                        .changed_at
+                        .map_or(0, |at| now.saturating_duration_since(at).as_secs()),
+                }),
+            }
+        }
+    });
+    for (type_url, interest) in scope.subscriptions() {
+        let of = of(&mut types, &type_url);
+        match interest {
+            Interest::Wildcard => of.wildcard = true,
+            Interest::Name(name) if name.is_glob() => of.globs.push(name.to_string()),
+            Interest::Name(_) => {}
+        }
+    }
+    let mut types: Vec<_> = types.into_values().collect();
+    for of in &mut types {
+        of.resources.sort_by(|a, b| a.name.cmp(&b.name));
+        of.absent.sort();
+    }
+    ScopeDump { scope: scope.key.to_string(), types }
+}
+
+fn client(stream: &StreamEntry) -> ClientDump {
+    let mut types: BTreeMap<String, ClientTypeDump> = BTreeMap::new();
+    stream.handle.inspect(&mut |stream| {
+        for session in stream.sessions() {
+            let Tally { acks, nacks, last_nack, .. } = session.tally;
+            types.insert(
+                session.type_url.to_string(),
+                ClientTypeDump {
+                    type_url: session.type_url.to_string(),
+                    wildcard: session.wildcard,
+                    acked: *acks,
+                    nacked: *nacks,
+                    last_nack: last_nack.clone().map(|message| NackDump { message, ..NackDump::default() }),
+                    ..ClientTypeDump::default()
+                },
+            );
+        }
+    });
+    let parts = lock(&stream.view.parts).clone();
+    for (type_url, part) in parts {
+        let Some(of) = types.get_mut(type_url.as_str()) else { continue };
+        for interest in part.scope.inspect(|cache| cache.interests(part.id).collect::<Vec<_>>()) {
+            match interest {
+                Interest::Wildcard => {}
+                Interest::Name(name) if name.is_glob() => of.globs.push(name.to_string()),
+                Interest::Name(name) => of.names.push(name.to_string()),
+            }
+        }
+    }
+    for of in types.values_mut() {
+        of.names.sort();
+        of.globs.sort();
+    }
+    ClientDump {
+        peer: stream.peer.clone(),
+        node_id: stream.view.node_id.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        protocol: match stream.variant {
+            Variant::Delta => "delta".to_owned(),
+            Variant::Sotw => "sotw".to_owned(),
+        },
+        types: types.into_values().collect(),
+    }
+}
+
+/// JSON as protobuf has it.
+pub(crate) fn to_struct(object: &serde_json::Map<String, serde_json::Value>) -> Struct {
+    Struct { fields: object.iter().map(|(key, value)| (key.clone(), to_value(value))).collect() }
+}
+
+/// Bounded by the configuration file's own depth, which its parser bounds.
+fn to_value(json: &serde_json::Value) -> Value {
+    use serde_json::Value as Json;
+    let kind = match json {
+        Json::Null => value::Kind::NullValue(0),
+        Json::Bool(flag) => value::Kind::BoolValue(*flag),
+        Json::Number(number) => value::Kind::NumberValue(number.as_f64().unwrap_or_default()),
+        Json::String(text) => value::Kind::StringValue(text.clone()),
+        Json::Array(items) => value::Kind::ListValue(ListValue { values: items.iter().map(to_value).collect() }),
+        Json::Object(object) => value::Kind::StructValue(to_struct(object)),
+    };
+    Value { kind: Some(kind) }
+}

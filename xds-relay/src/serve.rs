@@ -1,0 +1,233 @@
+//! Running a relay: its sockets, its files, its end.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tonic::transport::server::TcpIncoming;
+use xds_transport::grpc::server::Service;
+
+use crate::admin::{self, ConfigDump, Inspect, Readiness};
+use crate::config::Config;
+use crate::metrics::{Gauges, Metrics};
+use crate::origins::{self, Origins};
+use crate::relay_core::{Downstream, EveryNode, NodeGrouping, RelayCore, ShareBy};
+
+/// Envoy pings more often than gRPC's five minutes when it is told to; neither is a reason to hang up (rule 137).
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Why a relay cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address} ({field}): {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The field of the configuration that names it.
+        field: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// An origin of files cannot be read.
+    #[error("origin {origin:?}: {reason}")]
+    Origin {
+        /// Its name in the configuration.
+        origin: String,
+        /// Why, with file, line and field where there is one.
+        reason: String,
+    },
+    /// A server failed.
+    #[error("cannot serve: {0}")]
+    Serve(#[from] io::Error),
+    /// The gRPC server failed.
+    #[error("cannot serve: {0}")]
+    Grpc(#[from] tonic::transport::Error),
+}
+
+/// A relay that has its addresses, and has read its files.
+pub struct Relay {
+    config: Config,
+    listener: TcpListener,
+    admin: Option<TcpListener>,
+    core: Arc<RelayCore>,
+    /// Keeps the files watched.
+    _origins: Origins,
+}
+
+/// Runs a relay until `shutdown` resolves and its streams are drained.
+///
+/// # Errors
+/// An address is taken, a file is bad, or a server fails.
+pub async fn run(config: Config, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
+    Relay::bind(config).await?.run(shutdown).await
+}
+
+impl Relay {
+    /// Takes the addresses of the configuration and reads its files. Origins are dialed when
+    /// somebody wants something of them.
+    ///
+    /// # Errors
+    /// An address is taken or not of this machine, or a file is bad.
+    pub async fn bind(config: Config) -> Result<Self, Error> {
+        Self::bind_grouped(config, None).await
+    }
+
+    /// The same, with a rule of one's own for who may share old-style resources.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub async fn bind_grouped(config: Config, grouping: Option<Box<dyn NodeGrouping>>) -> Result<Self, Error> {
+        let grouping = grouping.unwrap_or_else(|| match &config.share_by {
+            Some(fields) => Box::new(ShareBy::new(fields.clone())),
+            None => {
+                tracing::info!(
+                    "no share_by: every distinct node is a group of its own and shares no old-style resources"
+                );
+                Box::new(EveryNode)
+            }
+        });
+        let metrics = Arc::new(Metrics::new(origins::known_types()));
+        let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
+        let origins = Origins::read(&config, &core)?;
+        let listener = listen(config.listen, "listen").await?;
+        let admin = match config.admin {
+            Some(address) => Some(listen(address, "admin").await?),
+            None => None,
+        };
+        Ok(Self { config, listener, admin, core, _origins: origins })
+    }
+
+    /// Where xDS is served.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn listen_address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where the admin pages are, if anywhere.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn admin_address(&self) -> io::Result<Option<SocketAddr>> {
+        self.admin.as_ref().map(TcpListener::local_addr).transpose()
+    }
+
+    /// Serves until `shutdown` resolves, then drains for at most the configured time: new streams are
+    /// refused, open ones are ended one after the other, so that their clients do not all move at once.
+    ///
+    /// # Errors
+    /// A server fails.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
+        let Self { config, listener, admin, core, _origins } = self;
+        let (stop_grpc, mut grpc_stopped) = watch::channel(false);
+        let (stop_admin, mut admin_stopped) = watch::channel(false);
+        let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let grpc = tonic::transport::Server::builder()
+            .http2_keepalive_interval(Some(KEEPALIVE))
+            .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+            .add_routes(Service::new(Arc::new(Downstream(core.clone()))).into_routes())
+            .serve_with_incoming_shutdown(incoming, async move {
+                drop(grpc_stopped.wait_for(|stop| *stop).await);
+            });
+        let admin = {
+            let pages = pages.clone();
+            async move {
+                match admin {
+                    Some(listener) => {
+                        let stopped = async move { drop(admin_stopped.wait_for(|stop| *stop).await) };
+                        admin::serve(listener, pages, stopped).await
+                    }
+                    None => {
+                        drop(admin_stopped.wait_for(|stop| *stop).await);
+                        Ok(())
+                    }
+                }
+            }
+        };
+        let sweeping = sweep(core.clone());
+        tokio::pin!(grpc, admin, sweeping);
+        tokio::select! {
+            result = &mut grpc => return Ok(result?),
+            result = &mut admin => return Ok(result?),
+            () = &mut sweeping => {}
+            () = shutdown => {}
+        }
+        pages.draining.store(true, Ordering::Relaxed);
+        let _ = stop_grpc.send(true);
+        let drained = async {
+            let (served, ()) = tokio::join!(&mut grpc, end_streams(&core, config.drain / 2));
+            served
+        };
+        tokio::select! {
+            ended = timeout(config.drain, drained) => match ended {
+                Ok(served) => served?,
+                Err(_) => tracing::warn!("streams were still open when the time to drain was over"),
+            },
+            result = &mut admin => result?,
+        }
+        let _ = stop_admin.send(true);
+        timeout(Duration::from_secs(1), admin).await.unwrap_or(Ok(()))?;
+        Ok(())
+    }
+}
+
+/// Ends every stream within `time`, evenly spread.
+async fn end_streams(core: &RelayCore, time: Duration) {
+    let handles = core.stream_handles();
+    let pause = time.checked_div(u32::try_from(handles.len()).unwrap_or(u32::MAX)).unwrap_or_default();
+    for handle in handles {
+        handle.end("the relay is shutting down");
+        sleep(pause.min(Duration::from_millis(20))).await;
+    }
+}
+
+async fn sweep(core: Arc<RelayCore>) {
+    let mut ticks = interval(SWEEP);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        core.sweep();
+    }
+}
+
+async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, field, source })
+}
+
+struct Pages {
+    core: Arc<RelayCore>,
+    draining: AtomicBool,
+}
+
+impl Inspect for Pages {
+    fn ready(&self) -> Readiness {
+        if self.draining.load(Ordering::Relaxed) {
+            return Readiness::NotReady("shutting down".to_owned());
+        }
+        self.core.readiness()
+    }
+
+    fn config_dump(&self) -> ConfigDump {
+        self.core.config_dump(Instant::now())
+    }
+
+    fn metrics(&self) -> &Metrics {
+        self.core.metrics()
+    }
+
+    fn gauges(&self) -> Gauges {
+        self.core.gauges()
+    }
+}

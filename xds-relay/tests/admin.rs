@@ -1,0 +1,223 @@
+//! The admin pages through a real socket.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
+
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinHandle,
+    time::timeout,
+};
+use xds_relay::{
+    admin::{
+        self, ClientDump, ClientTypeDump, ConfigDump, Inspect, NackDump, OriginDump, Readiness, ResourceDump,
+        ScopeDump, ScopeTypeDump, UpstreamDump,
+    },
+    metrics::{Gauges, Metrics},
+};
+
+const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Relay {
+    readiness: Readiness,
+    metrics: Metrics,
+}
+
+impl Inspect for Relay {
+    fn ready(&self) -> Readiness {
+        self.readiness.clone()
+    }
+
+    fn config_dump(&self) -> ConfigDump {
+        let resource =
+            |name: &str| ResourceDump { name: name.to_owned(), version: "7".to_owned(), ..ResourceDump::default() };
+        ConfigDump {
+            origins: vec![OriginDump {
+                name: "up".to_owned(),
+                protocol: "delta".to_owned(),
+                streams: vec![UpstreamDump {
+                    group: "xdstp".to_owned(),
+                    connected: false,
+                    last_error: Some("refused".to_owned()),
+                    subscriptions: 2,
+                }],
+            }],
+            scopes: vec![ScopeDump {
+                scope: "example.com".to_owned(),
+                types: vec![
+                    ScopeTypeDump {
+                        type_url: CLUSTER.to_owned(),
+                        resources: vec![resource("hello"), resource("other")],
+                        absent: vec!["gone".to_owned()],
+                        ..ScopeTypeDump::default()
+                    },
+                    ScopeTypeDump {
+                        type_url: ENDPOINTS.to_owned(),
+                        resources: vec![resource("hello")],
+                        ..ScopeTypeDump::default()
+                    },
+                ],
+            }],
+            clients: vec![ClientDump {
+                peer: "127.0.0.1:5".to_owned(),
+                node_id: "envoy-1".to_owned(),
+                protocol: "sotw".to_owned(),
+                types: vec![ClientTypeDump {
+                    type_url: CLUSTER.to_owned(),
+                    wildcard: true,
+                    nacked: 1,
+                    last_nack: Some(NackDump { message: "no".to_owned(), seconds_ago: 3 }),
+                    ..ClientTypeDump::default()
+                }],
+            }],
+        }
+    }
+
+    fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { ready: true, resources: BTreeMap::from([(CLUSTER.to_owned(), 2)]), subscribers: 1 }
+    }
+}
+
+struct Admin {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<io::Result<()>>,
+}
+
+async fn admin(readiness: Readiness) -> Admin {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let relay = Arc::new(Relay { readiness, metrics: Metrics::new([]) });
+    let served = tokio::spawn(admin::serve(listener, relay, async { drop(stopped.await) }));
+    Admin { address, stop, served }
+}
+
+impl Admin {
+    /// Status, header and body.
+    async fn request(&self, method: &str, path: &str) -> (u16, String, String) {
+        let exchange = async {
+            let mut stream = TcpStream::connect(self.address).await.unwrap();
+            let request = format!("{method} {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        let answer = timeout(PATIENCE, exchange).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_ascii_lowercase(), body.to_owned())
+    }
+
+    async fn dump(&self, query: &str) -> serde_json::Value {
+        let (status, head, body) = self.request("GET", &format!("/config_dump{query}")).await;
+        assert_eq!(status, 200, "{body}");
+        assert!(head.contains("content-type: application/json"), "{head}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        timeout(PATIENCE, self.served).await.unwrap().unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_index_lists_pages_that_exist() {
+    let admin = admin(Readiness::Ready).await;
+    let (status, head, body) = admin.request("GET", "/").await;
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/html"), "{head}");
+    let paths: Vec<&str> = body.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert!(paths.len() >= 4, "{body}");
+    for path in paths {
+        assert_eq!(admin.request("GET", path).await.0, 200, "{path}");
+    }
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_page_is_answered_with_the_list() {
+    let admin = admin(Readiness::Ready).await;
+    let (status, _, body) = admin.request("GET", "/clusters").await;
+    assert_eq!(status, 404);
+    assert!(body.contains("/config_dump"), "{body}");
+    assert_eq!(admin.request("POST", "/healthz").await.0, 405, "nothing can be changed here");
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn a_process_that_is_not_ready_is_healthy_and_says_why() {
+    let admin = admin(Readiness::NotReady("origin `up` was never reached".to_owned())).await;
+    assert_eq!(admin.request("GET", "/healthz").await.0, 200);
+    let (status, _, body) = admin.request("GET", "/readyz").await;
+    assert_eq!((status, body.as_str()), (503, "not ready: origin `up` was never reached\n"));
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn readiness_is_200() {
+    let admin = admin(Readiness::Ready).await;
+    let (status, _, body) = admin.request("GET", "/readyz").await;
+    assert_eq!((status, body.as_str()), (200, "ready\n"));
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn the_dump_shows_origins_resources_and_clients() {
+    let admin = admin(Readiness::Ready).await;
+    let dump = admin.dump("").await;
+    assert_eq!(dump["origins"][0]["streams"][0]["last_error"], "refused");
+    assert_eq!(dump["scopes"][0]["types"][0]["resources"][1]["name"], "other");
+    assert_eq!(dump["scopes"][0]["types"][0]["resources"][1]["version"], "7");
+    assert_eq!(dump["clients"][0]["types"][0]["last_nack"]["message"], "no");
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn the_dump_can_be_narrowed_to_a_type_and_a_name() {
+    let admin = admin(Readiness::Ready).await;
+    for query in ["?type=Cluster", "?type=envoy.config.cluster.v3.Cluster", &format!("?type={CLUSTER}")] {
+        let dump = admin.dump(query).await;
+        let types = dump["scopes"][0]["types"].as_array().unwrap();
+        assert_eq!(types.len(), 1, "{query}");
+        assert_eq!(types[0]["type_url"], CLUSTER);
+    }
+    assert!(admin.dump("?type=luster").await["scopes"].as_array().unwrap().is_empty(), "not the end of a type's name");
+
+    let dump = admin.dump("?name=hell").await;
+    assert_eq!(dump["scopes"][0]["types"][0]["resources"].as_array().unwrap().len(), 1);
+    assert_eq!(dump["scopes"][0]["types"][1]["resources"].as_array().unwrap().len(), 1);
+    assert_eq!(dump["clients"][0]["node_id"], "envoy-1", "a wildcard wants every name");
+
+    let dump = admin.dump("?type=ClusterLoadAssignment&name=gone").await;
+    assert!(dump["scopes"].as_array().unwrap().is_empty());
+    assert!(dump["clients"].as_array().unwrap().is_empty());
+    assert_eq!(dump["origins"][0]["name"], "up", "where it should have come from stays");
+
+    assert_eq!(admin.request("GET", "/config_dump?nmae=x").await.0, 400);
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn metrics_are_prometheus_text() {
+    let admin = admin(Readiness::Ready).await;
+    let (status, head, body) = admin.request("GET", "/metrics").await;
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
+    assert!(body.contains("xds_relay_subscribers 1\n"), "{body}");
+    assert!(body.contains("xds_relay_resources{type=\"envoy.config.cluster.v3.Cluster\"} 2\n"), "{body}");
+    admin.stop().await;
+}

@@ -1,0 +1,167 @@
+//! The command line, as a process.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of these tests")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+const ORIGIN: &str = "origins: [{ name: up, server: 127.0.0.1:1, authorities: [example.com] }]\n";
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn relay() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_xds-relay"));
+    command.env_remove("XDS_RELAY_LOG").stdin(Stdio::null());
+    command
+}
+
+fn file(text: &str) -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("relay.yaml");
+    fs::write(&file, text).unwrap();
+    (directory, file)
+}
+
+fn check(file: &Path) -> Output {
+    relay().arg("--config").arg(file).arg("--check").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn check_of_a_good_file_says_what_it_found() {
+    let (_directory, file) = file(ORIGIN);
+    let output = check(&file);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(text(&output.stdout), "good: listen 127.0.0.1:18000, admin 127.0.0.1:18001, origins up\n");
+    assert!(output.stderr.is_empty());
+}
+
+#[test]
+fn a_bad_file_is_one_line_and_exit_code_2_checked_or_run() {
+    let (_directory, file) = file("origins:\n  - name: a\n    server: a:1\n    protocol: dleta\n");
+    let run = relay().arg("--config").arg(&file).output().unwrap();
+    for output in [check(&file), run] {
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty());
+        assert_eq!(
+            text(&output.stderr),
+            format!(
+                "xds-relay: {}:4:15: origins[0].protocol: unknown variant `dleta`, expected one of delta, sotw\n",
+                file.display()
+            )
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_exit_code_2() {
+    let output = check(Path::new("no/such/relay.yaml"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("xds-relay: no/such/relay.yaml: "), "{output:?}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_exit_code_1_and_names_its_field() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: {address}\n{ORIGIN}"));
+    let output = relay().arg("--config").arg(&file).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let start = format!("xds-relay: cannot listen on {address} (admin): ");
+    assert!(text(&output.stderr).contains(&start), "{output:?}");
+    assert!(output.stdout.is_empty(), "nothing is said to be served");
+}
+
+#[test]
+fn help_has_an_example_and_the_variable() {
+    let output = relay().arg("--help").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("xds-relay --config relay.yaml --check"));
+    assert!(text(&output.stdout).contains("XDS_RELAY_LOG"));
+    let version = relay().arg("--version").output().unwrap();
+    assert_eq!(text(&version.stdout), format!("xds-relay {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_bad_log_filter_and_a_check_of_nothing_are_refused() {
+    for arguments in [["--log", "relay=lots"].as_slice(), &["--check"]] {
+        let output = relay().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
+    }
+}
+
+/// A relay that has said what it serves; ended when dropped.
+struct Running {
+    child: Child,
+    greeting: String,
+}
+
+impl Running {
+    fn start(mut command: Command, last_line: &'static str) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let (send, greeted) = mpsc::channel();
+        thread::spawn(move || {
+            let mut greeting = String::new();
+            while !greeting.contains(last_line) && stdout.read_line(&mut greeting).is_ok_and(|n| n > 0) {}
+            let _ = send.send(greeting);
+        });
+        let greeting = greeted.recv_timeout(PATIENCE).unwrap_or_default();
+        let running = Self { child, greeting };
+        assert!(running.greeting.contains(last_line), "{}", running.greeting);
+        running
+    }
+
+    fn address_after(&self, label: &str) -> &str {
+        self.greeting.split(label).nth(1).unwrap().split_whitespace().next().unwrap()
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
+    for signal in ["TERM", "INT"] {
+        let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{ORIGIN}"));
+        let mut command = relay();
+        command.arg("--config").arg(&file);
+        let mut running = Running::start(command, "/config_dump\n");
+        assert!(running.greeting.contains("origin   up (127.0.0.1:1, delta): xdstp://example.com/…, everything else"));
+
+        let admin = running.address_after("admin    http://").trim_end_matches('/');
+        let mut stream = TcpStream::connect(admin).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+
+        running.signal(signal);
+        assert_eq!(running.child.wait().unwrap().code(), Some(0));
+    }
+}

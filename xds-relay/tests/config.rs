@@ -1,0 +1,257 @@
+//! What a configuration may say, and how a bad one is refused.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "the helpers of these tests")]
+
+use std::{fs, path::Path, time::Duration};
+
+use xds_relay::{
+    Config, ConfigError, ExampleMesh,
+    config::{NodeField, OriginKind, Protocol},
+};
+
+const ORIGINS: &str = "origins: [{ name: a, server: 127.0.0.1:18010 }]\n";
+
+fn parse(text: &str) -> Result<Config, ConfigError> {
+    Config::parse("relay.yaml", text)
+}
+
+fn with_origins(text: &str) -> Config {
+    parse(&format!("{ORIGINS}{text}")).unwrap()
+}
+
+#[test]
+fn every_field_but_origins_has_a_default() {
+    let config = parse(ORIGINS).unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:18000");
+    assert_eq!(config.admin.unwrap().to_string(), "127.0.0.1:18001");
+    assert_eq!((config.node.id.as_str(), config.node.cluster.as_str()), ("xds-relay", "relays"));
+    assert!(config.node.metadata.is_empty());
+    assert_eq!(config.default_origin, "a");
+    assert_eq!(config.share_by, None);
+    assert_eq!(config.linger, Duration::from_secs(30));
+    assert_eq!(config.drain, Duration::from_secs(10));
+    assert_eq!(config.limits.max_request_bytes, 16 << 20);
+    assert_eq!(config.limits.max_response_bytes, 64 << 20);
+    let [origin] = config.origins.as_slice() else { panic!("{:?}", config.origins) };
+    assert!(origin.authorities.is_empty());
+    let OriginKind::Server { uri, protocol } = &origin.kind else { panic!("{origin:?}") };
+    assert_eq!((uri.to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
+}
+
+#[test]
+fn every_field_can_be_given() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("resources")).unwrap();
+    fs::write(directory.path().join("envoy.bin"), "").unwrap();
+    let text = r#"
+listen: "[::]:0"
+admin: none
+node:
+  id: relay-1
+  cluster: edge
+  locality: { region: r, zone: z, sub_zone: s }
+  metadata: { tier: gold, weights: [1, 2.5], nested: { on: true } }
+origins:
+  - { name: up, server: "http://localhost:1", protocol: sotw, authorities: [one, two] }
+  - { name: files, files: resources, descriptors: envoy.bin, authorities: [""] }
+default_origin: files
+share_by: [cluster, locality.zone, metadata.tier]
+linger: 1m 30s
+drain: 500ms
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
+"#;
+    let file = directory.path().join("relay.yaml");
+    fs::write(&file, text).unwrap();
+    let config = Config::load(&file).unwrap();
+    assert_eq!(config.listen.to_string(), "[::]:0");
+    assert_eq!(config.admin, None);
+    assert_eq!(config.node.id, "relay-1");
+    assert_eq!(config.node.locality.sub_zone, "s");
+    assert_eq!(
+        serde_json::Value::from(config.node.metadata.clone()),
+        serde_json::json!({"tier": "gold", "weights": [1, 2.5], "nested": {"on": true}})
+    );
+    assert_eq!(config.default_origin, "files");
+    assert_eq!(config.authorities().into_iter().collect::<Vec<_>>(), [("", "files"), ("one", "up"), ("two", "up")]);
+    let OriginKind::Server { protocol, .. } = config.origin("up").unwrap().kind else { panic!("a server") };
+    assert_eq!(protocol, Protocol::Sotw);
+    assert_eq!(
+        config.origin("files").unwrap().kind,
+        OriginKind::Files {
+            directory: directory.path().join("resources"),
+            descriptors: Some(directory.path().join("envoy.bin")),
+        },
+        "relative paths start where the file is"
+    );
+    assert_eq!(
+        config.share_by.unwrap(),
+        [NodeField::Cluster, NodeField::Zone, NodeField::Metadata(vec!["tier".to_owned()])]
+    );
+    assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
+    assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
+}
+
+#[test]
+fn durations_are_written_with_their_unit() {
+    for (text, duration) in [
+        ("30s", Duration::from_secs(30)),
+        ("500ms", Duration::from_millis(500)),
+        ("2m", Duration::from_secs(120)),
+        ("24h", Duration::from_secs(86_400)),
+        ("0s", Duration::ZERO),
+    ] {
+        assert_eq!(with_origins(&format!("linger: {text}\n")).linger, duration, "{text}");
+    }
+}
+
+/// Text, then the whole message; `ORIGINS` stands in the first line of those that need it.
+#[test]
+fn an_error_names_file_line_column_field_and_what_was_expected() {
+    let expected_origins = "expected a list of at least one origin, each with a name and a server or files";
+    for (text, message) in [
+        // not the form at all
+        ("", format!("1:1: origins: missing; {expected_origins}")),
+        ("# nothing\n", format!("1:1: origins: missing; {expected_origins}")),
+        ("- a\n", "1:1: expected fields".to_owned()),
+        ("origins: [\n", "1:10: origins: unclosed bracket '['".to_owned()),
+        ("listne: 127.0.0.1:1\n", "1:1: listne: unknown field `listne`".to_owned()),
+        ("linger: 1s\nlinger: 2s\n", "2:1: `linger` is given twice".to_owned()),
+        ("linger:\n", "1:7: linger: empty; expected a value".to_owned()),
+        ("linger: [1]\n", "1:9: linger: expected a single value".to_owned()),
+        ("node: { locality: { country: x } }\n", "1:21: node.locality.country: unknown field `country`".to_owned()),
+        // addresses
+        ("listen: localhost\n", "1:9: listen: `localhost`: expected IP:PORT".to_owned()),
+        ("listen: 127.0.0.1:65536\n", "1:9: listen: `127.0.0.1:65536`: expected IP:PORT".to_owned()),
+        ("admin: off\n", "1:8: admin: `off`: expected IP:PORT, such as 127.0.0.1:18001, or none".to_owned()),
+        ("listen: 127.0.0.1:1\nadmin: 127.0.0.1:1\n", "2:8: admin: the same address as listen".to_owned()),
+        // origins
+        ("origins: []\n", format!("1:10: origins: empty; {expected_origins}")),
+        ("origins: 3\n", "1:10: origins: expected a list".to_owned()),
+        ("origins:\n  - server: a:1\n", "2:5: origins[0].name: missing".to_owned()),
+        ("origins:\n  - name: a b\n", "2:11: origins[0].name: `a b`: expected up to 64 letters".to_owned()),
+        ("origins:\n  - name: a\n", "2:5: origins[0]: expected server: HOST:PORT or files: DIRECTORY".to_owned()),
+        (
+            "origins:\n  - name: a\n    server: a:1\n  - name: a\n    server: b:1\n",
+            "4:11: origins[1].name: `a` is the name of origins[0] already".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a\n",
+            "3:13: origins[0].server: `a`: expected HOST:PORT or http://HOST:PORT".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: https://a:1\n",
+            "3:13: origins[0].server: `https://a:1`: TLS towards an origin is not supported".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a:1\n    protocol: dleta\n",
+            "4:15: origins[0].protocol: unknown variant `dleta`, expected one of delta, sotw".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    sever: a:1\n",
+            "3:5: origins[0].sever: unknown field `sever`, expected one of name, server".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a:1\n    files: .\n",
+            "4:12: origins[0].files: an origin has a server or files, not both".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    files: no/such/directory\n",
+            "3:12: origins[0].files: no directory no/such/directory".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    files: .\n    protocol: sotw\n",
+            "4:15: origins[0].protocol: only an origin with a server".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a:1\n    descriptors: d\n",
+            "4:18: origins[0].descriptors: only an origin with files".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a:1\n    authorities: [x, xdstp://y]\n",
+            "4:22: origins[0].authorities[1]: `xdstp://y`: expected an authority alone".to_owned(),
+        ),
+        (
+            "origins:\n  - { name: a, server: a:1, authorities: [x] }\n  - { name: b, server: b:1, authorities: [x] }\n",
+            "3:43: origins[1].authorities[0]: `x` is listed by origin `a` already".to_owned(),
+        ),
+        (
+            "origins:\n  - { name: a, server: a:1, authorities: [x, x] }\n",
+            "2:46: origins[0].authorities[1]: `x` is listed by origin `a` already".to_owned(),
+        ),
+        (
+            "default_origin: b\norigins: [{ name: a, server: a:1 }]\n",
+            "1:17: default_origin: no origin `b`; expected one of a".to_owned(),
+        ),
+    ] {
+        refused(text, &message);
+    }
+    for (text, message) in [
+        ("share_by: []", "2:11: share_by: empty"),
+        ("share_by: [cluster, locality.country]", "2:21: share_by[1]: `locality.country`: expected id, cluster"),
+        ("share_by: [metadata.]", "2:12: share_by[0]: `metadata.`: expected id, cluster"),
+        ("share_by: [id, id]", "2:16: share_by[1]: `id`: listed twice"),
+        ("linger: 30", "2:9: linger: `30`: expected a duration, such as 500ms, 30s or 2m"),
+        ("linger: -1s", "2:9: linger: `-1s`: expected a duration"),
+        ("linger: 99999999999999999999s", "2:9: linger: `99999999999999999999s`: expected a duration"),
+        ("drain: 25h", "2:8: drain: `25h`: expected at most 24h"),
+        (
+            "limits: { max_request_bytes: 1 }",
+            "2:30: limits.max_request_bytes: `1`: expected 4 KiB to 2 GiB, such as 16777216 or 16 MiB",
+        ),
+        ("limits: { max_response_bytes: 2 GiB }", "2:31: limits.max_response_bytes: `2 GiB`: expected 4 KiB"),
+        ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
+        ("limits: { max_responses: 1 }", "2:11: limits.max_responses: unknown field `max_responses`"),
+    ] {
+        refused(&format!("{ORIGINS}{text}\n"), message);
+    }
+}
+
+fn refused(text: &str, message: &str) {
+    let error = parse(text).expect_err(text);
+    let (shown, start) = (error.to_string(), format!("relay.yaml:{message}"));
+    assert!(shown.starts_with(&start), "{text}\n shown: {shown}\nwanted: {start}");
+    assert!(!shown.contains('\n'), "one line: {shown}");
+    assert_eq!(error.file(), Path::new("relay.yaml"));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let error = Config::load("no/such/relay.yaml").unwrap_err();
+    assert!(matches!(error, ConfigError::Unreadable { .. }));
+    assert!(error.to_string().starts_with("no/such/relay.yaml: "), "{error}");
+}
+
+#[test]
+fn deep_nesting_is_refused_not_followed() {
+    let text = format!("node: {{ metadata: {{ a: {} }} }}\n{ORIGINS}", "[".repeat(10_000));
+    assert!(matches!(parse(&text), Err(ConfigError::Invalid { line: 1, .. })));
+}
+
+#[test]
+fn a_tree_of_aliases_is_refused_not_expanded() {
+    let mut text = String::from("node:\n  metadata:\n    a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for i in 1..20 {
+        let references = vec![format!("*a{}", i - 1); 10].join(", ");
+        text.push_str(&format!("    a{i}: &a{i} [{references}]\n"));
+    }
+    text.push_str(ORIGINS);
+    assert!(matches!(parse(&text), Err(ConfigError::Invalid { .. })));
+}
+
+#[test]
+fn the_example_mesh_is_a_good_configuration_and_leaves_nothing_behind() {
+    let mesh = ExampleMesh::unpack().unwrap();
+    let directory = mesh.directory().to_owned();
+    let config = mesh.config().unwrap();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:18000");
+    assert_eq!(config.admin.unwrap().to_string(), "127.0.0.1:18001");
+    let OriginKind::Files { directory: files, .. } = &config.origins[0].kind else { panic!("files") };
+    for name in ["plain.yaml", "xdstp.yaml"] {
+        let text = fs::read_to_string(files.join(name)).unwrap();
+        for kind in ["Listener", "RouteConfiguration", "Cluster", "ClusterLoadAssignment"] {
+            assert!(text.contains(&format!("v3.{kind}\n")), "{name} has a {kind}");
+        }
+    }
+    drop(mesh);
+    assert!(!directory.exists());
+}

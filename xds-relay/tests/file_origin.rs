@@ -1,0 +1,247 @@
+//! Files as an origin, as an application sees it.
+#![cfg(feature = "file-origin")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
+
+use std::path::Path;
+
+use xds_relay::file_origin::{Descriptors, EXAMPLE, FileResource, load, load_embedded};
+
+const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+fn descriptors() -> Descriptors {
+    Descriptors::built_in().unwrap()
+}
+
+fn failure(text: &str) -> String {
+    load_embedded(&[("a.yaml", text)], &descriptors()).unwrap_err().to_string()
+}
+
+fn one(text: &str) -> FileResource {
+    let mut resources = load_embedded(&[("a.yaml", text)], &descriptors()).unwrap();
+    assert_eq!(resources.len(), 1);
+    resources.remove(0)
+}
+
+fn write(directory: &Path, file: &str, text: &str) {
+    std::fs::write(directory.join(file), text).unwrap();
+}
+
+/// A listener whose HTTP connection manager has this further line, the twelfth of the file.
+fn listener_with(line: &str) -> String {
+    format!(
+        r#"resources:
+- "@type": type.googleapis.com/envoy.config.listener.v3.Listener
+  name: front
+  address:
+    socket_address: {{address: 127.0.0.1, port_value: 10000}}
+  filter_chains:
+  - filters:
+    - name: envoy.filters.network.http_connection_manager
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+        stat_prefix: front
+        {line}
+        http_filters: []
+"#
+    )
+}
+
+#[test]
+fn the_example_has_both_meshes_under_both_kinds_of_names() {
+    let resources = load_embedded(EXAMPLE, &descriptors()).unwrap();
+    let names = |type_url: &str| -> Vec<&str> {
+        resources.iter().filter(|it| it.type_url == type_url).map(|it| it.name.as_str()).collect()
+    };
+    assert_eq!(resources.len(), 16);
+    assert_eq!(
+        names(LISTENER),
+        [
+            "front",
+            "greeter",
+            "xdstp://xds.example.com/envoy.config.listener.v3.Listener/greeter",
+            "xdstp://xds.example.com/envoy.config.listener.v3.Listener/mesh/front",
+        ]
+    );
+    assert_eq!(names(CLUSTER).len(), 4);
+}
+
+#[test]
+fn errors_name_file_line_column_and_field_also_inside_an_any() {
+    const INSIDE: &str = "resources[0].filter_chains[0].filters[0].typed_config";
+    for (line, expected) in [
+        ("codec_type: BOGUS", format!("12:21: {INSIDE}.codec_type: unrecognized enum value 'BOGUS'")),
+        ("codec_typ: AUTO", format!("12:9: {INSIDE}: unrecognized field name 'codec_typ'")),
+        ("server_name: 7", format!("12:22: {INSIDE}.server_name: invalid type: integer `7`, expected a string")),
+        (
+            "server_name: no",
+            format!(
+                "12:22: {INSIDE}.server_name: unquoted `no` is a boolean to Envoy: \
+                 write \"no\" for the string, or true or false"
+            ),
+        ),
+        (
+            "common_http_protocol_options: {idle_timeout: 5 minutes}",
+            format!("12:54: {INSIDE}.common_http_protocol_options.idle_timeout: "),
+        ),
+        (
+            "access_log: [{typed_config: {\"@type\": type.googleapis.com/no.Such}}]",
+            format!("12:38: {INSIDE}.access_log[0].typed_config: message 'no.Such' not found"),
+        ),
+        ("stat_prefix: again", "12:9: key `stat_prefix` occurs twice".to_owned()),
+        ("server_name: [", "13:".to_owned()),
+    ] {
+        let error = failure(&listener_with(line));
+        assert!(error.starts_with(&format!("a.yaml:{expected}")), "{line}: {error}");
+    }
+}
+
+#[test]
+fn an_any_is_understood_wherever_its_type_is_written() {
+    let first = listener_with("codec_type: HTTP2");
+    let type_line = first.lines().nth(9).unwrap();
+    let last = first.replace(&format!("{type_line}\n"), "") + type_line + "\n";
+    assert_eq!(one(&first), one(&last));
+    assert!(failure(&last.replace("HTTP2", "BOGUS")).starts_with("a.yaml:11:21: resources[0].filter_chains[0]"));
+}
+
+#[test]
+fn fields_may_be_written_in_either_case_and_json_is_read() {
+    let snake =
+        one(r#"{"resources": [{"@type": "x/envoy.config.cluster.v3.Cluster", "name": "a", "connect_timeout": "1s"}]}"#);
+    let camel = one(
+        "{\n\t\"resources\": [\n\t\t{\"name\": \"a\", \"connectTimeout\": \"1.0s\",\n\t\t\"@type\": \"type.googleapis.com/envoy.config.cluster.v3.Cluster\"}]}",
+    );
+    assert_eq!(snake, camel);
+    assert_eq!(snake.type_url, CLUSTER);
+    assert_eq!(snake.value.as_ref(), [0x0a, 1, b'a', 0x22, 2, 0x08, 1]);
+}
+
+#[test]
+fn what_a_discovery_response_has_besides_is_allowed_and_anything_else_is_not() {
+    let descriptors = descriptors();
+    let text = "version_info: \"1\"\ntype_url: x\nresources: []\n";
+    assert_eq!(load_embedded(&[("a.yaml", text)], &descriptors).unwrap(), []);
+    assert!(failure("resources: []\nresource: []\n").starts_with("a.yaml:2:1: unrecognized field name 'resource'"));
+    assert_eq!(failure("# nothing\n"), "a.yaml:1:1: the file is empty");
+    assert_eq!(failure("listeners: []\n"), "a.yaml:1:1: there is no list `resources`");
+    assert_eq!(failure("resources: {}\n"), "a.yaml:1:12: resources: expected a list");
+}
+
+#[test]
+fn a_wrapper_names_a_message_that_has_no_name() {
+    const NAME: &str = "xdstp://xds.example.com/envoy.config.listener.v3.ListenerCollection/all";
+    let collection = one(&format!(
+        r#"
+resources:
+- name: {NAME}
+  resource:
+    "@type": type.googleapis.com/envoy.config.listener.v3.ListenerCollection
+    entries:
+    - locator: {{authority: xds.example.com, resource_type: envoy.config.listener.v3.Listener, id: front}}
+    - inline_entry:
+        name: back
+        version: "1"
+        resource: {{"@type": type.googleapis.com/envoy.config.listener.v3.Listener, name: back}}
+"#
+    ));
+    assert_eq!(collection.name, NAME);
+    assert_eq!(collection.type_url, "type.googleapis.com/envoy.config.listener.v3.ListenerCollection");
+
+    let wrapper = "\"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource";
+    let endpoint = "\"@type\": type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint";
+    assert_eq!(one(&format!("resources: [{{{wrapper}, name: e1, resource: {{{endpoint}}}}}]")).name, "e1");
+    assert_eq!(
+        failure(&format!("resources:\n- {endpoint}\n")),
+        "a.yaml:2:3: resources[0]: the resource has no name; a LbEndpoint without one in it is written \
+         {name: …, resource: {\"@type\": …}}"
+    );
+    assert!(
+        failure(&format!("resources:\n- name: e1\n  resource: {{{endpoint}, helth: 1}}\n"))
+            .starts_with("a.yaml:3:80: resources[0].resource: unrecognized field name 'helth'")
+    );
+    assert!(
+        failure(&format!("resources:\n- name: e1\n  ttl: 1s\n  resource: {{{endpoint}}}\n"))
+            .starts_with("a.yaml:3:3: resources[0]: unrecognized field name 'ttl'")
+    );
+}
+
+#[test]
+fn rule_082_the_name_outside_is_the_name_inside() {
+    let wrapped = |name| format!("resources:\n- name: {name}\n  resource: {{\"@type\": {CLUSTER}, name: a}}\n");
+    assert_eq!(one(&wrapped("a")).name, "a");
+    assert_eq!(failure(&wrapped("b")), "a.yaml:2:9: resources[0].name: the resource inside is named `a`");
+    // A virtual host has a name, but is asked for by another.
+    let host = "{\"@type\": type.googleapis.com/envoy.config.route.v3.VirtualHost, name: a, domains: [x]}";
+    assert_eq!(one(&format!("resources:\n- name: routes/x\n  resource: {host}\n")).name, "routes/x");
+}
+
+#[test]
+fn rule_096_a_name_inside_is_written_as_the_name_outside() {
+    const CANONICAL: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/mesh/x?a=2&z=1";
+    let text = |name: &str| format!("resources:\n- \"@type\": {CLUSTER}\n  name: {name}\n");
+    let written = one(&text("xdstp://a/envoy.config.cluster.v3.Cluster/mesh/%78?z=1&a=2"));
+    assert_eq!(written.name, CANONICAL);
+    assert_eq!(written, one(&text(CANONICAL)));
+    assert_eq!(
+        failure(&text("xdstp://a/envoy.config.listener.v3.Listener/x")),
+        "a.yaml:3:9: resources[0].name: `xdstp://a/envoy.config.listener.v3.Listener/x` is the name of a \
+         envoy.config.listener.v3.Listener, not of a envoy.config.cluster.v3.Cluster"
+    );
+}
+
+#[test]
+fn a_directory_is_read_whole_and_sorted_by_type_and_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = |name: &str| format!("resources: [{{\"@type\": {CLUSTER}, name: {name}}}]\n");
+    write(directory.path(), "1.yaml", &text("c"));
+    write(directory.path(), "2.yml", &text("a"));
+    write(
+        directory.path(),
+        "3.json",
+        "{\"resources\": [{\"@type\": \"type.googleapis.com/envoy.config.cluster.v3.Cluster\", \"name\": \"b\"}]}",
+    );
+    write(directory.path(), ".4.yaml", "not read");
+    write(directory.path(), "5.yaml~", "not read");
+    std::fs::create_dir(directory.path().join("6.yaml")).unwrap();
+    let names: Vec<String> =
+        load(directory.path(), &descriptors()).unwrap().into_iter().map(|resource| resource.name).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_resource_in_two_files_is_an_error_that_names_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!("resources:\n- \"@type\": {CLUSTER}\n  name: same\n");
+    write(directory.path(), "a.yaml", &text);
+    write(directory.path(), "b.yaml", &text);
+    let error = load(directory.path(), &descriptors()).unwrap_err();
+    assert_eq!((error.file, error.line, error.column), (directory.path().join("b.yaml"), Some(2), Some(3)));
+    assert_eq!(error.path, "resources[0]");
+    assert_eq!(
+        error.reason,
+        format!("{CLUSTER} `same` is in {}:2:3 already", directory.path().join("a.yaml").display())
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let absent = directory.path().join("absent");
+    assert_eq!(load(&absent, &descriptors()).unwrap_err().file, absent);
+    std::fs::write(directory.path().join("latin1.yaml"), b"resources: [] # \xe9").unwrap();
+    assert_eq!(load(directory.path(), &descriptors()).unwrap_err().file, directory.path().join("latin1.yaml"));
+}
+
+#[test]
+fn deep_values_are_an_error_and_no_crash() {
+    let nested = |depth: usize| {
+        let value = format!("{}1{}", "{a: ".repeat(depth), "}".repeat(depth));
+        format!(
+            "resources:\n- name: x\n  resource:\n    \"@type\": type.googleapis.com/google.protobuf.Struct\n    value: {{a: {value}}}\n"
+        )
+    };
+    assert_eq!(one(&nested(20)).name, "x");
+    assert!(failure(&nested(60)).contains("recursion limit"), "{}", failure(&nested(60)));
+    assert!(failure(&nested(100)).contains("nest deeper than"), "{}", failure(&nested(100)));
+}

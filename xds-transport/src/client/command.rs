@@ -1,0 +1,31 @@
+//! What a user of the machine tells it.
+
+pub use xdstp_cache::Interest;
+use xdstp_cache::TypeUrl;
+
+use super::update::UpdateId;
+use crate::response::Rejected;
+
+/// What is asked of a [`Stream`](super::Stream).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Command {
+    /// Ask for something. Asking again for what is wanted already changes nothing.
+    Subscribe(TypeUrl, Interest),
+    /// Stop asking. What this interest alone covered is forgotten, its versions too (rule 54).
+    Unsubscribe(TypeUrl, Interest),
+    /// The update was handled: the response may be acknowledged. Finish updates in the order they came.
+    Finish(UpdateId, Verdict),
+}
+
+/// What the user of the machine thinks of an update.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All of it can be used.
+    Accept,
+    /// Some of it cannot: each reason names a resource that is not used. The others are (rule 29).
+    Reject {
+        /// Every resource that is refused, and why (rule 32).
+        reasons: Vec<Rejected>,
+    },
+}

@@ -1,0 +1,266 @@
+//! One type on one delta stream, the client's side.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Instant;
+
+use bytes::Bytes;
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+use super::command::{Interest, Verdict};
+use super::held::{Entry, Held};
+use super::update::{Changed, Update, UpdateId};
+use super::verdict::{Pending, Unfinished};
+use super::wanted::Wanted;
+use super::{ProtocolError, not_found};
+use crate::response::{Rejected, Response};
+use crate::type_rules::TypeRule;
+use crate::wire::{DeltaDiscoveryRequest, Status, walk};
+
+/// Responses that wait for room to be acknowledged. More than that only happens with a server that
+/// writes without ever reading.
+const MAX_ACKS: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Session {
+    type_url: TypeUrl,
+    legacy_wildcard: bool,
+    wanted: Wanted,
+    held: Held,
+    unfinished: Unfinished,
+    /// The first request of this stream was sent.
+    opened: bool,
+    acks: VecDeque<Ack>,
+}
+
+#[derive(Debug)]
+struct Ack {
+    nonce: String,
+    error: Option<Status>,
+}
+
+impl Session {
+    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule) -> Self {
+        Self {
+            type_url,
+            legacy_wildcard: rule.legacy_wildcard,
+            wanted: Wanted::default(),
+            held: Held::default(),
+            unfinished: Unfinished::default(),
+            opened: false,
+            acks: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn is_opened(&self) -> bool {
+        self.opened
+    }
+
+    pub(super) fn is_unused(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    pub(super) fn has_answer(&self) -> bool {
+        !self.acks.is_empty()
+    }
+
+    pub(super) fn has_unfinished(&self, id: UpdateId) -> bool {
+        self.unfinished.contains(id)
+    }
+
+    pub(super) fn disconnected(&mut self) {
+        self.opened = false;
+        self.acks.clear();
+        self.wanted.forget_stream();
+        self.unfinished.forget_stream();
+    }
+
+    pub(super) fn subscribe(&mut self, interest: Interest) {
+        self.wanted.subscribe(interest);
+    }
+
+    pub(super) fn unsubscribe(&mut self, interest: &Interest) {
+        if !self.wanted.unsubscribe(interest) {
+            return;
+        }
+        match interest {
+            Interest::Name(name) if !name.is_glob() => {
+                if !self.wanted.covers(name) {
+                    self.held.remove(name);
+                }
+            }
+            _ => self.held.retain(|name| self.wanted.covers(name)),
+        }
+    }
+
+    pub(super) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
+        let answer = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held);
+        if let Some((nonce, error)) = answer.and_then(|answer| Some((answer.nonce?, answer.error))) {
+            self.acks.push_back(Ack { nonce, error });
+        }
+    }
+
+    /// `None` when nothing is wanted: the response is acknowledged unseen.
+    pub(super) fn handle_response(
+        &mut self,
+        now: Instant,
+        id: UpdateId,
+        response: Response,
+    ) -> Result<Option<Update>, ProtocolError> {
+        if self.acks.len() >= MAX_ACKS {
+            return Err(ProtocolError::Unread);
+        }
+        if self.wanted.is_empty() {
+            self.acks.push_back(Ack { nonce: response.nonce, error: None });
+            return Ok(None);
+        }
+        let mut update = Update::new(id, self.type_url.clone());
+        update.version = response.version;
+        update.rejected = response.rejected;
+        let refused: HashSet<_> = update.rejected.iter().map(|rejected| rejected.name.clone()).collect();
+        let usable = |wanted: &Wanted, name: &ResourceName| wanted.covers(name) && !refused.contains(name.as_str());
+
+        if self.wanted.answer(&Interest::Wildcard) {
+            update.answered.push(Interest::Wildcard);
+        }
+        let requests = self.wanted.requests();
+        let mut received = Vec::with_capacity(response.resources.len());
+        for resource in response.resources {
+            let name = resource.name;
+            if !usable(&self.wanted, &name) {
+                continue;
+            }
+            update.answered.extend(self.wanted.answer_parent(&name));
+            let Some(frame) = resource.frame else {
+                match (resource.ttl, self.held.get(&name)) {
+                    (Some(ttl), Some(entry)) if resource.version.as_ref() == Some(&entry.version) => {
+                        self.held.refresh(&name, now.checked_add(ttl));
+                        update.refreshed.push((name, ttl));
+                    }
+                    (Some(_), _) => {
+                        update.rejected.push(Rejected::new(name.as_str(), "a heartbeat for a version never sent"));
+                    }
+                    // An alias that stands for nothing (rule 106).
+                    (None, _) => update.removed.push(name),
+                }
+                continue;
+            };
+            let version = resource.version.filter(|version| !version.as_str().is_empty());
+            let resource = frame.into_resource(version);
+            let entry = Entry::new(&resource, now, requests);
+            let before = self.held.get(&name).filter(|before| before.same(&entry)).map(|before| before.seen);
+            received.push((name.clone(), entry));
+            if let Some(seen) = before {
+                self.held.set_seen(&name, requests);
+                if self.wanted.asked_since(&name, seen) {
+                    continue;
+                }
+            }
+            update.changed.push(Changed { name, resource, touched: before.is_some() });
+        }
+
+        for name in response.removed {
+            if name.is_glob() {
+                self.empty_glob(name, &mut update);
+            } else if usable(&self.wanted, &name) {
+                update.removed.push(name);
+            }
+        }
+        for name in not_found(&response.errors) {
+            if name.is_glob() {
+                self.empty_glob(name, &mut update);
+            } else if self.wanted.covers(&name) && !update.removed.contains(&name) {
+                update.removed.push(name);
+            }
+        }
+        update.errors = response.errors;
+        for name in &update.removed {
+            self.held.remove(name);
+        }
+        let rejected = update.rejected.clone();
+        let nonce = Some(response.nonce);
+        self.unfinished.insert(id, Pending { nonce, version: String::new(), received, rejected });
+        Ok(Some(update))
+    }
+
+    /// The glob's own URL among the removed says that it has no members (rule 99).
+    fn empty_glob(&mut self, glob: ResourceName, update: &mut Update) {
+        let interest = Interest::Name(glob);
+        if self.wanted.wish(&interest).is_none() {
+            return;
+        }
+        self.wanted.answer(&interest);
+        let Interest::Name(glob) = &interest else { return };
+        let sent: HashSet<_> = update.changed.iter().map(|changed| &changed.name).collect();
+        let gone = self
+            .held
+            .iter()
+            .map(|(name, _)| name)
+            .filter(|name| name.answers(glob) && !sent.contains(name) && !self.wanted.covers_otherwise(name));
+        let mut gone: Vec<_> = gone.cloned().collect();
+        gone.sort_unstable();
+        update.removed.extend(gone);
+        if !update.answered.contains(&interest) {
+            update.answered.push(interest);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.held.next_expiry()
+    }
+
+    /// Resources whose time ran out.
+    pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
+        let mut update = Update::new(id, self.type_url.clone());
+        update.removed.extend(std::iter::from_fn(|| self.held.pop_expired(now)));
+        (!update.removed.is_empty()).then_some(update)
+    }
+
+    /// The next request but for its node.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<DeltaDiscoveryRequest> {
+        let mut request = DeltaDiscoveryRequest { type_url: self.type_url.as_str().into(), ..Default::default() };
+        if let Some(Ack { nonce, error }) = self.acks.pop_front() {
+            (request.response_nonce, request.error_detail) = (nonce, error);
+            return Some(request);
+        }
+        if !self.opened {
+            // A first request without names would ask for everything (rule 61).
+            if self.wanted.is_empty() {
+                return None;
+            }
+            self.opened = true;
+            if !(self.legacy_wildcard && self.wanted.only_wildcard()) {
+                request.resource_names_subscribe = names(&self.wanted.all());
+            }
+            request.initial_resource_versions = self.initial_versions();
+            self.wanted.sent(now, &Default::default());
+            return Some(request);
+        }
+        if self.wanted.is_told() {
+            return None;
+        }
+        // Removed, then added is added: the subscribe alone makes the server send it (rules 48, 59).
+        let leaving = self.wanted.leaving().iter().filter(|interest| self.wanted.wish(interest).is_none());
+        request.resource_names_unsubscribe = names(leaving);
+        request.resource_names_subscribe = names(&self.wanted.sent(now, &Default::default()));
+        Some(request)
+    }
+
+    /// All that was accepted, glob and wildcard members included (rules 83, 101), as entries of a map field.
+    fn initial_versions(&self) -> Vec<Bytes> {
+        let accepted = self.held.iter().filter(|(_, entry)| entry.accepted);
+        let mut accepted: Vec<_> = accepted.map(|(name, entry)| (name.as_str(), entry.version.as_str())).collect();
+        accepted.sort_unstable();
+        let entry = |(name, version): (&str, &str)| {
+            let mut entry = Vec::with_capacity(name.len() + version.len() + 8);
+            walk::put_bytes(&mut entry, 1, name.as_bytes());
+            walk::put_bytes(&mut entry, 2, version.as_bytes());
+            entry.into()
+        };
+        accepted.into_iter().map(entry).collect()
+    }
+}
+
+fn names<'a>(interests: impl IntoIterator<Item = &'a Interest>) -> Vec<String> {
+    interests.into_iter().map(|interest| interest.as_str().to_owned()).collect()
+}

@@ -1,0 +1,106 @@
+//! What its user holds of one type: not the resources, only what tells them apart.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use xdstp_cache::{Resource, Version};
+use xdstp_uri::ResourceName;
+
+use super::deadlines::Deadlines;
+use crate::frame::Frame;
+
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    entries: HashMap<ResourceName, Entry>,
+    expiries: Deadlines<ResourceName>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) version: Version,
+    digest: u128,
+    /// The response that brought it was acknowledged: the version may be named to an origin (rule 30).
+    pub(super) accepted: bool,
+    /// How many requests had been sent when it last came.
+    pub(super) seen: u64,
+    expires: Option<Instant>,
+}
+
+impl Entry {
+    pub(super) fn new(resource: &Resource<Frame>, now: Instant, seen: u64) -> Self {
+        Self {
+            version: resource.version.clone(),
+            digest: resource.digest,
+            accepted: false,
+            seen,
+            // A TTL beyond what the clock can hold is none.
+            expires: resource.value.ttl().and_then(|ttl| now.checked_add(ttl)),
+        }
+    }
+
+    /// The same, with the fate of its response known.
+    pub(super) fn accepted(self, accepted: bool) -> Self {
+        Self { accepted, ..self }
+    }
+
+    /// Whether the other has the same content at the same version.
+    pub(super) fn same(&self, other: &Self) -> bool {
+        self.version == other.version && self.digest == other.digest
+    }
+}
+
+impl Held {
+    pub(super) fn get(&self, name: &ResourceName) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&ResourceName, &Entry)> {
+        self.entries.iter()
+    }
+
+    pub(super) fn insert(&mut self, name: ResourceName, entry: Entry) {
+        self.remove(&name);
+        if let Some(expires) = entry.expires {
+            self.expiries.insert(expires, name.clone());
+        }
+        self.entries.insert(name, entry);
+    }
+
+    pub(super) fn remove(&mut self, name: &ResourceName) {
+        if let Some(expires) = self.entries.remove(name).and_then(|entry| entry.expires) {
+            self.expiries.remove(expires, name.clone());
+        }
+    }
+
+    pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
+        let gone: Vec<_> = self.entries.keys().filter(|name| !keep(name)).cloned().collect();
+        for name in gone {
+            self.remove(&name);
+        }
+    }
+
+    pub(super) fn set_seen(&mut self, name: &ResourceName, seen: u64) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.seen = seen;
+        }
+    }
+
+    /// A heartbeat: it lives until `expires` (rule 112).
+    pub(super) fn refresh(&mut self, name: &ResourceName, expires: Option<Instant>) {
+        if let Some(mut entry) = self.entries.get(name).cloned() {
+            entry.expires = expires;
+            self.insert(name.clone(), entry);
+        }
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        self.expiries.next()
+    }
+
+    /// Forgets one resource whose TTL ran out (rule 115).
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<ResourceName> {
+        let name = self.expiries.pop(now)?;
+        self.entries.remove(&name);
+        Some(name)
+    }
+}

@@ -1,0 +1,293 @@
+//! One type on one SotW stream, the client's side.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::{Duration, Instant};
+
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+use super::command::{Interest, Verdict};
+use super::deadlines::Deadlines;
+use super::held::{Entry, Held};
+use super::not_found;
+use super::update::{Changed, Update, UpdateId};
+use super::verdict::{Pending, Unfinished};
+use super::wanted::Wanted;
+use crate::response::{Rejected, Response};
+use crate::type_rules::TypeRule;
+use crate::wire::{DiscoveryRequest, Status};
+
+/// A SotW server has no way to say that a name does not exist: this much silence says it (rule 74).
+const ABSENT_AFTER: Duration = Duration::from_secs(15);
+
+#[derive(Debug)]
+pub(super) struct Session {
+    type_url: TypeUrl,
+    legacy_wildcard: bool,
+    full_state: bool,
+    wanted: Wanted,
+    held: Held,
+    unfinished: Unfinished,
+    /// The last accepted version. It survives the stream (rule 15).
+    version: String,
+    /// The newest nonce of this stream (rule 14).
+    nonce: String,
+    /// The first request of this stream was sent.
+    opened: bool,
+    /// Names were sent on this stream: an empty list no longer asks for everything (rule 40).
+    named: bool,
+    /// Something was asked for since the last response.
+    asked: bool,
+    /// The newest response waits to be answered: with an error, if there is one.
+    answer: Option<Option<Status>>,
+    absences: Deadlines<Interest>,
+}
+
+impl Session {
+    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule) -> Self {
+        Self {
+            type_url,
+            legacy_wildcard: rule.legacy_wildcard,
+            full_state: rule.full_state_in_sotw,
+            wanted: Wanted::default(),
+            held: Held::default(),
+            unfinished: Unfinished::default(),
+            version: String::new(),
+            nonce: String::new(),
+            opened: false,
+            named: false,
+            asked: false,
+            answer: None,
+            absences: Deadlines::default(),
+        }
+    }
+
+    pub(super) fn is_opened(&self) -> bool {
+        self.opened
+    }
+
+    pub(super) fn is_unused(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    pub(super) fn has_answer(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    pub(super) fn has_unfinished(&self, id: UpdateId) -> bool {
+        self.unfinished.contains(id)
+    }
+
+    pub(super) fn disconnected(&mut self) {
+        self.opened = false;
+        self.named = false;
+        self.asked = false;
+        self.nonce.clear();
+        self.answer = None;
+        self.absences.clear();
+        self.wanted.forget_stream();
+        self.unfinished.forget_stream();
+    }
+
+    pub(super) fn subscribe(&mut self, interest: Interest) {
+        self.wanted.subscribe(interest);
+    }
+
+    pub(super) fn unsubscribe(&mut self, interest: &Interest) {
+        if !self.wanted.unsubscribe(interest) {
+            return;
+        }
+        match interest {
+            Interest::Name(name) if !name.is_glob() => {
+                if !self.wanted.covers(name) {
+                    self.held.remove(name);
+                }
+            }
+            _ => {
+                self.held.retain(|name| self.wanted.covers(name));
+                // Whoever asks for everything at a version it has may be sent nothing (rule 87).
+                self.version.clear();
+            }
+        }
+        if self.wanted.is_empty() {
+            self.version.clear();
+        }
+    }
+
+    pub(super) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
+        let Some(answer) = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held) else { return };
+        if answer.error.is_none() {
+            self.version = answer.version;
+        }
+        // An older nonce is stale: the server waits for the newest only (rule 16).
+        if answer.nonce.is_some_and(|nonce| nonce == self.nonce) {
+            self.answer = Some(answer.error);
+        }
+    }
+
+    /// `None` when nothing is wanted: the response is acknowledged unseen.
+    pub(super) fn handle_response(&mut self, now: Instant, id: UpdateId, response: Response) -> Option<Update> {
+        self.nonce.clone_from(&response.nonce);
+        if self.wanted.is_empty() {
+            self.answer = Some(None);
+            return None;
+        }
+        let mut update = Update::new(id, self.type_url.clone());
+        update.rejected = response.rejected;
+        // What is missing may be what could not be read.
+        let complete = self.full_state && update.rejected.is_empty();
+        let refused: HashSet<_> = update.rejected.iter().map(|rejected| rejected.name.clone()).collect();
+        for name in refused.iter().filter_map(|name| ResourceName::parse(name).ok()) {
+            self.wanted.answer(&Interest::Name(name)); // rule 75
+        }
+        if self.wanted.answer(&Interest::Wildcard) {
+            update.answered.push(Interest::Wildcard);
+        }
+        // A full state repeats what did not change; other types do so on purpose (rules 66, 67).
+        let resent = !self.full_state && !self.asked && response.version == self.version;
+        self.asked = false;
+
+        let requests = self.wanted.requests();
+        let mut present = HashSet::with_capacity(response.resources.len());
+        let mut received = Vec::with_capacity(response.resources.len());
+        for resource in response.resources {
+            let name = resource.name;
+            if !self.wanted.covers(&name) || refused.contains(name.as_str()) {
+                continue;
+            }
+            self.wanted.answer(&Interest::Name(name.clone()));
+            update.answered.extend(self.wanted.answer_parent(&name));
+            present.insert(name.clone());
+            let Some(frame) = resource.frame else {
+                match (resource.ttl, self.held.get(&name)) {
+                    (Some(ttl), Some(_)) => {
+                        self.held.refresh(&name, now.checked_add(ttl));
+                        update.refreshed.push((name, ttl));
+                    }
+                    (Some(_), None) => {
+                        update.rejected.push(Rejected::new(name.as_str(), "a heartbeat for a resource never sent"));
+                    }
+                    (None, _) => update.rejected.push(Rejected::new(name.as_str(), "a resource without content")),
+                }
+                continue;
+            };
+            let version = resource.version.filter(|version| !version.as_str().is_empty());
+            let resource = frame.into_resource(version);
+            let entry = Entry::new(&resource, now, requests);
+            let touched = self.held.get(&name).is_some_and(|before| before.same(&entry));
+            received.push((name.clone(), entry));
+            if !touched || resent {
+                update.changed.push(Changed { name, resource, touched });
+            }
+        }
+
+        if complete {
+            // Only what was seen before: the response may be older than the request for the rest (rule 76).
+            let missing = self.held.iter().map(|(name, _)| name).filter(|name| !present.contains(*name));
+            update.removed.extend(missing.cloned());
+        }
+        for name in not_found(&response.errors) {
+            if name.is_glob() {
+                let glob = Interest::Name(name);
+                if self.wanted.answer(&glob) {
+                    update.answered.push(glob);
+                }
+            } else if self.wanted.covers(&name) {
+                self.wanted.answer(&Interest::Name(name.clone()));
+                update.removed.push(name);
+            }
+        }
+        update.removed.sort_unstable();
+        update.removed.dedup();
+        for name in &update.removed {
+            self.held.remove(name);
+        }
+        update.errors = response.errors;
+        update.version.clone_from(&response.version);
+        let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
+        self.unfinished.insert(id, Pending { nonce, version: response.version, received, rejected });
+        Some(update)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        [self.absences.next(), self.held.next_expiry()].into_iter().flatten().min()
+    }
+
+    /// Resources whose time ran out, and names and globs that were not answered in time.
+    pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
+        let mut update = Update::new(id, self.type_url.clone());
+        while let Some(name) = self.held.pop_expired(now) {
+            update.removed.push(name);
+            // A server that is told this version may think that we have it (rule 87).
+            self.version.clear();
+        }
+        while let Some(interest) = self.absences.pop(now) {
+            // A deadline is not taken back when an answer comes, or the name goes: it is found void here.
+            let asked_at = self.wanted.wish(&interest).and_then(|wish| wish.asked_at);
+            if asked_at.and_then(absent_at).is_none_or(|due| due > now) || !self.wanted.answer(&interest) {
+                continue;
+            }
+            match interest {
+                Interest::Name(name) if !name.is_glob() => update.removed.push(name),
+                collection => update.answered.push(collection),
+            }
+        }
+        (!update.removed.is_empty() || !update.answered.is_empty()).then_some(update)
+    }
+
+    /// The next request but for its node.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<DiscoveryRequest> {
+        // A first request without names would ask for everything (rule 61).
+        if !self.opened && self.wanted.is_empty() {
+            return None;
+        }
+        let answer = self.answer.take();
+        if answer.is_none() && self.wanted.is_told() {
+            return None;
+        }
+        // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
+        let again: BTreeSet<_> = self.wanted.leaving().intersection(self.wanted.unsent()).cloned().collect();
+        let mut names: Vec<_> = self.wanted.all();
+        names.retain(|interest| !again.contains(interest));
+
+        let legacy = self.legacy_wildcard && !self.named;
+        if legacy && names.is_empty() {
+            // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
+            names.push(Interest::Wildcard);
+        } else {
+            let asked = self.wanted.sent(now, &again);
+            self.asked |= !asked.is_empty();
+            self.await_answers(asked);
+            if legacy && names == [Interest::Wildcard] {
+                names.clear();
+            }
+        }
+        self.opened = true;
+        self.named |= !names.is_empty();
+        Some(DiscoveryRequest {
+            version_info: self.version.clone(),
+            resource_names: names.iter().map(|interest| interest.as_str().to_owned()).collect(),
+            type_url: self.type_url.as_str().into(),
+            response_nonce: self.nonce.clone(),
+            error_detail: answer.flatten(),
+            ..DiscoveryRequest::default()
+        })
+    }
+
+    fn await_answers(&mut self, asked: Vec<Interest>) {
+        for interest in asked {
+            let Some(wish) = self.wanted.wish(&interest) else { continue };
+            let cached = match &interest {
+                Interest::Name(name) if !name.is_glob() => self.held.get(name).is_some(),
+                _ => wish.known,
+            };
+            if let (false, Some(due)) = (cached, wish.asked_at.and_then(absent_at)) {
+                self.absences.insert(due, interest);
+            }
+        }
+    }
+}
+
+fn absent_at(asked_at: Instant) -> Option<Instant> {
+    asked_at.checked_add(ABSENT_AFTER)
+}

@@ -1,0 +1,344 @@
+//! Rules of the SotW variant.
+
+use super::*;
+use crate::wire::Duration as WireDuration;
+
+fn clusters(interests: &[&str]) -> Client {
+    Client::subscribed(Protocol::Sotw, CDS, interests)
+}
+
+fn endpoints(interests: &[&str]) -> Client {
+    Client::subscribed(Protocol::Sotw, EDS, interests)
+}
+
+#[test]
+fn rule_014_requests_carry_the_newest_nonce_of_their_stream() {
+    let mut client = endpoints(&["a"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(client.sotw().unwrap().response_nonce, "n1");
+    client.subscribe(EDS, &["b"]);
+    assert_eq!(client.sotw().unwrap().response_nonce, "n1");
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().response_nonce, "");
+}
+
+#[test]
+fn rule_015_the_version_is_the_last_accepted_one_and_survives_the_stream() {
+    let mut client = endpoints(&["a"]);
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "");
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+    client.reject(&sotw(EDS, "v2", "n2", &[("a", "2")]), "a", "no");
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+    client.reconnect();
+    let request = client.sotw().unwrap();
+    assert_eq!((request.version_info.as_str(), request.error_detail), ("v1", None));
+}
+
+#[test]
+fn rule_025_each_response_is_answered_once() {
+    let mut client = endpoints(&["a"]);
+    client.receive(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    assert!(client.poll().is_none());
+    let update = client.update().unwrap();
+    client.finish(&update, Verdict::Accept);
+    let ack = client.sotw().unwrap();
+    assert_eq!((ack.version_info.as_str(), ack.response_nonce.as_str()), ("v1", "n1"));
+    assert_eq!(ack.resource_names, ["a"]);
+    assert!(client.poll().is_none());
+}
+
+#[test]
+fn rule_026_a_nack_has_the_version_before_and_the_nonce_of_what_it_refuses() {
+    let mut client = endpoints(&["a"]);
+    client.reject(&sotw(EDS, "v1", "n1", &[("a", "1")]), "a", "no");
+    let nack = client.sotw().unwrap();
+    assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("", "n1"));
+    assert_eq!(nack.error_detail.unwrap().message, "a: no");
+    client.accept(&sotw(EDS, "v2", "n2", &[("a", "2")]));
+    client.sotw();
+    client.reject(&sotw(EDS, "v3", "n3", &[("a", "3")]), "a", "no");
+    let nack = client.sotw().unwrap();
+    assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("v2", "n3"));
+}
+
+#[test]
+fn a_refused_resource_is_offered_again() {
+    let mut client = endpoints(&["a"]);
+    client.reject(&sotw(EDS, "v1", "n1", &[("a", "1")]), "a", "no");
+    assert_eq!(changed_names(&client.accept(&sotw(EDS, "v2", "n2", &[("a", "1")]))), ["a"]);
+}
+
+#[test]
+fn rule_035_without_a_version_of_its_own_a_resource_has_the_hash_of_its_content() {
+    let (mut one, mut other) = (endpoints(&["a"]), endpoints(&["a"]));
+    let from_one = one.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    let from_other = other.accept(&sotw(EDS, "x7", "m9", &[("a", "1")]));
+    assert_eq!(from_one.changed[0].resource.version, from_other.changed[0].resource.version);
+    assert_eq!(from_one.changed[0].resource.version.as_str().len(), 32);
+
+    let resource = Resource {
+        name: "a".into(),
+        version: "own".into(),
+        resource: Some(body(EDS, "a", "2")),
+        ..Resource::default()
+    };
+    let response = DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(EDS, "v2", "n2", &[]) };
+    assert_eq!(changed(&one.accept(&response)), [("a", "own")]);
+}
+
+#[test]
+fn rule_055_a_name_leaves_before_it_comes_again() {
+    let mut client = endpoints(&["a", "b"]);
+    client.unsubscribe(EDS, &["a"]);
+    client.subscribe(EDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["b"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"]);
+    assert!(client.poll().is_none());
+}
+
+#[test]
+fn rule_057_an_empty_list_with_the_nonce_ends_it_all() {
+    let mut client = endpoints(&["a"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    client.sotw();
+    client.unsubscribe(EDS, &["a"]);
+    let request = client.sotw().unwrap();
+    assert_eq!((request.resource_names.len(), request.response_nonce.as_str()), (0, "n1"));
+    assert!(client.poll().is_none());
+    client.reconnect();
+    assert!(client.poll().is_none(), "rule 61");
+}
+
+#[test]
+fn rule_058_requests_hold_every_name_once() {
+    let mut client = Client::new(Protocol::Sotw);
+    client.subscribe(EDS, &["a", "a", "b", "xdstp://x/T/g/*"]);
+    client.connect();
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b", "xdstp://x/T/g/*"]);
+    client.subscribe(EDS, &["a"]);
+    assert!(client.poll().is_none());
+    client.unsubscribe(EDS, &["b"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "xdstp://x/T/g/*"]);
+}
+
+#[test]
+fn rule_043_the_wildcard_is_an_empty_list_until_names_were_sent() {
+    let mut client = Client::new(Protocol::Sotw);
+    client.subscribe(CDS, &["*"]);
+    client.connect();
+    assert!(client.sotw().unwrap().resource_names.is_empty());
+    client.subscribe(CDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*", "a"]);
+    client.unsubscribe(CDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    client.unsubscribe(CDS, &["*"]);
+    assert!(client.sotw().unwrap().resource_names.is_empty());
+}
+
+#[test]
+fn rule_040_the_legacy_wildcard_is_named_before_it_can_be_given_up() {
+    let mut client = clusters(&["*"]);
+    client.unsubscribe(CDS, &["*"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    assert!(client.sotw().unwrap().resource_names.is_empty());
+    assert!(client.poll().is_none());
+}
+
+#[test]
+fn rule_087_a_version_of_what_was_given_up_is_not_named() {
+    let mut client = clusters(&["*"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    client.unsubscribe(CDS, &["*"]);
+    client.subscribe(CDS, &["*"]);
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "");
+}
+
+#[test]
+fn rule_066_absence_from_a_full_state_is_deletion() {
+    let mut client = clusters(&["*"]);
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1"), ("c", "1")]));
+    assert_eq!(answered(&update), ["*"]);
+    let update = client.accept(&sotw(CDS, "v2", "n2", &[("a", "1"), ("c", "2")]));
+    assert_eq!((changed_names(&update), removed(&update)), (vec!["c"], vec!["b"]));
+    let update = client.accept(&sotw(CDS, "v3", "n3", &[]));
+    assert_eq!(removed(&update), ["a", "c"]);
+}
+
+#[test]
+fn rule_066_nothing_is_deleted_by_a_response_that_cannot_be_read_whole() {
+    let mut client = clusters(&["*"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    let mut response = sotw(CDS, "v2", "n2", &[("a", "2")]);
+    response.resources.push(Any { type_url: CDS.into(), value: Bytes::from_static(b"\xff") });
+    let update = client.accept(&response);
+    assert_eq!((changed_names(&update), removed(&update)), (vec!["a"], vec![]));
+}
+
+#[test]
+fn rule_066_what_was_removed_while_away_is_removed() {
+    let mut client = clusters(&["*"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+    let update = client.accept(&sotw(CDS, "v2", "n1", &[("a", "1")]));
+    assert_eq!((changed_names(&update), removed(&update)), (vec![], vec!["b"]));
+}
+
+#[test]
+fn rule_067_absence_from_other_types_means_nothing() {
+    let mut client = endpoints(&["a", "b"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    let update = client.accept(&sotw(EDS, "v2", "n2", &[("b", "2")]));
+    assert_eq!((changed_names(&update), removed(&update)), (vec!["b"], vec![]));
+    let update = client.accept(&sotw(EDS, "v3", "n3", &[]));
+    assert!(update.changed.is_empty() && update.removed.is_empty());
+}
+
+#[test]
+fn equal_content_at_a_new_version_is_no_change() {
+    let mut client = endpoints(&["a", "b"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    let update = client.accept(&sotw(EDS, "v2", "n2", &[("a", "1"), ("b", "2")]));
+    assert_eq!(changed_names(&update), ["b"]);
+}
+
+#[test]
+fn rule_124_what_comes_again_unasked_at_its_version_is_a_touch() {
+    let mut client = endpoints(&["a"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    let update = client.accept(&sotw(EDS, "v1", "n2", &[("a", "1")]));
+    assert!(update.changed[0].touched);
+
+    while client.poll().is_some() {}
+    client.subscribe(EDS, &["b"]);
+    client.sotw();
+    let update = client.accept(&sotw(EDS, "v1", "n3", &[("a", "1"), ("b", "1")]));
+    assert_eq!(changed_names(&update), ["b"], "an answer to our own request");
+}
+
+#[test]
+fn rule_074_a_name_is_absent_fifteen_seconds_after_it_was_asked_for() {
+    let mut client = Client::new(Protocol::Sotw);
+    client.subscribe(EDS, &["a", "b"]);
+    client.advance(60);
+    assert_eq!(client.stream.poll_timeout(), None, "not sent");
+    client.connect();
+    assert_eq!(client.stream.poll_timeout(), None, "not sent");
+    client.sotw();
+    assert_eq!(client.stream.poll_timeout(), Some(client.now + Duration::from_secs(15)));
+    client.accept(&sotw(EDS, "v1", "n1", &[("b", "1")]));
+    client.advance(14);
+    assert!(client.update().is_none());
+    client.advance(1);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    client.advance(60);
+    assert!(client.update().is_none());
+
+    let update = client.accept(&sotw(EDS, "v2", "n2", &[("a", "1")]));
+    assert_eq!(changed_names(&update), ["a"], "late is not never");
+}
+
+#[test]
+fn rule_074_the_timer_stops_with_the_stream_and_does_not_run_for_what_is_cached() {
+    let mut client = endpoints(&["a", "b"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("b", "1")]));
+    client.stream.disconnected(client.now);
+    assert_eq!(client.stream.poll_timeout(), None);
+    client.advance(60);
+    assert!(client.update().is_none());
+    client.connect();
+    client.sotw();
+    client.advance(15);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+}
+
+#[test]
+fn rule_074_a_name_asked_for_anew_has_its_full_time() {
+    let mut client = endpoints(&["a", "b"]);
+    client.advance(10);
+    client.unsubscribe(EDS, &["a"]);
+    client.sotw();
+    client.subscribe(EDS, &["a"]);
+    client.sotw();
+    client.advance(5);
+    assert_eq!(removed(&client.update().unwrap()), ["b"]);
+    client.advance(10);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+}
+
+#[test]
+fn rule_075_a_response_stops_the_timer_even_if_it_is_invalid() {
+    let mut client = endpoints(&["a"]);
+    client.advance(14);
+    let broken = Resource { name: "a".into(), resource: Some(body(CDS, "a", "")), ..Resource::default() };
+    let response = DiscoveryResponse { resources: vec![wrapped(&broken)], ..sotw(EDS, "v1", "n1", &[]) };
+    assert_eq!(client.accept(&response).rejected.len(), 1);
+    client.advance(60);
+    assert!(client.update().is_none());
+}
+
+#[test]
+fn rule_076_a_response_older_than_the_request_deletes_nothing() {
+    let mut client = clusters(&["a"]);
+    client.subscribe(CDS, &["b"]);
+    client.sotw();
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert!(update.removed.is_empty());
+    client.advance(15);
+    assert_eq!(removed(&client.update().unwrap()), ["b"]);
+}
+
+#[test]
+fn rule_102_members_of_a_glob_come_and_go_with_the_full_state() {
+    let mut client = clusters(&[GLOB]);
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[(MEMBER_A, "1"), (MEMBER_B, "1"), ("plain", "1")]));
+    assert_eq!((changed_names(&update), answered(&update)), (vec![MEMBER_A, MEMBER_B], vec![GLOB]));
+    let update = client.accept(&sotw(CDS, "v2", "n2", &[]));
+    assert_eq!(removed(&update), [MEMBER_A, MEMBER_B]);
+}
+
+#[test]
+fn rule_102_an_empty_glob_is_known_by_time() {
+    let mut client = clusters(&[GLOB]);
+    client.accept(&sotw(CDS, "v1", "n1", &[]));
+    client.advance(15);
+    let update = client.update().unwrap();
+    assert_eq!((answered(&update), removed(&update)), (vec![GLOB], vec![]));
+    client.reconnect();
+    client.sotw();
+    client.advance(15);
+    assert!(client.update().is_none(), "known from the stream before");
+}
+
+#[test]
+fn rule_115_a_resource_expires_without_a_word() {
+    let mut client = endpoints(&["a"]);
+    let ttl = Some(WireDuration { seconds: 30, nanos: 0 });
+    let resource = Resource { name: "a".into(), resource: Some(body(EDS, "a", "1")), ttl, ..Resource::default() };
+    let response = DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(EDS, "v1", "n1", &[]) };
+    assert_eq!(changed_names(&client.accept(&response)), ["a"]);
+    client.sotw();
+    client.advance(20);
+    let heartbeat = Resource { resource: None, ..resource };
+    let response = DiscoveryResponse { resources: vec![wrapped(&heartbeat)], ..sotw(EDS, "v1", "n2", &[]) };
+    assert_eq!(client.accept(&response).refreshed, [(name("a"), Duration::from_secs(30))]);
+    client.sotw();
+    client.advance(29);
+    assert!(client.update().is_none());
+    client.advance(1);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    assert!(client.poll().is_none());
+}
+
+#[test]
+fn requests_of_a_stream_go_in_the_order_of_types() {
+    let mut client = Client::new(Protocol::Sotw);
+    client.subscribe(EDS, &["a"]);
+    client.subscribe(CDS, &["*"]);
+    client.connect();
+    let types: Vec<_> = std::iter::from_fn(|| client.sotw()).map(|request| request.type_url).collect();
+    assert_eq!(types, [CDS, EDS]);
+}

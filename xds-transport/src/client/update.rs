@@ -1,0 +1,75 @@
+//! What the machine tells its user: the same for both variants of the protocol.
+
+use std::time::Duration;
+
+use xdstp_cache::{Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use super::command::Interest;
+use crate::frame::Frame;
+use crate::response::Rejected;
+use crate::wire::ResourceError;
+
+/// Something that happened on a [`Stream`](super::Stream).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The origin sent something, or a time ran out. Answer with [`Command::Finish`](super::Command::Finish).
+    Update(Update),
+}
+
+/// Names an [`Update`] until it is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UpdateId(pub(super) u64);
+
+/// What one response changes. Only what is subscribed appears in it (rule 62).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Update {
+    /// What to finish it by.
+    pub id: UpdateId,
+    /// The type of everything in it.
+    pub type_url: TypeUrl,
+    /// SotW `version_info`, or delta `system_version_info`, which is for people only (rule 36).
+    pub version: String,
+    /// New and changed resources, and those sent again unasked.
+    pub changed: Vec<Changed>,
+    /// Names that do not exist (any more). It may hold names that were never known (rule 72).
+    pub removed: Vec<ResourceName>,
+    /// Resources that live on for a time without being sent again (rule 112).
+    pub refreshed: Vec<(ResourceName, Duration)>,
+    /// The wildcard or globs that are known from now on, even if they are empty.
+    pub answered: Vec<Interest>,
+    /// What could not be read: it makes the response a NACK whatever the verdict.
+    pub rejected: Vec<Rejected>,
+    /// TP3 errors. `NOT_FOUND` is in [`removed`](Self::removed) too.
+    pub errors: Vec<ResourceError>,
+}
+
+impl Update {
+    pub(super) fn new(id: UpdateId, type_url: TypeUrl) -> Self {
+        Self {
+            id,
+            type_url,
+            version: String::new(),
+            changed: Vec::new(),
+            removed: Vec::new(),
+            refreshed: Vec::new(),
+            answered: Vec::new(),
+            rejected: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
+}
+
+/// A resource of an [`Update`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Changed {
+    /// Its name.
+    pub name: ResourceName,
+    /// Its content, at the version the origin gave it or else at the hash of its content.
+    pub resource: Resource<Frame>,
+    /// It came again as it was, and not because we asked: who depends on it must see it again (rule 124).
+    pub touched: bool,
+}

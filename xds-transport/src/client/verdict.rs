@@ -1,0 +1,106 @@
+//! From an update to its ACK or NACK: what both variants share.
+
+use std::collections::{BTreeMap, HashSet};
+
+use xdstp_uri::ResourceName;
+
+use super::command::Verdict;
+use super::held::{Entry, Held};
+use super::update::UpdateId;
+use super::wanted::Wanted;
+use crate::response::Rejected;
+use crate::wire::Status;
+
+/// The text of a NACK is cut here, in bytes (rule 28).
+const MAX_MESSAGE: usize = 8 * 1024;
+const TRUNCATED: &str = "...(truncated)";
+/// `google.rpc.Code.INVALID_ARGUMENT`. Servers do not key on it (rule 27).
+const INVALID_ARGUMENT: i32 = 3;
+
+/// The responses that wait for their verdicts.
+#[derive(Debug, Default)]
+pub(super) struct Unfinished(BTreeMap<UpdateId, Pending>);
+
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// What to answer with; `None` once its stream is gone.
+    pub(super) nonce: Option<String>,
+    /// SotW only.
+    pub(super) version: String,
+    pub(super) received: Vec<(ResourceName, Entry)>,
+    pub(super) rejected: Vec<Rejected>,
+}
+
+/// How a response is answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) nonce: Option<String>,
+    pub(super) version: String,
+    pub(super) error: Option<Status>,
+}
+
+impl Unfinished {
+    pub(super) fn insert(&mut self, id: UpdateId, pending: Pending) {
+        self.0.insert(id, pending);
+    }
+
+    pub(super) fn contains(&self, id: UpdateId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    pub(super) fn forget_stream(&mut self) {
+        for pending in self.0.values_mut() {
+            pending.nonce = None;
+        }
+    }
+
+    /// Records what the user holds from now on. Resources that are fine are used although others of their
+    /// response are not (rule 29), but the versions of such a response are not named later (rule 30).
+    pub(super) fn finish(
+        &mut self,
+        id: UpdateId,
+        verdict: Verdict,
+        wanted: &Wanted,
+        held: &mut Held,
+    ) -> Option<Answer> {
+        let Pending { nonce, version, received, mut rejected } = self.0.remove(&id)?;
+        let mut accepted = rejected.is_empty();
+        if let Verdict::Reject { reasons } = verdict {
+            accepted = false;
+            rejected.extend(reasons);
+        }
+        let refused: HashSet<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
+        for (name, entry) in received {
+            if wanted.covers(&name) && !refused.contains(name.as_str()) {
+                held.insert(name, entry.accepted(accepted));
+            }
+        }
+        let error = (!accepted).then(|| Status { code: INVALID_ARGUMENT, message: message(&rejected) });
+        Some(Answer { nonce, version, error })
+    }
+}
+
+/// Every reason, bounded (rules 28, 32).
+fn message(rejected: &[Rejected]) -> String {
+    let mut text = String::new();
+    for Rejected { name, reason } in rejected {
+        if text.len() > MAX_MESSAGE {
+            break;
+        }
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        text.push_str(name);
+        text.push_str(": ");
+        text.push_str(reason);
+    }
+    if text.len() > MAX_MESSAGE {
+        let mut end = MAX_MESSAGE - TRUNCATED.len();
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text.truncate(end);
+        text.push_str(TRUNCATED);
+    }
+    text
+}

@@ -1,0 +1,180 @@
+//! What is wanted of one type, and how much of it the origin was told on this stream.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
+
+use xdstp_uri::{NameKey, ResourceName};
+
+use super::command::Interest;
+
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    wildcard: Option<Wish>,
+    names: HashMap<ResourceName, Wish>,
+    globs: usize,
+    /// Wanted, and the origin was not told on this stream.
+    unsent: BTreeSet<Interest>,
+    /// The origin was told on this stream, and no longer wanted; or wanted anew, when it is in `unsent` too.
+    leaving: BTreeSet<Interest>,
+    /// Counts the requests that ask for something: a clock for "was it asked for since?".
+    asked: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wish {
+    /// The request that asked for it on this stream; 0 before.
+    asked: u64,
+    /// When that request was sent.
+    pub(super) asked_at: Option<Instant>,
+    /// The wildcard, or a glob: this stream showed what it holds.
+    answered: bool,
+    /// Some stream did.
+    pub(super) known: bool,
+}
+
+impl Wanted {
+    pub(super) fn subscribe(&mut self, interest: Interest) {
+        if self.wish(&interest).is_some() {
+            return;
+        }
+        match &interest {
+            Interest::Wildcard => self.wildcard = Some(Wish::default()),
+            Interest::Name(name) => {
+                self.globs += usize::from(name.is_glob());
+                self.names.insert(name.clone(), Wish::default());
+            }
+        }
+        self.unsent.insert(interest);
+    }
+
+    /// Whether it was wanted.
+    pub(super) fn unsubscribe(&mut self, interest: &Interest) -> bool {
+        let wish = match interest {
+            Interest::Wildcard => self.wildcard.take(),
+            Interest::Name(name) => self.names.remove(name),
+        };
+        let Some(wish) = wish else { return false };
+        if matches!(interest, Interest::Name(name) if name.is_glob()) {
+            self.globs -= 1;
+        }
+        self.unsent.remove(interest);
+        if wish.asked > 0 {
+            self.leaving.insert(interest.clone());
+        }
+        true
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.wildcard.is_none() && self.names.is_empty()
+    }
+
+    pub(super) fn only_wildcard(&self) -> bool {
+        self.wildcard.is_some() && self.names.is_empty()
+    }
+
+    pub(super) fn is_told(&self) -> bool {
+        self.unsent.is_empty() && self.leaving.is_empty()
+    }
+
+    /// Everything wanted, in the order of requests.
+    pub(super) fn all(&self) -> Vec<Interest> {
+        let mut all: Vec<_> = self.names.keys().cloned().map(Interest::Name).collect();
+        all.extend(self.wildcard.map(|_| Interest::Wildcard));
+        all.sort_unstable();
+        all
+    }
+
+    pub(super) fn unsent(&self) -> &BTreeSet<Interest> {
+        &self.unsent
+    }
+
+    pub(super) fn leaving(&self) -> &BTreeSet<Interest> {
+        &self.leaving
+    }
+
+    pub(super) fn wish(&self, interest: &Interest) -> Option<&Wish> {
+        match interest {
+            Interest::Wildcard => self.wildcard.as_ref(),
+            Interest::Name(name) => self.names.get(name),
+        }
+    }
+
+    /// A new stream: the origin was told nothing.
+    pub(super) fn forget_stream(&mut self) {
+        self.leaving.clear();
+        self.unsent = self.all().into_iter().collect();
+        for wish in self.names.values_mut().chain(&mut self.wildcard) {
+            *wish = Wish { known: wish.known, ..Wish::default() };
+        }
+    }
+
+    /// A request asks for all of `unsent` but what is in `again`, and gives up all of `leaving`.
+    /// What it asks for is returned.
+    pub(super) fn sent(&mut self, now: Instant, again: &BTreeSet<Interest>) -> Vec<Interest> {
+        self.leaving.clear();
+        let (later, asked): (BTreeSet<_>, BTreeSet<_>) =
+            std::mem::take(&mut self.unsent).into_iter().partition(|interest| again.contains(interest));
+        self.unsent = later;
+        if !asked.is_empty() {
+            self.asked += 1;
+        }
+        let request = self.asked;
+        for interest in &asked {
+            if let Some(wish) = self.wish_mut(interest) {
+                wish.asked = request;
+                wish.asked_at = Some(now);
+            }
+        }
+        asked.into_iter().collect()
+    }
+
+    /// The count of requests so far.
+    pub(super) fn requests(&self) -> u64 {
+        self.asked
+    }
+
+    pub(super) fn covers(&self, name: &ResourceName) -> bool {
+        self.covering(name).next().is_some()
+    }
+
+    /// Whether `name` is wanted by more than the glob it is a member of.
+    pub(super) fn covers_otherwise(&self, name: &ResourceName) -> bool {
+        self.wildcard.is_some() || self.names.contains_key(name)
+    }
+
+    /// Whether something that covers `name` was asked for after request number `seen`.
+    pub(super) fn asked_since(&self, name: &ResourceName, seen: u64) -> bool {
+        self.covering(name).any(|wish| wish.asked > seen)
+    }
+
+    fn covering(&self, name: &ResourceName) -> impl Iterator<Item = &Wish> {
+        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
+        let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
+        self.names.get(name).into_iter().chain(glob).chain(&self.wildcard)
+    }
+
+    /// Whether this is news on this stream.
+    pub(super) fn answer(&mut self, interest: &Interest) -> bool {
+        let Some(wish) = self.wish_mut(interest).filter(|wish| wish.asked > 0) else { return false };
+        wish.known = true;
+        !std::mem::replace(&mut wish.answered, true)
+    }
+
+    /// The glob that `name` is a member of, if that is news on this stream.
+    pub(super) fn answer_parent(&mut self, name: &ResourceName) -> Option<Interest> {
+        if self.globs == 0 {
+            return None;
+        }
+        let parent = name.glob_parent_key()?;
+        let wish = self.names.get_mut(&parent as &dyn NameKey).filter(|wish| !wish.answered)?;
+        (wish.known, wish.answered) = (true, true);
+        name.glob_parent().map(Interest::Name)
+    }
+
+    fn wish_mut(&mut self, interest: &Interest) -> Option<&mut Wish> {
+        match interest {
+            Interest::Wildcard => self.wildcard.as_mut(),
+            Interest::Name(name) => self.names.get_mut(name),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! xDS over gRPC: everything that needs a socket, a task or a clock.
+#![allow(clippy::disallowed_methods, reason = "this module is above the layer line: clocks and tasks live here")]
+
+#[cfg(feature = "grpc-client")]
+pub mod client;
+#[cfg(feature = "grpc-server")]
+pub mod server;
+
+pub mod methods;

@@ -1,0 +1,108 @@
+//! One ADS stream to an origin over gRPC: bytes in, bytes out, and no queue.
+
+mod codec;
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::client::Grpc;
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status, Streaming};
+
+use self::codec::BytesCodec;
+use super::methods;
+use crate::server::Variant as Protocol;
+
+/// What a response may measure by default: gRPC's own 4 MiB are too few for real fleets (rule 131).
+pub const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;
+
+/// An open ADS stream.
+///
+/// Reading and writing are two arms of one future: a server that does not read while it writes, in front of a
+/// client that does the same, would leave both waiting for ever.
+///
+/// ```no_run
+/// use std::{sync::Arc, time::Instant};
+/// use bytes::Bytes;
+/// use xds_transport::{Protocol, TypeRules, client, grpc::client::Ads};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let channel = tonic::transport::Endpoint::from_static("http://127.0.0.1:18000").connect().await?;
+/// let mut machine = client::Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+/// let mut ads = Ads::open(channel, machine.protocol(), 64 << 20);
+/// machine.connected(Instant::now());
+/// while let Some(message) = ads.next(|| machine.poll_transmit(Instant::now())).await? {
+///     machine.handle_message(Instant::now(), message)?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Ads {
+    /// One request is handed over at a time: the next is made when the transport took it.
+    requests: mpsc::Sender<Bytes>,
+    responses: Responses,
+}
+
+enum Responses {
+    /// A server may wait for the first request before it answers at all.
+    Opening(Pin<Box<dyn Future<Output = Result<Response<Streaming<Bytes>>, Status>> + Send>>),
+    Open(Streaming<Bytes>),
+}
+
+impl Ads {
+    /// Opens a stream on `channel`, where responses may measure up to `max_message_size` bytes.
+    pub fn open(channel: Channel, protocol: Protocol, max_message_size: usize) -> Self {
+        let (requests, handed_over) = mpsc::channel(1);
+        let opening = async move {
+            let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
+            grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
+            let path = PathAndQuery::from_static(methods::aggregated(protocol));
+            grpc.streaming(Request::new(ReceiverStream::new(handed_over)), path, BytesCodec).await
+        };
+        Self { requests, responses: Responses::Opening(Box::pin(opening)) }
+    }
+
+    /// The next response; `None` when the server ended the stream well. Meanwhile whatever `transmit` yields is
+    /// sent: it is asked when there is room, until it has nothing more. Dropping the future loses nothing, so call
+    /// this anew when there is more to send.
+    ///
+    /// # Errors
+    /// What the server, or the transport, ended the stream with.
+    pub async fn next(&mut self, mut transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
+        let Self { requests, responses } = self;
+        let mut more = true;
+        loop {
+            tokio::select! {
+                biased;
+                // A closed request side is told by the response side, with its reason.
+                Ok(room) = requests.reserve(), if more => match transmit() {
+                    Some(request) => room.send(request),
+                    None => more = false,
+                },
+                response = std::future::poll_fn(|cx| responses.poll(cx)) => return response,
+            }
+        }
+    }
+}
+
+impl Responses {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
+        if let Self::Opening(opening) = self {
+            *self = Self::Open(ready!(opening.as_mut().poll(cx))?.into_inner());
+        }
+        match self {
+            Self::Opening(_) => Poll::Pending,
+            Self::Open(streaming) => tokio_stream::Stream::poll_next(Pin::new(streaming), cx).map(Option::transpose),
+        }
+    }
+}
+
+impl std::fmt::Debug for Ads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ads").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,8 @@
+//! Serving xDS over gRPC: a body that pulls its stream when HTTP/2 asks for more, a task that reads
+//! requests, and no queue between them.
+
+mod body;
+mod requests;
+mod service;
+
+pub use service::{Accept, Opened, Service, StreamHandle, Wake};

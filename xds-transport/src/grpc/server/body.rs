@@ -1,0 +1,112 @@
+//! The response body: asked by HTTP/2 when there is room, it pulls the stream then.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Body, Frame};
+use tokio::task::JoinHandle;
+use tokio::time::Sleep;
+use tonic::Status;
+
+use crate::grpc::server::requests::status_of;
+use crate::grpc::server::service::StreamState;
+use crate::server::{Source, Transmit};
+
+/// Ends with trailers: an error would become RST_STREAM, and the client would not learn why.
+pub(crate) struct ResponseBody<S: Source> {
+    state: Arc<StreamState<S>>,
+    reading: JoinHandle<()>,
+    /// What is being written; one at a time.
+    transmit: Option<Transmit>,
+    timer: Pin<Box<Sleep>>,
+    /// When the timer is set to, if it is.
+    timeout: Option<Instant>,
+    over: bool,
+}
+
+impl<S: Source> ResponseBody<S> {
+    pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>) -> Self {
+        let timer = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
+        Self { state, reading, transmit: None, timer, timeout: None, over: false }
+    }
+
+    /// The next response, or the status the stream ends with.
+    fn poll_stream(&mut self) -> Result<Option<Transmit>, Status> {
+        let mut inner = self.state.lock();
+        let inner = &mut *inner;
+        if let Some(status) = inner.ended.take() {
+            return Err(status);
+        }
+        let Some(source) = inner.source.as_mut() else { return Err(Status::ok("")) };
+        let transmit = inner.stream.poll_transmit(Instant::now(), source).map_err(|error| status_of(&error))?;
+        self.timeout = inner.stream.poll_timeout();
+        Ok(transmit)
+    }
+
+    fn next_chunk(&mut self) -> Option<Bytes> {
+        let chunk = self.transmit.as_mut()?.next_chunk();
+        if chunk.is_none() {
+            self.transmit = None;
+        }
+        chunk
+    }
+
+    fn trailers(&mut self, status: &Status) -> Frame<Bytes> {
+        self.over = true;
+        let mut trailers = HeaderMap::new();
+        if status.add_header(&mut trailers).is_err() {
+            trailers.insert("grpc-status", http::HeaderValue::from(13));
+        }
+        Frame::trailers(trailers)
+    }
+}
+
+impl<S: Source + Send + 'static> Body for ResponseBody<S> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let this = &mut *self;
+        if this.over {
+            return Poll::Ready(None);
+        }
+        if let Some(chunk) = this.next_chunk() {
+            return Poll::Ready(Some(Ok(Frame::data(chunk))));
+        }
+        loop {
+            // Before looking, or a wake between looking and registering is lost.
+            this.state.wake.0.register(cx.waker());
+            match this.poll_stream() {
+                Err(status) => return Poll::Ready(Some(Ok(this.trailers(&status)))),
+                Ok(Some(mut transmit)) => {
+                    let length = u32::try_from(transmit.remaining()).unwrap_or(u32::MAX).to_be_bytes();
+                    let [a, b, c, d] = length;
+                    let chunk = transmit.chunk_after(&[0, a, b, c, d]).unwrap_or_default();
+                    this.transmit = Some(transmit);
+                    return Poll::Ready(Some(Ok(Frame::data(chunk))));
+                }
+                Ok(None) => {
+                    let Some(timeout) = this.timeout else { return Poll::Pending };
+                    this.timer.as_mut().reset(timeout.into());
+                    ready!(this.timer.as_mut().poll(cx));
+                }
+            }
+        }
+    }
+}
+
+impl<S: Source> Drop for ResponseBody<S> {
+    fn drop(&mut self) {
+        self.reading.abort();
+        let mut inner = self.state.lock();
+        let inner = &mut *inner;
+        if let Some(mut source) = inner.source.take() {
+            inner.stream.close(&mut source);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Reading the requests of one stream: by a task of its own, because a response body whose window
+//! is full is not polled, and two full windows must not wait for each other.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http_body_util::BodyExt;
+use tonic::Status;
+use tonic::body::Body;
+
+use crate::grpc::server::service::StreamState;
+use crate::server::{ProtocolError, Source};
+
+/// Length of the gRPC message prefix: a flag and four bytes of length.
+const PREFIX: usize = 5;
+
+/// Hands every request to the stream until the client ends it.
+pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<StreamState<S>>, limit: usize) {
+    let mut buffer = BytesMut::new();
+    let end = loop {
+        match body.frame().await {
+            None => break Status::ok(""),
+            Some(Err(status)) => break Status::cancelled(status.to_string()),
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    buffer.extend_from_slice(&data);
+                    if let Err(status) = handle_messages(&mut buffer, &state, limit) {
+                        break status;
+                    }
+                }
+            }
+        }
+    };
+    state.end_with(end);
+}
+
+fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, limit: usize) -> Result<(), Status> {
+    let mut handled = false;
+    while let Some(message) = next_message(buffer, limit)? {
+        handled = true;
+        let mut inner = state.lock();
+        let inner = &mut *inner;
+        let Some(source) = inner.source.as_mut() else { return Ok(()) };
+        inner.stream.handle_message(Instant::now(), message, source).map_err(|error| status_of(&error))?;
+    }
+    if handled {
+        state.wake.wake();
+    }
+    Ok(())
+}
+
+fn next_message(buffer: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, Status> {
+    let Some((prefix, _)) = buffer.split_first_chunk::<PREFIX>() else { return Ok(None) };
+    let [flag, length @ ..] = *prefix;
+    if flag != 0 {
+        return Err(Status::unimplemented("compressed requests are not supported"));
+    }
+    let length = u32::from_be_bytes(length) as usize;
+    if length > limit {
+        return Err(Status::resource_exhausted(format!("a request of {length} bytes, {limit} are taken")));
+    }
+    if buffer.len() < PREFIX + length {
+        return Ok(None);
+    }
+    buffer.advance(PREFIX);
+    Ok(Some(buffer.split_to(length).freeze()))
+}
+
+pub(crate) fn status_of(error: &ProtocolError) -> Status {
+    Status::new(tonic::Code::from_i32(error.code()), error.to_string())
+}

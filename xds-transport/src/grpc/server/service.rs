@@ -1,0 +1,194 @@
+//! The tower service: a path picks variant and type, a call opens a stream.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use atomic_waker::AtomicWaker;
+use http::{Request, Response, header};
+use tonic::body::Body;
+use tonic::transport::server::TcpConnectInfo;
+use tonic::{Code, Status};
+
+use crate::grpc::methods;
+use crate::grpc::server::body::ResponseBody;
+use crate::grpc::server::requests;
+use crate::server::{Settings, Source, Stream, Variant};
+
+/// Who decides what a stream is served from.
+pub trait Accept: Send + Sync + 'static {
+    /// What a stream pulls from.
+    type Source: Source + Send + 'static;
+
+    /// A stream was opened. The source wakes it when there is something to pull, and learns of its
+    /// end by being dropped.
+    fn accept(&self, opened: Opened) -> Self::Source;
+
+    /// The settings of every stream.
+    fn settings(&self) -> Settings;
+
+    /// The longest request taken, in bytes: what a client may make the server hold before anything
+    /// is known of it (rule 132).
+    fn max_request_bytes(&self) -> usize {
+        16 << 20
+    }
+}
+
+/// A stream that was just opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Opened {
+    /// Where the client is, if the connection says.
+    pub peer: Option<SocketAddr>,
+    /// Which variant it speaks.
+    pub variant: Variant,
+    /// Has the stream pull its source.
+    pub wake: Wake,
+    /// The stream from outside.
+    pub handle: StreamHandle,
+}
+
+/// Has a stream look at its source. Cheap to clone and to call, from any thread, under no lock.
+#[derive(Clone, Debug, Default)]
+pub struct Wake(pub(crate) Arc<AtomicWaker>);
+
+impl Wake {
+    /// The stream has something to pull.
+    pub fn wake(&self) {
+        self.0.wake();
+    }
+}
+
+/// A stream as others see it: for admin pages, and to end it.
+#[derive(Clone, Debug)]
+pub struct StreamHandle(Weak<dyn Shared>);
+
+impl StreamHandle {
+    /// Looks at the stream, unless it is over.
+    pub fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.inspect(look);
+        }
+    }
+
+    /// Ends the stream with UNAVAILABLE: the client reconnects, elsewhere if it can.
+    pub fn end(&self, reason: &str) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.end(Status::unavailable(reason));
+        }
+    }
+}
+
+trait Shared: std::fmt::Debug + Send + Sync {
+    fn inspect(&self, look: &mut dyn FnMut(&Stream));
+    fn end(&self, status: Status);
+}
+
+/// What the response body and the request task of one stream share.
+pub(crate) struct StreamState<S> {
+    inner: Mutex<Inner<S>>,
+    pub(crate) wake: Wake,
+}
+
+pub(crate) struct Inner<S> {
+    pub(crate) stream: Stream,
+    /// `None` before the first and after the last moment.
+    pub(crate) source: Option<S>,
+    pub(crate) ended: Option<Status>,
+}
+
+impl<S> StreamState<S> {
+    /// The lock is held for one call of the machine, never across an await.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<S>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn end_with(&self, status: Status) {
+        self.lock().ended.get_or_insert(status);
+        self.wake.wake();
+    }
+}
+
+impl<S> std::fmt::Debug for StreamState<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamState").finish_non_exhaustive()
+    }
+}
+
+impl<S: Send + 'static> Shared for StreamState<S> {
+    fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+        look(&self.lock().stream);
+    }
+
+    fn end(&self, status: Status) {
+        self.end_with(status);
+    }
+}
+
+/// A tower service that serves every discovery method: add it to a server as its fallback.
+pub struct Service<A> {
+    accept: Arc<A>,
+}
+
+impl<A: Accept> Service<A> {
+    /// A service whose streams are served from what `accept` decides.
+    pub fn new(accept: Arc<A>) -> Self {
+        Self { accept }
+    }
+
+    /// The service as tonic's routes, to which others can be added.
+    pub fn into_routes(self) -> tonic::service::Routes {
+        tonic::service::Routes::from(axum::Router::new().fallback_service(self))
+    }
+
+    fn open(&self, request: Request<Body>) -> Result<Response<Body>, Status> {
+        let path = request.uri().path();
+        let (variant, only_type) =
+            methods::served(path).ok_or_else(|| Status::new(Code::Unimplemented, format!("no method {path}")))?;
+        let encoding = request.headers().get("grpc-encoding").map_or(b"identity".as_slice(), |value| value.as_bytes());
+        if encoding != b"identity" {
+            return Err(Status::unimplemented("compressed requests are not supported"));
+        }
+        let settings = self.accept.settings();
+        let stream = match only_type {
+            Some(type_url) => Stream::of_type(variant, type_url, settings),
+            None => Stream::new(variant, settings),
+        };
+        let wake = Wake::default();
+        let inner = Mutex::new(Inner { stream, source: None, ended: None });
+        let state: Arc<StreamState<A::Source>> = Arc::new(StreamState { inner, wake: wake.clone() });
+        let shared: Arc<dyn Shared> = state.clone();
+        let peer = request.extensions().get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
+        let opened = Opened { peer, variant, wake, handle: StreamHandle(Arc::downgrade(&shared)) };
+        let source = self.accept.accept(opened);
+        state.lock().source = Some(source);
+        let reading = requests::read(request.into_body(), state.clone(), self.accept.max_request_bytes());
+        let body = Body::new(ResponseBody::new(state, tokio::spawn(reading)));
+        let mut response = Response::new(body);
+        response.headers_mut().insert(header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
+        Ok(response)
+    }
+}
+
+impl<A> Clone for Service<A> {
+    fn clone(&self) -> Self {
+        Self { accept: self.accept.clone() }
+    }
+}
+
+impl<A: Accept> tower_service::Service<Request<axum::body::Body>> for Service<A> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<axum::body::Body>) -> Self::Future {
+        let response = self.open(request.map(Body::new));
+        ready(Ok(response.unwrap_or_else(|status| status.into_http())))
+    }
+}

@@ -1,0 +1,35 @@
+//! `cargo xtask`: the chores of this workspace that are programs.
+
+mod descriptor;
+mod published;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask descriptor [--check]
+
+  descriptor            write the descriptor set that the relay's file origin knows Envoy's types by
+  descriptor --check    fail unless the committed set is the one this tool makes
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["descriptor"] => descriptor::write(),
+        ["descriptor", "--check"] => descriptor::check(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("cargo xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
