@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod config;
+mod downstream;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;
 pub mod metrics;
