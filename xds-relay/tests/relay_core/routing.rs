@@ -1,5 +1,13 @@
 //! Which scope and which origin a name belongs to.
 
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use xds_relay::relay_core::ServedStream;
+use xds_transport::server::{Source, Stream};
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
 use crate::support::*;
 
 fn endpoints(authority: &str, name: &str) -> String {
@@ -95,14 +103,33 @@ fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::FromFile {
     (of.into(), name.parse().unwrap(), resource)
 }
 
-/// A client that names authorities without end ends.
+/// Each authority costs a scope: a client that names them without end has its stream ended.
 #[test]
-fn names_of_too_many_authorities_open_no_more_scopes() {
-    let mut world = World::new(DELTA);
-    let client = world.client(DELTA, "n");
-    let names: Vec<_> = (0..1100).map(|at| endpoints(&format!("a{at}"), "x")).collect();
-    world.subscribe(client, ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+fn names_of_too_many_authorities_open_no_more_scopes_and_end_the_stream() {
+    struct Outside(Mutex<Option<String>>);
+    impl ServedStream for Outside {
+        fn peer(&self) -> &str {
+            ""
+        }
+        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+        fn end(&self, reason: &str) {
+            *self.0.lock().unwrap() = Some(reason.to_owned());
+        }
+    }
+
+    let world = World::new(DELTA);
+    let core = &world.relays[0].core;
+    let outside = Arc::new(Outside(Mutex::new(None)));
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
+    let subscriber = routes.open(&ENDPOINTS.into());
+    for at in 0..1100 {
+        let name: ResourceName = endpoints(&format!("a{at}"), "x").parse().unwrap();
+        routes.subscribe(subscriber, &Interest::Name(name));
+    }
     assert_eq!(world.scopes_of(0).len(), 1024);
+    assert_eq!(*outside.0.lock().unwrap(), None);
+    core.sweep();
+    assert_eq!(outside.0.lock().unwrap().as_deref(), Some("names of too many authorities"));
 }
 
 #[test]
@@ -121,7 +148,7 @@ fn a_stream_and_a_sweep_at_once() {
     let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
     world.put(0, CLUSTERS, "a", "1");
     let core = world.relays[0].core.clone();
-    let stop = std::sync::Arc::new(AtomicBool::new(false));
+    let stop = Arc::new(AtomicBool::new(false));
     let sweeping = std::thread::spawn({
         let stop = stop.clone();
         move || {
