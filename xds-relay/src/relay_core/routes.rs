@@ -354,6 +354,10 @@ impl Routes {
 
 impl Drop for Routes {
     fn drop(&mut self) {
+        // A driver that failed before it closed its stream leaves nothing behind either.
+        for (_, subscriber) in &self.subscribers {
+            subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
+        }
         self.relay.forget_stream(self.stream);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use xds_relay::relay_core::ServedStream;
+use xds_relay::relay_core::{RelayCore, ServedStream};
 use xds_transport::server::{Source, Stream};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
@@ -24,7 +24,7 @@ fn rule_004_one_session_over_old_style_names_and_two_authorities_of_two_origins(
         world.put(1, ENDPOINTS, &b, "1");
         let client = world.client(downstream, "n");
         world.subscribe(client, ENDPOINTS, &["old", &a, &b]);
-        let held = [format!("old@1"), format!("{a}@1"), format!("{b}@1")];
+        let held = ["old@1".to_owned(), format!("{a}@1"), format!("{b}@1")];
         assert_eq!(world.clients[client].held(ENDPOINTS), held);
         assert_eq!(
             world.asked(0),
@@ -147,13 +147,15 @@ fn a_stream_and_a_sweep_at_once() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
     world.put(0, CLUSTERS, "a", "1");
-    let core = world.relays[0].core.clone();
+    let (core, now) = (world.relays[0].core.clone(), world.now);
     let stop = Arc::new(AtomicBool::new(false));
     let sweeping = std::thread::spawn({
         let stop = stop.clone();
         move || {
             while !stop.load(Ordering::Relaxed) {
                 core.sweep();
+                core.config_dump(now);
+                core.gauges();
             }
         }
     });
@@ -167,5 +169,39 @@ fn a_stream_and_a_sweep_at_once() {
     stop.store(true, Ordering::Relaxed);
     sweeping.join().unwrap();
     world.advance(SECOND);
+    assert_eq!(world.scopes_of(0), [""; 0]);
+}
+
+/// A stream that ends holds its own lock while it is taken off the list of streams.
+#[test]
+fn looking_at_a_stream_does_not_lock_the_list_of_streams() {
+    struct Ending(Arc<RelayCore>);
+    impl ServedStream for Ending {
+        fn peer(&self) -> &str {
+            "peer"
+        }
+        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {
+            drop(self.0.open_stream(SOTW, Waker::noop().clone(), None));
+        }
+        fn end(&self, _: &str) {}
+    }
+
+    let world = World::new(DELTA);
+    let core = &world.relays[0].core;
+    let _stream = core.open_stream(DELTA, Waker::noop().clone(), Some(Arc::new(Ending(core.clone()))));
+    assert_eq!(core.config_dump(world.now).clients.len(), 1);
+    core.gauges();
+}
+
+#[test]
+fn a_stream_that_is_dropped_unclosed_leaves_nothing_behind() {
+    let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
+    let core = world.relays[0].core.clone();
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
+    let subscriber = routes.open(&CLUSTERS.into());
+    routes.subscribe(subscriber, &Interest::Wildcard);
+    world.settle();
+    drop(routes);
+    world.advance(2 * SECOND);
     assert_eq!(world.scopes_of(0), [""; 0]);
 }
