@@ -48,3 +48,33 @@ fn rule_099_an_empty_glob_is_told_at_once_over_delta() {
     world.subscribe(client, CLUSTERS, &["xdstp://a/envoy.config.cluster.v3.Cluster/g/*"]);
     assert_eq!(world.told(client), ["Cluster ok"]);
 }
+
+/// Silence ends an answer; an origin that is never silent has answered after a while.
+#[test]
+fn a_wildcard_is_complete_once_its_answer_falls_silent() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "0");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    // What comes is passed on at once, to who is there and to who comes.
+    assert_eq!(world.told(client), ["Cluster a@0 ok"]);
+    let eager = world.client(SOTW, "n");
+    world.subscribe(eager, CLUSTERS, &["*"]);
+    for round in 1..40 {
+        world.put(0, CLUSTERS, "a", &round.to_string());
+        assert_eq!(world.told(eager), [""; 0], "round {round}");
+        world.advance(SECOND / 10);
+    }
+    world.advance(SECOND / 5);
+    assert_eq!(world.told(eager), ["Cluster a@39 ok"]);
+
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "0");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    for round in 1..60 {
+        world.put(0, CLUSTERS, "a", &round.to_string());
+        world.advance(SECOND / 10);
+    }
+    assert_eq!(world.clients[client].held(CLUSTERS), ["a@59"]);
+}

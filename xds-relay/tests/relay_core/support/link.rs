@@ -136,33 +136,29 @@ impl Link {
             }
             self.turn(now);
         }
-        while let Some(far) = &mut self.far_end {
-            let mut spoke = false;
-            while let Some(request) = self.upstream.poll_transmit(now) {
-                spoke = true;
-                match (&mut far.routes, origin.as_deref_mut()) {
-                    (Some(routes), _) => far.stream.handle_message(now, request, routes).unwrap(),
-                    (None, Some(origin)) => {
-                        origin.note(self.variant, &self.node, &request);
-                        far.stream.handle_message(now, request, origin.cache_of(&self.node)).unwrap();
-                    }
-                    (None, None) => unreachable!(),
-                }
-                far.woken.set();
-            }
-            // An origin with a cache is asked whenever it may have changed; a relay only when it wakes.
-            let due = far.stream.poll_timeout().is_some_and(|due| due <= now);
-            if far.routes.is_none() || far.woken.take() || due {
-                while let Some(response) = far.transmit(now, origin.as_deref_mut(), &self.node) {
-                    spoke = true;
-                    self.upstream.handle_message(now, response).unwrap();
-                    deliver(now, &mut self.upstream, &mut *self.consumer);
-                }
-            }
-            if !spoke {
-                break;
-            }
+        let Some(far) = &mut self.far_end else { return progress };
+        while let Some(request) = self.upstream.poll_transmit(now) {
             progress = true;
+            match (&mut far.routes, origin.as_deref_mut()) {
+                (Some(routes), _) => far.stream.handle_message(now, request, routes).unwrap(),
+                (None, Some(origin)) => {
+                    origin.note(self.variant, &self.node, &request);
+                    far.stream.handle_message(now, request, origin.cache_of(&self.node)).unwrap();
+                }
+                (None, None) => unreachable!(),
+            }
+            far.woken.set();
+        }
+        // An origin with a cache is asked whenever it may have changed; a relay only when it wakes.
+        let due = far.stream.poll_timeout().is_some_and(|due| due <= now);
+        if (far.routes.is_none() || far.woken.take() || due)
+            && let Some(response) = far.transmit(now, origin, &self.node)
+        {
+            progress = true;
+            // One response at a time: what comes of it, is seen before the next.
+            far.woken.set();
+            self.upstream.handle_message(now, response).unwrap();
+            deliver(now, &mut self.upstream, &mut *self.consumer);
             self.turn(now);
         }
         progress
