@@ -1,9 +1,6 @@
 //! What a user of the machine tells it.
 
-use std::fmt;
-
-use xdstp_cache::TypeUrl;
-use xdstp_uri::ResourceName;
+use xdstp_cache::{Interest, TypeUrl};
 
 use super::update::UpdateId;
 use crate::response::Rejected;
@@ -18,38 +15,6 @@ pub enum Command {
     Unsubscribe(TypeUrl, Interest),
     /// The update was handled: the response may be acknowledged. Finish updates in the order they came.
     Finish(UpdateId, Verdict),
-}
-
-/// What a subscription names.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Interest {
-    /// All that the origin has for this node.
-    Wildcard,
-    /// One resource, or the members of a glob collection.
-    Name(ResourceName),
-}
-
-impl Interest {
-    /// How it stands in a request.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Wildcard => "*",
-            Self::Name(name) => name.as_str(),
-        }
-    }
-}
-
-impl From<ResourceName> for Interest {
-    /// The name `*` is the wildcard.
-    fn from(name: ResourceName) -> Self {
-        if name.as_str() == "*" { Self::Wildcard } else { Self::Name(name) }
-    }
-}
-
-impl fmt::Display for Interest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// What the user of the machine thinks of an update.
