@@ -42,7 +42,8 @@ use thiserror::Error;
 use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
-pub use command::{Command, Interest, Verdict};
+pub use command::{Command, Verdict};
+pub use xdstp_cache::Interest;
 pub use update::{Changed, Event, Update, UpdateId};
 
 use crate::response::Response;
