@@ -222,7 +222,9 @@ fn push(
     resource: &Resource<Frame>,
     features: Features,
 ) {
-    if features.wrapped && resource.value.needs_wrapper() {
+    // A client that understands the wrapper is told name and version of each resource, which a payload
+    // need not hold (rule 110).
+    if features.wrapped {
         let own = spelled.get(name).map_or(name.as_str(), |text| text);
         transmit.push_wrapped(own, resource, features.ttl);
     } else {
