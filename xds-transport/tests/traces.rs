@@ -351,7 +351,9 @@ fn apply(view: &mut View, variant: Variant, rules: &TypeRules, wanted: &BTreeSet
     }
     for received in &response.resources {
         let body = received.frame.as_ref().unwrap().any().clone();
-        view.insert((of.clone(), received.name.clone()), (received.version.clone(), body));
+        // Over SotW, whether a resource has a version of its own is a matter of wrapping.
+        let version = received.version.clone().filter(|_| variant == Variant::Delta);
+        view.insert((of.clone(), received.name.clone()), (version, body));
     }
     for name in &response.removed {
         view.remove(&(of.clone(), name.clone()));
