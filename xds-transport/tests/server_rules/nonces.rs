@@ -112,7 +112,7 @@ fn rule_021_a_nack_is_an_error_detail_whatever_its_code() {
         type_url: CLUSTERS.into(),
         resource_names: vec!["a".into()],
         response_nonce: sotw.nonce(CLUSTERS),
-        error_detail: Some(xds_transport::wire::Status { code: 0, message: "b".into(), ..Default::default() }),
+        error_detail: Some(xds_transport::wire::Status { code: 0, message: "b".into() }),
         ..Default::default()
     };
     server.put(CLUSTERS, "a", "2");
