@@ -1,6 +1,6 @@
 //! What a cache holds, and what changing it does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
@@ -101,7 +101,7 @@ pub struct Stored<'a, V> {
 pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
-    pub(crate) types: Vec<Type>,
+    pub(crate) types: Slab<Type>,
     type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
     pub(crate) lists: Slab<List>,
@@ -109,6 +109,8 @@ pub struct Cache<V> {
     /// Which link a subscriber has to a target.
     pub(crate) held: HashMap<(u32, Target), u32>,
     pub(crate) subscribers: Slab<Subscriber>,
+    /// The lists that have tombstones, by the age of the oldest.
+    buried: BTreeSet<(Instant, u32)>,
 }
 
 pub(crate) struct Type {
@@ -117,6 +119,7 @@ pub(crate) struct Type {
     pub(crate) names: HashMap<ResourceName, u32>,
     pub(crate) wildcard: u32,
     pub(crate) globs: HashMap<ResourceName, u32>,
+    pub(crate) subscribers: u32,
 }
 
 impl<V> Cache<V> {
@@ -125,13 +128,14 @@ impl<V> Cache<V> {
         Self {
             options,
             seq: 0,
-            types: Vec::new(),
+            types: Slab::new(),
             type_index: HashMap::new(),
             slots: Slab::new(),
             lists: Slab::new(),
             links: Slab::new(),
             held: HashMap::new(),
             subscribers: Slab::new(),
+            buried: BTreeSet::new(),
         }
     }
 
@@ -145,6 +149,7 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
+        self.expire(now);
         let type_index = self.type_index(type_url);
         let at = self.slot(type_index, name);
         let slot = &mut self.slots[at as usize];
@@ -177,7 +182,8 @@ impl<V> Cache<V> {
 
     /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
     pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.type_index(type_url);
+        self.expire(now);
+        let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
         let found = self.types[type_index as usize].names.get(name).copied();
         let mut was_present = false;
@@ -204,6 +210,7 @@ impl<V> Cache<V> {
             }
             self.drop_list_if_unused(list);
         }
+        self.drop_type_if_unused(type_index);
     }
 
     /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99).
@@ -259,8 +266,13 @@ impl<V> Cache<V> {
     }
 
     /// Forgets what only `interest` kept: nobody is subscribed to it any more, so nobody is told.
-    /// What others are subscribed to stays, and so do its watchers.
+    /// What others are subscribed to stays, and so does what belongs to an answered collection.
+    ///
+    /// An authoritative cache forgets nothing: there, what is not in it does not exist.
     pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest) {
+        if self.options.authoritative {
+            return;
+        }
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
@@ -273,8 +285,8 @@ impl<V> Cache<V> {
                 if self.lists[list as usize].watchers > 0 {
                     return;
                 }
-                self.lists[list as usize].known = self.options.authoritative;
-                self.lists[list as usize].gone.clear();
+                self.lists[list as usize].known = false;
+                self.trim(list, |_| true);
                 let members: Vec<_> = self.lists[list as usize].members(&self.slots).collect();
                 for at in members {
                     self.evict_slot(at);
@@ -284,18 +296,21 @@ impl<V> Cache<V> {
                 }
             }
         }
+        self.drop_type_if_unused(type_index);
     }
 
     fn evict_slot(&mut self, at: u32) {
         let slot = &self.slots[at as usize];
-        let listed = slot.places.iter().any(|place| place.list != NONE && self.lists[place.list as usize].watchers > 0);
-        if slot.watchers > 0 || listed {
+        let mut lists =
+            slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
+        if slot.watchers > 0 || lists.any(|list| list.watchers > 0 || list.known) {
             return;
         }
-        let places = slot.places;
+        let (places, name) = (slot.places, slot.name.clone());
         self.slots[at as usize].state = State::Absent;
         for place in places.into_iter().filter(|place| place.list != NONE) {
             self.lists[place.list as usize].unlink(&mut self.slots, at);
+            self.unbury(place.list, &name);
             self.drop_list_if_unused(place.list);
         }
         self.drop_slot_if_unused(at);
@@ -315,14 +330,15 @@ impl<V> Cache<V> {
         if let Some(index) = self.type_index.get(type_url) {
             return *index;
         }
-        let index = self.types.len() as u32;
+        let index = self.types.vacant_key() as u32;
         let wildcard = self.lists.insert(List::new(None, index, self.options.authoritative)) as u32;
-        self.types.push(Type {
+        self.types.insert(Type {
             url: type_url.clone(),
             version: None,
             names: HashMap::new(),
             wildcard,
             globs: HashMap::new(),
+            subscribers: 0,
         });
         self.type_index.insert(type_url.clone(), index);
         index
@@ -406,33 +422,76 @@ impl<V> Cache<V> {
 
     /// Moves the up-to-date links of a target to the chains of work of their subscribers.
     fn mark(&mut self, target: Target, woken: &mut Vec<SubscriberId>) {
-        let (clean, chain) = match target {
-            Target::Slot(at) => (&mut self.slots[at as usize].clean, Chain::Slots),
-            Target::List(at) => (&mut self.lists[at as usize].clean, Chain::Lists),
+        let clean = match target {
+            Target::Slot(at) => &mut self.slots[at as usize].clean,
+            Target::List(at) => &mut self.lists[at as usize].clean,
         };
         while *clean != NONE {
             let at = *clean;
             links::unlink(&mut self.links, clean, at);
             let id = self.links[at as usize].subscriber;
             let subscriber = &mut self.subscribers[id as usize];
-            links::push(&mut self.links, subscriber.head(chain), at, chain);
-            if !subscriber.signalled {
-                subscriber.signalled = true;
+            if !subscriber.has_work() {
                 woken.push(SubscriberId(id));
             }
+            let head = match target {
+                Target::Slot(_) => &mut subscriber.slots,
+                Target::List(_) => &mut subscriber.lists,
+            };
+            links::push(&mut self.links, head, at, Chain::Work);
         }
     }
 
     fn bury(&mut self, list: u32, gone: Gone) {
-        let Options { tombstones, tombstone_age, .. } = self.options;
-        let list = &mut self.lists[list as usize];
-        let now = gone.at;
-        list.gone.push_back(gone);
-        while let Some(oldest) = list.gone.front()
-            && (list.gone.len() > tombstones || now.saturating_duration_since(oldest.at) > tombstone_age)
+        self.lists[list as usize].gone.push_back(gone);
+        let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);
+        self.buried.extend(oldest.map(|at| (at, list)));
+        let excess = self.lists[list as usize].gone.len().saturating_sub(self.options.tombstones);
+        let mut dropped = 0;
+        self.trim(list, |_| {
+            dropped += 1;
+            dropped <= excess
+        });
+    }
+
+    /// Drops the tombstones that are older than they may be.
+    fn expire(&mut self, now: Instant) {
+        let age = self.options.tombstone_age;
+        while let Some((oldest, list)) = self.buried.first().copied()
+            && now.saturating_duration_since(oldest) > age
         {
-            list.trimmed = oldest.seq;
-            list.gone.pop_front();
+            self.trim(list, |gone| now.saturating_duration_since(gone.at) > age);
+            let type_index = self.lists[list as usize].type_index;
+            self.drop_list_if_unused(list);
+            self.drop_type_if_unused(type_index);
+        }
+    }
+
+    /// Drops the oldest tombstones of a list, as long as `drops` says so.
+    fn trim(&mut self, index: u32, mut drops: impl FnMut(&Gone) -> bool) {
+        self.with_tombstones(index, |list| {
+            while let Some(oldest) = list.gone.front()
+                && drops(oldest)
+            {
+                list.trimmed = oldest.seq;
+                list.gone.pop_front();
+            }
+        });
+    }
+
+    /// A name that is forgotten is not known to be gone.
+    fn unbury(&mut self, index: u32, name: &ResourceName) {
+        self.with_tombstones(index, |list| list.gone.retain(|gone| gone.name != *name));
+    }
+
+    fn with_tombstones(&mut self, index: u32, change: impl FnOnce(&mut List)) {
+        let list = &mut self.lists[index as usize];
+        let Some(was) = list.gone.front().map(|gone| gone.at) else { return };
+        change(list);
+        let is = list.gone.front().map(|gone| gone.at);
+        if is != Some(was) {
+            self.buried.remove(&(was, index));
+            self.buried.extend(is.map(|at| (at, index)));
         }
     }
 
@@ -453,6 +512,18 @@ impl<V> Cache<V> {
         {
             self.types[list.type_index as usize].globs.remove(glob);
             self.lists.remove(index as usize);
+        }
+    }
+
+    /// Types are named by clients: one that nobody uses leaves nothing behind.
+    pub(crate) fn drop_type_if_unused(&mut self, index: u32) {
+        let Some(of) = self.types.get(index as usize) else { return };
+        let wildcard = &self.lists[of.wildcard as usize];
+        let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
+        if of.subscribers == 0 && of.names.is_empty() && of.globs.is_empty() && of.version.is_none() && fresh {
+            let of = self.types.remove(index as usize);
+            self.lists.remove(of.wildcard as usize);
+            self.type_index.remove(&of.url);
         }
     }
 }

@@ -158,10 +158,6 @@ impl List {
         slots[at as usize].places[self.side].newer
     }
 
-    pub(crate) fn newest_seq<V>(&self, slots: &Slab<Slot<V>>) -> Seq {
-        slots.get(self.newest as usize).map_or(0, |slot| slot.seq)
-    }
-
     pub(crate) fn newest_gone(&self) -> Seq {
         self.gone.back().map_or(self.trimmed, |gone| gone.seq)
     }
@@ -184,12 +180,8 @@ pub(crate) enum Target {
 pub(crate) enum Chain {
     /// Of its target: nothing to tell.
     Clean,
-    /// Of its subscriber: a name to look at.
-    Slots,
-    /// Of its subscriber: a collection to walk.
-    Lists,
-    /// Of its subscriber: removals to tell once everything else is told.
-    Leaving,
+    /// Of its subscriber: a name to look at, or a collection to walk.
+    Work,
 }
 
 /// One interest of one subscriber.

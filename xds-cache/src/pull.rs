@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Chain, NONE, State, Target};
+use crate::links::{Chain, Link, NONE, State, Target};
 use crate::resource::Resource;
 use crate::subscribe::SubscriberId;
 
@@ -96,20 +96,12 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> Pulled {
         let mut pulled = Pulled::default();
-        self.subscribers[id.index()].signalled = false;
-        loop {
-            if self.pull_additions(id, &mut pulled, visitor).is_break() {
-                pulled.more = true;
-                return pulled;
-            }
-            if removals == Removals::Defer || !self.subscribers[id.index()].has_removals() {
-                return pulled;
-            }
-            if self.pull_removals(id, &mut pulled, visitor).is_break() {
-                pulled.more = true;
-                return pulled;
-            }
+        let mut visited = self.pull_additions(id, &mut pulled, visitor);
+        if visited.is_continue() && removals == Removals::Include && self.subscribers[id.index()].has_removals() {
+            visited = self.pull_removals(id, &mut pulled, visitor);
         }
+        pulled.more = visited.is_break();
+        pulled
     }
 
     /// Whether a pull would do anything.
@@ -149,15 +141,10 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some(name) = self.subscribers[id.index()].forced.pop() {
-            let type_index = self.subscribers[id.index()].type_index;
-            let slot = self.types[type_index as usize].names.get(&name).copied();
-            match slot.and_then(|at| self.slots[at as usize].state.resource()) {
-                Some(resource) => visitor(Pull::Put { name: &name, resource })?,
-                None => self.subscribers[id.index()].forced_removals.push(name),
-            }
+        while let Some(name) = self.subscribers[id.index()].forced.pop_first() {
+            self.pull_forced(id, name, visitor)?;
         }
-        while let Some(link) = self.subscribers[id.index()].first(Chain::Slots) {
+        while let Some(link) = self.first(self.subscribers[id.index()].slots) {
             self.pull_slot(id, link, visitor)?;
         }
         while let Some(link) = self.next_list(id) {
@@ -166,9 +153,46 @@ impl<V> Cache<V> {
         ControlFlow::Continue(())
     }
 
+    fn first(&self, head: u32) -> Option<u32> {
+        (head != NONE).then_some(head)
+    }
+
+    /// A name that the subscriber left, and that a collection of its still covers, is answered once more.
+    fn pull_forced(
+        &mut self,
+        id: SubscriberId,
+        name: ResourceName,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let type_index = self.subscribers[id.index()].type_index;
+        if self.named(id, type_index, &name).is_some() {
+            return ControlFlow::Continue(());
+        }
+        let Some(narrowest) = self.covering(id, type_index, &name).next() else { return ControlFlow::Continue(()) };
+        let slot = self.types[type_index as usize].names.get(&name).copied().map(|at| &self.slots[at as usize]);
+        if let Some(slot) = slot
+            && let Some(resource) = slot.state.resource()
+        {
+            // Otherwise the collection is about to send it.
+            let sent = self.links[narrowest as usize].cursor >= slot.seq;
+            return if sent { visitor(Pull::Put { name: &name, resource }) } else { ControlFlow::Continue(()) };
+        }
+        let known = self.covering(id, type_index, &name).any(|link| match self.links[link as usize].target {
+            Target::List(list) => self.lists[list as usize].known,
+            Target::Slot(_) => false,
+        });
+        let subscriber = &mut self.subscribers[id.index()];
+        if known {
+            subscriber.leaving.insert(name);
+        } else {
+            subscriber.resumed.insert(name, None);
+        }
+        ControlFlow::Continue(())
+    }
+
     /// The next collection to walk: the wildcard last, because it passes over what the others sent.
     fn next_list(&self, id: SubscriberId) -> Option<u32> {
-        let first = self.subscribers[id.index()].first(Chain::Lists)?;
+        let first = self.first(self.subscribers[id.index()].lists)?;
         let wildcard = |link: u32| match self.links[link as usize].target {
             Target::List(list) => self.lists[list as usize].glob.is_none(),
             Target::Slot(_) => false,
@@ -186,13 +210,17 @@ impl<V> Cache<V> {
         let Target::Slot(at) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
         let seq = self.slots[at as usize].seq;
         let news = self.links[link as usize].cursor < seq;
-        if news && matches!(self.slots[at as usize].state, State::Absent) {
-            self.rechain(link, Chain::Leaving);
-            return ControlFlow::Continue(());
-        }
         self.links[link as usize].cursor = seq;
         self.rechain(link, Chain::Clean);
-        if news { self.put(id, at, visitor) } else { ControlFlow::Continue(()) }
+        match self.slots[at as usize].state {
+            State::Present(_) if news => self.put(id, at, visitor),
+            State::Absent if news => {
+                let name = self.slots[at as usize].name.clone();
+                self.subscribers[id.index()].leaving.insert(name);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 
     fn pull_list(
@@ -220,12 +248,13 @@ impl<V> Cache<V> {
             self.links[link as usize].answered = true;
             pulled.answered = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
-            self.subscribers[id.index()].forced_removals.extend(empty);
+            self.subscribers[id.index()].leaving.extend(empty);
             self.remove_resumed(id, list);
         }
-        let link_now = &self.links[link as usize];
-        let parting = self.lists[list as usize].newest_gone() > link_now.gone_cursor;
-        self.rechain(link, if parting { Chain::Leaving } else { Chain::Clean });
+        if self.lists[list as usize].newest_gone() > self.links[link as usize].gone_cursor {
+            self.subscribers[id.index()].parting.insert(link);
+        }
+        self.rechain(link, Chain::Clean);
         ControlFlow::Continue(())
     }
 
@@ -238,10 +267,10 @@ impl<V> Cache<V> {
         let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
         resumed.retain(|name, _| {
             let slot = self.types[type_index as usize].names.get(name).copied();
-            let named = slot.is_some_and(|slot| self.held.contains_key(&(id.0, Target::Slot(slot))));
+            let named = self.named(id, type_index, name).is_some();
             let gone = !named && self.collections_of(type_index, name).contains(&list);
             if gone && slot.is_none_or(|at| self.slots[at as usize].state.resource().is_none()) {
-                self.subscribers[id.index()].forced_removals.push(name.clone());
+                self.subscribers[id.index()].leaving.insert(name.clone());
             }
             !gone
         });
@@ -257,7 +286,7 @@ impl<V> Cache<V> {
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
         let resumed = &mut self.subscribers[id.index()].resumed;
-        if !resumed.is_empty() && resumed.remove(&slot.name).is_some_and(|held| held == resource.version) {
+        if !resumed.is_empty() && resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
             return ControlFlow::Continue(());
         }
         visitor(Pull::Put { name: &slot.name, resource })
@@ -269,59 +298,45 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some(name) = self.subscribers[id.index()].forced_removals.pop() {
-            visitor(Pull::Removed { name: &name })?;
+        while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
+            pulled.behind |= self.pull_tombstones(link);
         }
-        while let Some(link) = self.subscribers[id.index()].first(Chain::Leaving) {
-            match self.links[link as usize].target {
-                Target::Slot(at) => {
-                    let (seq, absent) =
-                        (self.slots[at as usize].seq, matches!(self.slots[at as usize].state, State::Absent));
-                    if !absent {
-                        // It came back before it was told as gone.
-                        self.rechain(link, Chain::Slots);
-                        continue;
-                    }
-                    self.links[link as usize].cursor = seq;
-                    self.rechain(link, Chain::Clean);
-                    let name = &self.slots[at as usize].name;
-                    self.subscribers[id.index()].resumed.remove(name);
-                    visitor(Pull::Removed { name })?;
-                }
-                Target::List(list) => self.pull_tombstones(id, link, list, pulled, visitor)?,
+        while let Some(name) = self.subscribers[id.index()].leaving.pop_first() {
+            if self.is_gone(id, &name) {
+                self.subscribers[id.index()].resumed.remove(&name);
+                visitor(Pull::Removed { name: &name })?;
             }
         }
         ControlFlow::Continue(())
     }
 
-    fn pull_tombstones(
-        &mut self,
-        id: SubscriberId,
-        link: u32,
-        list: u32,
-        pulled: &mut Pulled,
-        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
+    /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
+    pub(crate) fn pull_tombstones(&mut self, link: u32) -> bool {
+        let Link { target, subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Target::List(list) = target else { return false };
         let members = &self.lists[list as usize];
-        let cursor = self.links[link as usize].gone_cursor;
-        pulled.behind |= cursor < members.trimmed;
-        let first = members.gone.partition_point(|gone| gone.seq <= cursor);
-        let names = &self.types[members.type_index as usize].names;
-        for gone in members.gone.iter().skip(first) {
-            self.links[link as usize].gone_cursor = gone.seq;
-            let slot = names.get(&gone.name).copied();
-            let back = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
-            // A name subscribed by itself is told by its own link.
-            let named = slot.is_some_and(|at| self.held.contains_key(&(id.0, Target::Slot(at))));
-            if !back && !named {
-                self.subscribers[id.index()].resumed.remove(&gone.name);
-                visitor(Pull::Removed { name: &gone.name })?;
-            }
-        }
-        let caught_up = members.newest_seq(&self.slots) <= self.links[link as usize].cursor;
+        let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
+        let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
+        self.subscribers[subscriber as usize].leaving.extend(gone);
         self.links[link as usize].gone_cursor = members.newest_gone();
-        self.rechain(link, if caught_up { Chain::Clean } else { Chain::Lists });
-        ControlFlow::Continue(())
+        gone_cursor < members.trimmed
+    }
+
+    /// Whether a name that was to be told as gone still is: it may be back, and sent, since.
+    fn is_gone(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let type_index = self.subscribers[id.index()].type_index;
+        if name.is_glob() {
+            let list = self.list_of(type_index, &Interest::Name(name.clone()));
+            return list.is_some_and(|list| {
+                self.held.contains_key(&(id.0, Target::List(list))) && self.lists[list as usize].live == 0
+            });
+        }
+        if let Some(slot) = self.named(id, type_index, name) {
+            return matches!(self.slots[slot as usize].state, State::Absent);
+        }
+        let slot = self.types[type_index as usize].names.get(name);
+        let present = slot.is_some_and(|at| self.slots[*at as usize].state.resource().is_some());
+        !present || !self.covered(id, type_index, name)
     }
 
     /// The subscriber's other link that is sent this slot before `list` is walked: the name itself,

@@ -1,6 +1,6 @@
 //! Subscribers and what they are interested in.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use xdstp_uri::ResourceName;
 
@@ -38,18 +38,20 @@ pub enum Subscribed {
 
 pub(crate) struct Subscriber {
     pub(crate) type_index: u32,
-    slots: u32,
-    lists: u32,
-    leaving: u32,
+    /// The chain of links to names that changed.
+    pub(crate) slots: u32,
+    /// The chain of links to collections that changed.
+    pub(crate) lists: u32,
     pub(crate) links: Vec<u32>,
-    /// Whether it was named in a `woken` since its last pull.
-    pub(crate) signalled: bool,
+    /// Links to collections that have tombstones to tell.
+    pub(crate) parting: BTreeSet<u32>,
+    /// Names to tell as removed, unless they are back by then.
+    pub(crate) leaving: BTreeSet<ResourceName>,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
-    pub(crate) forced: Vec<ResourceName>,
-    /// Names to be told as removed whatever the cache holds.
-    pub(crate) forced_removals: Vec<ResourceName>,
-    /// What it said it holds when it connected, as far as not compared yet (rules 83, 84).
-    pub(crate) resumed: HashMap<ResourceName, Version>,
+    pub(crate) forced: BTreeSet<ResourceName>,
+    /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
+    /// `None` where the version does not count, because it asked for the name again (rule 48).
+    pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
 }
 
 impl Subscriber {
@@ -58,31 +60,12 @@ impl Subscriber {
             type_index,
             slots: NONE,
             lists: NONE,
-            leaving: NONE,
             links: Vec::new(),
-            signalled: false,
-            forced: Vec::new(),
-            forced_removals: Vec::new(),
+            parting: BTreeSet::new(),
+            leaving: BTreeSet::new(),
+            forced: BTreeSet::new(),
             resumed: HashMap::new(),
         }
-    }
-
-    /// The first link of one of its chains of work.
-    pub(crate) fn head(&mut self, chain: Chain) -> &mut u32 {
-        match chain {
-            Chain::Slots | Chain::Clean => &mut self.slots,
-            Chain::Lists => &mut self.lists,
-            Chain::Leaving => &mut self.leaving,
-        }
-    }
-
-    pub(crate) fn first(&self, chain: Chain) -> Option<u32> {
-        let head = match chain {
-            Chain::Slots | Chain::Clean => self.slots,
-            Chain::Lists => self.lists,
-            Chain::Leaving => self.leaving,
-        };
-        (head != NONE).then_some(head)
     }
 
     pub(crate) fn has_work(&self) -> bool {
@@ -90,7 +73,7 @@ impl Subscriber {
     }
 
     pub(crate) fn has_removals(&self) -> bool {
-        self.leaving != NONE || !self.forced_removals.is_empty()
+        !self.parting.is_empty() || !self.leaving.is_empty()
     }
 }
 
@@ -98,6 +81,7 @@ impl<V> Cache<V> {
     /// A new subscriber to resources of one type, interested in nothing yet.
     pub fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let type_index = self.type_index(type_url);
+        self.types[type_index as usize].subscribers += 1;
         SubscriberId(self.subscribers.insert(Subscriber::new(type_index)) as u32)
     }
 
@@ -112,7 +96,9 @@ impl<V> Cache<V> {
                 left.push(interest);
             }
         }
-        self.subscribers.remove(id.index());
+        let Subscriber { type_index, .. } = self.subscribers.remove(id.index());
+        self.types[type_index as usize].subscribers -= 1;
+        self.drop_type_if_unused(type_index);
         left
     }
 
@@ -123,6 +109,13 @@ impl<V> Cache<V> {
         if let Some(at) = self.held.get(&(id.0, target)).copied() {
             self.rewind(at);
             return Subscribed::Again;
+        }
+        match target {
+            // Only the first request of a type may both subscribe to a name and hold it (rule 49).
+            Target::Slot(slot) => {
+                self.subscribers[id.index()].resumed.remove(&self.slots[slot as usize].name);
+            }
+            Target::List(list) => self.wait_for(id, list),
         }
         let (watchers, gone_cursor) = match target {
             Target::Slot(at) => {
@@ -143,8 +136,7 @@ impl<V> Cache<V> {
         let link = Link::new(target, id.0, gone_cursor, subscriber.links.len() as u32);
         let at = self.links.insert(link) as u32;
         subscriber.links.push(at);
-        let chain = chain_of(target);
-        links::push(&mut self.links, subscriber.head(chain), at, chain);
+        self.push(at, Chain::Work);
         self.held.insert((id.0, target), at);
         if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
     }
@@ -163,13 +155,44 @@ impl<V> Cache<V> {
         if let Some(moved) = subscriber.links.get(position as usize) {
             self.links[*moved as usize].position = position;
         }
-        if let Target::Slot(slot) = target {
-            let name = self.slots[slot as usize].name.clone();
-            if self.covered(id, type_index, &name) {
-                self.subscribers[id.index()].forced.push(name);
+        let name = match target {
+            Target::Slot(slot) => Some(self.slots[slot as usize].name.clone()),
+            Target::List(_) => None,
+        };
+        self.pull_tombstones(at);
+        let pending = self.pending_within(id, target);
+        let last = self.drop_link(at);
+        // Rule 54: what it held of what it left, it holds no more.
+        match name {
+            Some(name) => {
+                let covered = self.covered(id, type_index, &name);
+                let subscriber = &mut self.subscribers[id.index()];
+                subscriber.resumed.remove(&name);
+                if covered {
+                    subscriber.forced.insert(name);
+                } else {
+                    subscriber.leaving.remove(&name);
+                }
+            }
+            None => {
+                for name in pending {
+                    if !self.is_wanted(id, type_index, &name) {
+                        let Subscriber { resumed, leaving, .. } = &mut self.subscribers[id.index()];
+                        resumed.remove(&name);
+                        leaving.remove(&name);
+                    }
+                }
             }
         }
-        self.drop_link(at)
+        last
+    }
+
+    /// What is still to be said about names of a collection.
+    fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
+        let Target::List(list) = target else { return Vec::new() };
+        let Subscriber { type_index, ref leaving, ref resumed, .. } = self.subscribers[id.index()];
+        let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
+        leaving.iter().chain(resumed.keys()).filter(within).cloned().collect()
     }
 
     /// What the subscriber held when it connected: equal versions are not sent, and names that are
@@ -178,12 +201,12 @@ impl<V> Cache<V> {
     pub fn resume(&mut self, id: SubscriberId, held: impl IntoIterator<Item = (ResourceName, Version)>) {
         let type_index = self.subscribers[id.index()].type_index;
         for (name, version) in held {
-            let wanted = self.is_subscribed_name(id, type_index, &name) || self.covered(id, type_index, &name);
+            let wanted = self.is_wanted(id, type_index, &name);
             let subscriber = &mut self.subscribers[id.index()];
             if wanted {
-                subscriber.resumed.insert(name, version);
+                subscriber.resumed.insert(name, Some(version));
             } else {
-                subscriber.forced_removals.push(name);
+                subscriber.leaving.insert(name);
             }
         }
     }
@@ -204,16 +227,43 @@ impl<V> Cache<V> {
         self.subscribers.len()
     }
 
-    fn is_subscribed_name(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        let slot = self.types[type_index as usize].names.get(name);
-        slot.is_some_and(|slot| self.held.contains_key(&(id.0, Target::Slot(*slot))))
+    /// The slot of a name, if the subscriber asked for the name itself.
+    pub(crate) fn named(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<u32> {
+        let slot = self.types[type_index as usize].names.get(name).copied()?;
+        self.held.contains_key(&(id.0, Target::Slot(slot))).then_some(slot)
+    }
+
+    fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        self.named(id, type_index, name).is_some() || self.covered(id, type_index, name)
     }
 
     /// Whether one of the subscriber's collections holds, or would hold, the name.
     pub(crate) fn covered(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        self.collections_of(type_index, name)
-            .into_iter()
-            .any(|list| list != NONE && self.held.contains_key(&(id.0, Target::List(list))))
+        self.covering(id, type_index, name).next().is_some()
+    }
+
+    /// The links to the subscriber's collections that hold, or would hold, the name: the narrowest first.
+    pub(crate) fn covering(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> impl Iterator<Item = u32> {
+        let [wildcard, directory] = self.collections_of(type_index, name);
+        [directory, wildcard].into_iter().filter_map(move |list| self.held.get(&(id.0, Target::List(list))).copied())
+    }
+
+    /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted
+    /// now, waits until that one is answered.
+    fn wait_for(&mut self, id: SubscriberId, list: u32) {
+        let Subscriber { type_index, ref leaving, .. } = self.subscribers[id.index()];
+        if self.lists[list as usize].known || leaving.is_empty() {
+            return;
+        }
+        let waits = |name: &ResourceName| {
+            self.collections_of(type_index, name).contains(&list) && !self.is_wanted(id, type_index, name)
+        };
+        let waiting: Vec<_> = leaving.iter().filter(|name| waits(name)).cloned().collect();
+        let Subscriber { leaving, resumed, .. } = &mut self.subscribers[id.index()];
+        for name in waiting {
+            leaving.remove(&name);
+            resumed.insert(name, None);
+        }
     }
 
     fn target(&mut self, type_index: u32, interest: &Interest) -> Target {
@@ -242,18 +292,44 @@ impl<V> Cache<V> {
     /// Everything of the link's target is to be sent again.
     fn rewind(&mut self, at: u32) {
         let Link { target, subscriber, .. } = self.links[at as usize];
+        self.links[at as usize].answered = false;
+        self.restart(at);
+        match target {
+            Target::Slot(slot) => {
+                let name = &self.slots[slot as usize].name;
+                self.subscribers[subscriber as usize].resumed.remove(name);
+            }
+            Target::List(list) => {
+                // What narrower links of the subscriber have sent counts as sent: they start again too.
+                for other in self.subscribers[subscriber as usize].links.clone() {
+                    if self.is_within(self.links[other as usize].target, list) {
+                        self.restart(other);
+                    }
+                }
+                let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
+                let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
+                for (name, version) in &mut resumed {
+                    if self.collections_of(type_index, name).contains(&list) {
+                        *version = None;
+                    }
+                }
+                self.subscribers[subscriber as usize].resumed = resumed;
+            }
+        }
+    }
+
+    fn restart(&mut self, at: u32) {
         self.links[at as usize].cursor = 0;
         self.links[at as usize].at = NONE;
-        self.links[at as usize].answered = false;
-        self.rechain(at, chain_of(target));
-        if let Target::List(list) = target {
-            // Members that were subscribed by name too count as sent by either link.
-            for member in self.subscribers[subscriber as usize].links.clone() {
-                let Target::Slot(slot) = self.links[member as usize].target else { continue };
-                if self.slots[slot as usize].places.iter().any(|place| place.list == list) {
-                    self.links[member as usize].cursor = 0;
-                    self.rechain(member, Chain::Slots);
-                }
+        self.rechain(at, Chain::Work);
+    }
+
+    /// Whether all of a target belongs to a list too.
+    fn is_within(&self, target: Target, list: u32) -> bool {
+        match target {
+            Target::Slot(slot) => self.slots[slot as usize].places.iter().any(|place| place.list == list),
+            Target::List(other) => {
+                other != list && self.lists[list as usize].glob.is_none() && self.options.wildcard_covers_xdstp
             }
         }
     }
@@ -261,23 +337,31 @@ impl<V> Cache<V> {
     /// Moves a link to another chain.
     pub(crate) fn rechain(&mut self, at: u32, chain: Chain) {
         self.unchain(at);
+        self.push(at, chain);
+    }
+
+    fn push(&mut self, at: u32, chain: Chain) {
         let Link { target, subscriber, .. } = self.links[at as usize];
-        let head = match (chain, target) {
-            (Chain::Clean, Target::Slot(slot)) => &mut self.slots[slot as usize].clean,
-            (Chain::Clean, Target::List(list)) => &mut self.lists[list as usize].clean,
-            (work, _) => self.subscribers[subscriber as usize].head(work),
-        };
-        links::push(&mut self.links, head, at, chain);
+        let mut head = *self.head(target, subscriber, chain);
+        links::push(&mut self.links, &mut head, at, chain);
+        *self.head(target, subscriber, chain) = head;
     }
 
     fn unchain(&mut self, at: u32) {
         let Link { target, subscriber, chain, .. } = self.links[at as usize];
-        let head = match (chain, target) {
+        let mut head = *self.head(target, subscriber, chain);
+        links::unlink(&mut self.links, &mut head, at);
+        *self.head(target, subscriber, chain) = head;
+    }
+
+    /// The first link of a chain.
+    fn head(&mut self, target: Target, subscriber: u32, chain: Chain) -> &mut u32 {
+        match (chain, target) {
             (Chain::Clean, Target::Slot(slot)) => &mut self.slots[slot as usize].clean,
             (Chain::Clean, Target::List(list)) => &mut self.lists[list as usize].clean,
-            (work, _) => self.subscribers[subscriber as usize].head(work),
-        };
-        links::unlink(&mut self.links, head, at);
+            (Chain::Work, Target::Slot(_)) => &mut self.subscribers[subscriber as usize].slots,
+            (Chain::Work, Target::List(_)) => &mut self.subscribers[subscriber as usize].lists,
+        }
     }
 
     /// Frees a link. True when its target has no watcher left.
@@ -285,6 +369,7 @@ impl<V> Cache<V> {
         self.unchain(at);
         let Link { target, subscriber, .. } = self.links.remove(at as usize);
         self.held.remove(&(subscriber, target));
+        self.subscribers[subscriber as usize].parting.remove(&at);
         match target {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;
@@ -299,12 +384,5 @@ impl<V> Cache<V> {
                 last
             }
         }
-    }
-}
-
-fn chain_of(target: Target) -> Chain {
-    match target {
-        Target::Slot(_) => Chain::Slots,
-        Target::List(_) => Chain::Lists,
     }
 }

@@ -1,1 +1,340 @@
 //! The cache against a naive model: random histories, checked against a full scan.
+
+mod invariants;
+mod model;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use xdstp_uri::ResourceName;
+
+use crate::{Cache, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl};
+
+const GLOB: &str = "xdstp://x/T/d/*";
+const MEMBER: &str = "xdstp://x/T/d/1";
+const OTHER: &str = "xdstp://x/T/d/2";
+
+fn name(text: &str) -> ResourceName {
+    text.parse().unwrap()
+}
+
+fn interest(text: &str) -> Interest {
+    Interest::from(name(text))
+}
+
+/// A cache of one type, and a clock.
+struct World {
+    cache: Cache<u64>,
+    of: TypeUrl,
+    now: Instant,
+}
+
+impl World {
+    fn new(options: Options) -> Self {
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let now = Instant::now();
+        Self { cache: Cache::new(options), of: "T".into(), now }
+    }
+
+    fn authoritative() -> Self {
+        Self::new(Options::default())
+    }
+
+    fn relay() -> Self {
+        Self::new(Options { authoritative: false, ..Options::default() })
+    }
+
+    fn subscriber(&mut self, interests: &[&str]) -> SubscriberId {
+        let id = self.cache.open(&self.of);
+        for text in interests {
+            self.cache.subscribe(id, &interest(text));
+        }
+        id
+    }
+
+    fn upsert(&mut self, text: &str, version: &str, digest: u128) -> (Outcome, Vec<SubscriberId>) {
+        let mut woken = Vec::new();
+        let resource = Resource::new(version.into(), digest, 0);
+        (self.cache.upsert(&self.of, &name(text), resource, self.now, &mut woken), woken)
+    }
+
+    fn put(&mut self, text: &str, version: &str) -> Vec<SubscriberId> {
+        self.upsert(text, version, version.bytes().fold(0, |sum, byte| sum * 256 + u128::from(byte))).1
+    }
+
+    fn remove(&mut self, text: &str) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        self.cache.remove(&self.of, &name(text), self.now, &mut woken);
+        woken
+    }
+
+    fn answered(&mut self, text: &str) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        self.cache.answered(&self.of, &interest(text), &mut woken);
+        woken
+    }
+
+    /// What a pull visits: `name@version`, or `-name`.
+    fn pull(&mut self, id: SubscriberId) -> Vec<String> {
+        self.pull_as(id, Removals::Include).0
+    }
+
+    fn pull_as(&mut self, id: SubscriberId, removals: Removals) -> (Vec<String>, Pulled) {
+        let mut said = Vec::new();
+        let pulled = self.cache.pull(id, removals, &mut |pull| {
+            said.push(match pull {
+                Pull::Put { name, resource } => format!("{name}@{}", resource.version),
+                Pull::Removed { name } => format!("-{name}"),
+            });
+            ControlFlow::Continue(())
+        });
+        (said, pulled)
+    }
+
+    fn pull_one(&mut self, id: SubscriberId) -> String {
+        let mut said = String::new();
+        self.cache.pull(id, Removals::Include, &mut |pull| {
+            said = match pull {
+                Pull::Put { name, resource } => format!("{name}@{}", resource.version),
+                Pull::Removed { name } => format!("-{name}"),
+            };
+            ControlFlow::Break(())
+        });
+        said
+    }
+}
+
+#[test]
+fn an_upsert_says_what_it_did_and_wakes_once() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["a", "*"]);
+    assert_eq!(world.pull(id), ["-a"]);
+    assert_eq!(world.upsert("a", "1", 1), (Outcome::Added, vec![id]));
+    assert_eq!(world.upsert("a", "1", 2), (Outcome::ChangedAtSameVersion, vec![]));
+    assert_eq!(world.upsert("a", "2", 2), (Outcome::Reversioned, vec![]));
+    assert_eq!(world.upsert("a", "3", 3), (Outcome::Changed, vec![]));
+    assert_eq!(world.pull(id), ["a@3"]);
+    assert_eq!(world.upsert("a", "3", 3), (Outcome::Unchanged, vec![]));
+    assert_eq!(world.pull(id), [""; 0]);
+}
+
+#[test]
+fn tombstones_reach_a_glob_subscriber_that_was_away() {
+    let mut world = World::authoritative();
+    world.put(MEMBER, "1");
+    world.put(OTHER, "1");
+    world.remove(MEMBER);
+    let id = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(id), [format!("{OTHER}@1"), format!("-{MEMBER}")]);
+    world.put(MEMBER, "2");
+    let later = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(later), [format!("{OTHER}@1"), format!("{MEMBER}@2")]);
+}
+
+#[test]
+fn tombstones_are_bounded_in_number_and_who_missed_one_is_behind() {
+    let mut world = World::new(Options { tombstones: 2, ..Options::default() });
+    let behind = world.subscriber(&["*"]);
+    let reader = world.subscriber(&["*"]);
+    for text in ["a", "b", "c"] {
+        world.put(text, "1");
+    }
+    assert_eq!(world.pull(reader).len(), 3);
+    world.pull(behind);
+    for text in ["a", "b"] {
+        world.remove(text);
+    }
+    let (said, pulled) = world.pull_as(reader, Removals::Include);
+    assert_eq!((said.len(), pulled.behind), (2, false));
+    world.remove("c");
+    let (said, pulled) = world.pull_as(behind, Removals::Include);
+    assert!(pulled.behind, "{said:?}");
+    assert_eq!(world.pull_as(reader, Removals::Include), (vec!["-c".to_owned()], Pulled::default()));
+    // Who comes later never saw what was dropped.
+    let fresh = world.subscriber(&["*"]);
+    assert!(!world.pull_as(fresh, Removals::Include).1.behind);
+}
+
+#[test]
+fn tombstones_are_bounded_in_age_and_their_glob_with_them() {
+    let mut world = World::new(Options { tombstone_age: Duration::from_secs(60), ..Options::default() });
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    world.now += Duration::from_secs(60);
+    world.put("a", "1");
+    assert_eq!(world.cache.lists.len(), 2, "the wildcard and the glob");
+    world.now += Duration::from_secs(1);
+    world.put("b", "1");
+    assert_eq!(world.cache.lists.len(), 1);
+    let id = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+}
+
+#[test]
+fn rule_099_an_empty_glob_is_told_once_as_removed_and_not_when_its_last_member_goes() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    let (said, pulled) = world.pull_as(id, Removals::Include);
+    assert_eq!((said, pulled.answered), (vec![format!("-{GLOB}")], true));
+    world.put(MEMBER, "1");
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
+#[test]
+fn a_relay_does_not_take_unanswered_for_absent() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["a", GLOB]);
+    assert_eq!(world.pull_as(id, Removals::Include), (vec![], Pulled::default()));
+    assert!(!world.cache.is_known(&world.of, &interest("a")));
+    assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
+    assert_eq!(world.cache.visit(id, &mut |_, _| {}).and(Default::default()).names, 1);
+
+    assert_eq!(world.remove("a"), [id]);
+    assert_eq!(world.pull(id), ["-a"]);
+    assert!(world.cache.is_known(&world.of, &interest("a")));
+
+    assert_eq!(world.put(MEMBER, "1"), [id]);
+    assert_eq!(world.pull_as(id, Removals::Include), (vec![format!("{MEMBER}@1")], Pulled::default()));
+    assert_eq!(world.answered(GLOB), [id]);
+    let (said, pulled) = world.pull_as(id, Removals::Include);
+    assert_eq!((said.len(), pulled.answered), (0, true));
+    assert!(world.answered(GLOB).is_empty(), "once");
+}
+
+#[test]
+fn rule_084_what_a_client_held_of_a_collection_is_removed_when_that_is_answered() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["*"]);
+    world.cache.resume(id, [(name("a"), "1".into()), (name("b"), "1".into())]);
+    world.put("a", "1");
+    assert_eq!(world.pull(id), [""; 0], "b may exist, a is held");
+    world.answered("*");
+    assert_eq!(world.pull(id), ["-b"]);
+}
+
+#[test]
+fn a_removal_that_waited_is_not_told_of_a_name_that_is_back() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["a"]);
+    world.pull(id);
+    world.remove("a");
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
+    assert!(world.cache.has_work(id));
+    world.put("a", "2");
+    assert_eq!(world.pull_as(id, Removals::Defer).0, ["a@2"]);
+    assert_eq!(world.pull(id), [""; 0]);
+}
+
+#[test]
+fn additions_do_not_wait_behind_deferred_removals_of_their_collection() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["*"]);
+    world.pull(id);
+    world.remove("a");
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
+    world.put("b", "1");
+    assert_eq!(world.pull_as(id, Removals::Defer).0, ["b@1"]);
+    assert_eq!(world.pull(id), ["-a"]);
+}
+
+#[test]
+fn rule_052_a_name_left_under_a_wildcard_is_answered_once() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["*", "a", "gone"]);
+    assert_eq!(world.pull(id), ["a@1", "-gone"]);
+    for text in ["a", "gone"] {
+        assert!(world.cache.unsubscribe(id, &interest(text)));
+    }
+    assert_eq!(world.pull(id), ["a@1", "-gone"]);
+    assert_eq!(world.pull(id), [""; 0]);
+}
+
+#[test]
+fn rule_054_what_was_left_is_sent_again_on_return_at_the_version_it_had() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["a"]);
+    world.cache.resume(id, [(name("a"), "1".into())]);
+    world.cache.unsubscribe(id, &interest("a"));
+    world.cache.subscribe(id, &interest("a"));
+    assert_eq!(world.pull(id), ["a@1"]);
+}
+
+#[test]
+fn rule_103_a_name_matched_three_times_is_sent_once() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    let id = world.subscriber(&["*", GLOB, MEMBER]);
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+    world.put(MEMBER, "2");
+    assert_eq!(world.pull_one(id), format!("{MEMBER}@2"));
+    assert_eq!(world.pull(id), [""; 0]);
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
+#[test]
+fn rule_048_a_repeated_wildcard_sends_what_its_globs_sent_too() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    let id = world.subscriber(&["*", GLOB]);
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+    assert_eq!(world.cache.subscribe(id, &Interest::Wildcard), Subscribed::Again);
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+}
+
+#[test]
+fn an_update_while_there_is_work_wakes_nobody_again() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    world.put("b", "1");
+    let id = world.subscriber(&["a", "b", "c"]);
+    world.pull_one(id);
+    assert!(world.put("a", "2").is_empty(), "b and c have not been pulled yet");
+    world.pull(id);
+    assert_eq!(world.put("a", "3"), [id]);
+}
+
+#[test]
+fn eviction_keeps_what_a_known_collection_or_somebody_else_holds() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB, MEMBER, "a", "b"]);
+    for text in [MEMBER, "a", "b"] {
+        world.put(text, "1");
+    }
+    world.answered(GLOB);
+    world.pull(id);
+    assert!(world.cache.unsubscribe(id, &interest("a")));
+    world.cache.evict(&world.of, &interest("a"));
+    world.cache.evict(&world.of, &interest("b"));
+    assert!(world.cache.resource(&world.of, &name("a")).is_none());
+    assert!(world.cache.resource(&world.of, &name("b")).is_some(), "somebody is subscribed");
+    let left = world.cache.close(id);
+    assert_eq!(left.len(), 3);
+    world.cache.evict(&world.of, &interest(MEMBER));
+    assert!(world.cache.resource(&world.of, &name(MEMBER)).is_some(), "the glob is known to hold it");
+    world.cache.evict(&world.of, &interest(GLOB));
+    assert!(world.cache.resource(&world.of, &name(MEMBER)).is_none());
+    assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
+    world.cache.evict(&world.of, &interest("b"));
+    assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+}
+
+#[test]
+fn a_type_that_only_a_client_named_leaves_nothing() {
+    for mut world in [World::authoritative(), World::relay()] {
+        for n in 0..3 {
+            let of = TypeUrl::from(format!("made.up/{n}"));
+            let id = world.cache.open(&of);
+            world.cache.subscribe(id, &interest(GLOB));
+            world.cache.subscribe(id, &interest("a"));
+            world.cache.close(id);
+        }
+        assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+    }
+}

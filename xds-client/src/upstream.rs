@@ -34,6 +34,28 @@ pub trait Consumer: Send + 'static {
     fn handle_timeout(&mut self, _now: Instant) {}
 }
 
+impl Consumer for Box<dyn Consumer> {
+    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        (**self).commands(now, apply);
+    }
+
+    fn update(&mut self, now: Instant, update: Update) -> Verdict {
+        (**self).update(now, update)
+    }
+
+    fn connection(&mut self, now: Instant, connection: Connection) {
+        (**self).connection(now, connection);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        (**self).poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        (**self).handle_timeout(now);
+    }
+}
+
 /// Whether there is a stream to the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,4 +1,5 @@
 //! A client and an origin over loopback: the origin goes, and comes back with another state.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of a test fail by panicking")]
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

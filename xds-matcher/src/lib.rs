@@ -1,1 +1,35 @@
 #![doc = include_str!("../README.md")]
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod admitted;
+mod constraint;
+mod error;
+mod lint;
+mod normal;
+mod overlap;
+mod parameters;
+mod prefixed;
+mod range;
+mod text;
+mod variants;
+
+pub mod draft;
+pub mod final_form;
+#[cfg(feature = "serde")]
+#[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
+pub mod json;
+
+pub use constraint::{Constraint, MAX_DEPTH, MAX_NODES};
+pub use error::{ConstraintError, ErrorKind};
+pub use lint::{LintOptions, LintReport};
+pub use normal::NormalForm;
+pub use overlap::Overlap;
+pub use parameters::DynamicParameters;
+pub use range::IntRange;
+pub use text::{MAX_TEXT, TextError};
+pub use variants::{DraftVariants, FinalVariants, Selection};

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use tokio::sync::Notify;
+use xdstp_client::Endpoint;
+use xdstp_client::upstream::{Consumer, Driver, spawn};
 
-
-use crate::config::{Config, OriginKind, Protocol};
+use crate::config::{Config, Origin, OriginKind, Protocol};
 use crate::relay_core::{Dial, Dialed, RelayCore};
 use crate::serve::Error;
 
@@ -33,18 +35,20 @@ impl Origins {
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
-            let reload = move |read: Result<Vec<crate::file_origin::FileResource>, crate::file_origin::FileError>| match read {
-                Ok(resources) => {
-                    reloads.ok.inc();
-                    tracing::info!(origin = %name, resources = resources.len(), "files changed");
-                    core.set_files(index, serve_as(&resources), Instant::now());
-                }
-                Err(error) => {
-                    reloads.failed.inc();
-                    tracing::error!(origin = %name, "the last good state is kept: {error}");
-                }
-            };
-            watches.push(Watch::start(directory, descriptors, loaded, reload).map_err(|error| failed(error.to_string()))?);
+            let reload =
+                move |read: Result<Vec<crate::file_origin::FileResource>, crate::file_origin::FileError>| match read {
+                    Ok(resources) => {
+                        reloads.ok.inc();
+                        tracing::info!(origin = %name, resources = resources.len(), "files changed");
+                        core.set_files(index, serve_as(&resources), Instant::now());
+                    }
+                    Err(error) => {
+                        reloads.failed.inc();
+                        tracing::error!(origin = %name, "the last good state is kept: {error}");
+                    }
+                };
+            watches
+                .push(Watch::start(directory, descriptors, loaded, reload).map_err(|error| failed(error.to_string()))?);
         }
         Ok(Self { _watches: watches })
     }
@@ -72,8 +76,63 @@ fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_
     named.collect()
 }
 
-pub(crate) fn known_types() -> [&'static str; 0] { [] }
-struct Nobody;
-impl Dialed for Nobody { fn nudge(&self) {} }
-impl Dial for Nobody { fn dial(&self, _: usize, _: Bytes, _: Box<dyn xdstp_client::upstream::Consumer>) -> Box<dyn Dialed> { Box::new(Nobody) } }
-pub(crate) fn dialer(_: &Config) -> Box<dyn Dial> { Box::new(Nobody) }
+/// Types that metrics always have a label for.
+pub(crate) fn known_types() -> [&'static str; 8] {
+    [
+        "type.googleapis.com/envoy.config.listener.v3.Listener",
+        "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+        "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+        "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        "type.googleapis.com/envoy.service.runtime.v3.Runtime",
+    ]
+}
+
+/// Dials the servers of a configuration over gRPC.
+///
+/// # Errors
+/// An address that no connection can be made to, whoever listens there.
+pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
+    let endpoint = |origin: &Origin| match &origin.kind {
+        OriginKind::Files { .. } => Ok(None),
+        OriginKind::Server { uri, protocol } => {
+            let endpoint = Endpoint::new(&uri.to_string())
+                .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
+            let protocol = match protocol {
+                Protocol::Delta => xds_transport::Protocol::Delta,
+                Protocol::Sotw => xds_transport::Protocol::Sotw,
+            };
+            Ok(Some(endpoint.with_protocol(protocol).with_max_message_size(config.limits.max_response_bytes)))
+        }
+    };
+    let endpoints = config.origins.iter().map(endpoint).collect::<Result<_, Error>>()?;
+    Ok(Box::new(Servers { endpoints }))
+}
+
+/// The origins that are servers, by their position in the configuration.
+struct Servers {
+    endpoints: Vec<Option<Endpoint>>,
+}
+
+impl Dial for Servers {
+    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        let wake = Arc::new(Notify::new());
+        let endpoint = self.endpoints.get(origin).and_then(Option::clone);
+        let driver = endpoint.map(|endpoint| spawn(endpoint.with_encoded_node(node), consumer, wake.clone()));
+        Box::new(Driven { wake, _driver: driver })
+    }
+}
+
+/// A stream that ends with this.
+struct Driven {
+    wake: Arc<Notify>,
+    _driver: Option<Driver>,
+}
+
+impl Dialed for Driven {
+    fn nudge(&self) {
+        self.wake.notify_one();
+    }
+}

@@ -23,9 +23,9 @@ use xdstp_uri::ResourceName;
 
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 pub use self::routes::Routes;
-pub use self::upstream::{Dial, Dialed};
 use self::routes::View;
 use self::scope::{Scope, ScopeKey};
+pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Upstream};
 use crate::config::{Config, OriginKind, Protocol};
 use crate::metrics::Metrics;
@@ -82,7 +82,12 @@ struct Counted {
 
 impl RelayCore {
     /// A relay for a configuration. Nothing is dialed before somebody wants something.
-    pub fn new(config: &Config, grouping: Box<dyn NodeGrouping>, dial: Box<dyn Dial>, metrics: Arc<Metrics>) -> Arc<Self> {
+    pub fn new(
+        config: &Config,
+        grouping: Box<dyn NodeGrouping>,
+        dial: Box<dyn Dial>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
         let mut authorities = HashMap::new();
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {

@@ -90,12 +90,14 @@ impl Relay {
         let grouping = grouping.unwrap_or_else(|| match &config.share_by {
             Some(fields) => Box::new(ShareBy::new(fields.clone())),
             None => {
-                tracing::info!("no share_by: every distinct node is a group of its own and shares no old-style resources");
+                tracing::info!(
+                    "no share_by: every distinct node is a group of its own and shares no old-style resources"
+                );
                 Box::new(EveryNode)
             }
         });
         let metrics = Arc::new(Metrics::new(origins::known_types()));
-        let core = RelayCore::new(&config, grouping, origins::dialer(&config), metrics);
+        let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
         let origins = Origins::read(&config, &core)?;
         let listener = listen(config.listen, "listen").await?;
         let admin = match config.admin {

@@ -70,11 +70,6 @@ impl Frame {
         self.do_not_cache
     }
 
-    /// Whether a SotW response must wrap it to lose nothing.
-    pub fn needs_wrapper(&self) -> bool {
-        self.ttl.is_some() || !self.wrapper.is_empty()
-    }
-
     /// The same frame, holding on to no more than twice its own size of a received buffer of
     /// `buffer` bytes: one small survivor must not pin a large response.
     #[must_use]

@@ -103,14 +103,6 @@ pub(crate) fn write_directive(out: &mut impl fmt::Write, name: DirectiveName, va
     }
 }
 
-/// The canonical form as a string.
-pub(crate) fn to_string(text: &str, layout: &Layout) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    // Writing to a string does not fail.
-    let _ = write(&mut out, text, layout);
-    out
-}
-
 /// Refuses a text whose canonical form would be too long to be parsed again.
 pub(crate) fn check_len(text: &str, layout: &Layout) -> Result<(), ParseError> {
     if layout.canonical || text.len() <= CANNOT_OUTGROW {

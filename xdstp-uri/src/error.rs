@@ -26,6 +26,13 @@ impl ParseError {
     }
 
     /// Which rule was broken.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::{ParseErrorKind, Urn};
+    ///
+    /// assert_eq!(Urn::parse("web").unwrap_err().kind(), ParseErrorKind::NotXdstp);
+    /// ```
     pub const fn kind(&self) -> ParseErrorKind {
         self.kind
     }
@@ -33,6 +40,14 @@ impl ParseError {
     /// Offset in bytes, into the text that was parsed, of the first byte that breaks the rule.
     ///
     /// Inside an `alt=` directive it points into the outer text too, at the byte (or escape) that the inner byte came from.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// // `%09` is a tab inside the inner locator.
+    /// assert_eq!(Locator::parse("xdstp://a/T/x#alt=xdstp://b/T/%09").unwrap_err().offset(), 30);
+    /// ```
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
@@ -81,6 +96,8 @@ pub enum ParseErrorKind {
     DuplicateDirective,
     /// An `entry=` directive without a value.
     EmptyEntry,
+    /// The name of an entry, as it is made, has other characters than letters, digits and `_-./~:`.
+    InvalidEntry,
     /// `alt=` directives are nested more than [`MAX_ALT_DEPTH`](crate::MAX_ALT_DEPTH) deep.
     AltTooDeep,
     /// A fragment where a name is expected: directives are for the client and never sent.
@@ -107,6 +124,7 @@ impl ParseErrorKind {
             Self::UnknownDirective => "unknown_directive",
             Self::DuplicateDirective => "duplicate_directive",
             Self::EmptyEntry => "empty_entry",
+            Self::InvalidEntry => "invalid_entry",
             Self::AltTooDeep => "alt_too_deep",
             Self::FragmentInUrn => "fragment_in_urn",
             Self::GlobInUrn => "glob_in_urn",
@@ -128,6 +146,7 @@ impl ParseErrorKind {
             Self::UnknownDirective => "expected the directive 'alt=' or 'entry='",
             Self::DuplicateDirective => "expected each directive at most once",
             Self::EmptyEntry => "expected the name of an entry after 'entry='",
+            Self::InvalidEntry => "expected the name of an entry of letters, digits, '_', '-', '.', '/', '~' and ':'",
             Self::AltTooDeep => "expected at most 8 levels of 'alt='",
             Self::FragmentInUrn => "expected a name without directives ('#…')",
             Self::GlobInUrn => "expected the name of one resource, not a glob ('/*')",

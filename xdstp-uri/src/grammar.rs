@@ -13,12 +13,13 @@
 //! Bytes are scanned once. What is found are positions ([`Layout`]); decoding is left to whoever reads a component, but
 //! everything that can be wrong with it has been checked here.
 
+use alloc::borrow::Cow;
 use core::{cmp::Ordering, ops::Range};
 
 use nom::{
     IResult, Parser,
     branch::alt,
-    bytes::complete::{tag, take_till, take_while},
+    bytes::complete::{tag, take_while},
     combinator::{opt, value},
 };
 
@@ -28,12 +29,34 @@ use crate::{
 };
 
 /// Longest name or locator that is read, in bytes: 64 KiB. Its canonical form may not be longer either.
+///
+/// # Examples
+/// ```
+/// use xdstp_uri::{MAX_LEN, ParseErrorKind, Urn};
+///
+/// let long = format!("xdstp://a/T/{}", "x".repeat(MAX_LEN));
+/// assert_eq!(Urn::parse(&long).unwrap_err().kind(), ParseErrorKind::TooLong);
+/// ```
 pub const MAX_LEN: usize = 64 * 1024;
 
 /// Deepest nesting of `alt=` directives that is read.
+///
+/// # Examples
+/// ```
+/// assert_eq!(xdstp_uri::MAX_ALT_DEPTH, 8);
+/// ```
 pub const MAX_ALT_DEPTH: usize = 8;
 
 /// How a locator's transport is named.
+///
+/// # Examples
+/// ```
+/// use xdstp_uri::{Locator, Scheme};
+///
+/// let locator = Locator::parse("file:///etc/lds.yaml")?;
+/// assert_eq!((locator.scheme(), locator.scheme().as_str()), (Scheme::File, "file"));
+/// # Ok::<(), xdstp_uri::ParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Scheme {
@@ -43,6 +66,17 @@ pub enum Scheme {
     Http,
     /// `file:`, resources in the local file system.
     File,
+}
+
+impl Scheme {
+    /// The scheme without its `:`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Xdstp => "xdstp",
+            Self::Http => "http",
+            Self::File => "file",
+        }
+    }
 }
 
 /// Where the components of a locator are in its text, still encoded.
@@ -118,9 +152,22 @@ pub(crate) fn context_params(text: &str) -> Result<bool, ParseError> {
     }
     let (rest, canonical) = params(text.as_bytes()).map_err(|error| finish(error, total))?;
     if rest.is_empty() {
-        Ok(canonical)
+        // An empty query is not canonical; no parameters at all are.
+        Ok(canonical || text.is_empty())
     } else {
         Err(ParseError::new(ParseErrorKind::FragmentInUrn, total - rest.len()))
+    }
+}
+
+/// Parses one directive alone; its value is still encoded.
+pub(crate) fn directive(text: &str) -> Result<(DirectiveName, &str), ParseError> {
+    if text.len() > MAX_LEN {
+        return Err(ParseError::new(ParseErrorKind::TooLong, MAX_LEN));
+    }
+    directives(text, 0, 0)?;
+    match (text.find(','), pieces(text).next()) {
+        (None, Some(directive)) => Ok(directive),
+        (comma, _) => Err(ParseError::new(ParseErrorKind::UnknownDirective, comma.unwrap_or_default())),
     }
 }
 
@@ -134,7 +181,16 @@ pub(crate) fn pieces(fragment: &str) -> impl Iterator<Item = (DirectiveName, &st
 
 /// Context parameters in the order of the text: key and value, still encoded.
 pub(crate) fn pairs(params: &str) -> impl Iterator<Item = (&str, &str)> {
-    params.split('&').filter(|piece| !piece.is_empty()).map(|piece| piece.split_once('=').unwrap_or((piece, "")))
+    let mut rest = params;
+    core::iter::from_fn(move || {
+        rest = rest.trim_start_matches('&');
+        let end = rest.bytes().position(|byte| byte == b'&').unwrap_or(rest.len());
+        let (piece, after) = rest.split_at_checked(end).filter(|(piece, _)| !piece.is_empty())?;
+        rest = after;
+        let equals = piece.bytes().position(|byte| byte == b'=').unwrap_or(piece.len());
+        let (key, value) = piece.split_at_checked(equals)?;
+        Some((key, value.get(1..).unwrap_or_default()))
+    })
 }
 
 /// An error of the grammar; `rest` is how many bytes were left from where it was found.
@@ -310,12 +366,16 @@ fn params(input: &[u8]) -> Parsed<'_, bool> {
 /// Checks the fragment of `text` that starts at `start`; true if it is canonical.
 fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError> {
     let fragment = text.as_bytes().get(start..).unwrap_or_default();
+    // Whatever else is wrong, a '#' means that this is no fragment.
+    read_directives(text, fragment, depth).map_err(|error| match fragment.iter().position(|&byte| byte == b'#') {
+        Some(at) => ParseError::new(ParseErrorKind::InvalidCharacter, start + at),
+        None => error,
+    })
+}
+
+fn read_directives(text: &str, fragment: &[u8], depth: usize) -> Result<bool, ParseError> {
     let total = text.len();
     let fail = |rest: &[u8], kind| Err(ParseError::new(kind, total - rest.len()));
-    let (hash, _) = take_till(|byte| byte == b'#').parse(fragment).map_err(|error| finish(error, total))?;
-    if !hash.is_empty() {
-        return fail(hash, ParseErrorKind::InvalidCharacter);
-    }
     let (mut rest, mut canonical, mut seen_alt, mut seen_entry) = (fragment, true, false, false);
     loop {
         let Ok((encoded, name)) = directive_name(rest) else {
@@ -325,8 +385,8 @@ fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError
         if core::mem::replace(seen, true) {
             return fail(rest, ParseErrorKind::DuplicateDirective);
         }
-        let (after, scanned) =
-            component(encoded, Set::DIRECTIVE, |byte| byte == b',').map_err(|error| finish(error, total))?;
+        let (after, scanned) = component(encoded, Set::DIRECTIVE, |byte| matches!(byte, b',' | b'#'))
+            .map_err(|error| finish(error, total))?;
         canonical &= scanned.canonical;
         match name {
             DirectiveName::Entry if encoded.len() == after.len() => return fail(encoded, ParseErrorKind::EmptyEntry),
@@ -334,7 +394,8 @@ fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError
             DirectiveName::Alt if depth == MAX_ALT_DEPTH => return fail(rest, ParseErrorKind::AltTooDeep),
             DirectiveName::Alt => {
                 let value = text.get(total - encoded.len()..total - after.len()).unwrap_or_default();
-                let inner = locator(&percent::decode(value), depth + 1).map_err(|error| {
+                let url = if scanned.verbatim { Cow::Borrowed(value) } else { percent::decode(value) };
+                let inner = locator(&url, depth + 1).map_err(|error| {
                     let offset = total - encoded.len() + percent::encoded_offset(value.as_bytes(), error.offset());
                     ParseError::new(error.kind(), offset)
                 })?;
@@ -342,7 +403,8 @@ fn directives(text: &str, start: usize, depth: usize) -> Result<bool, ParseError
             }
         }
         match after.split_first() {
-            Some((_, more)) => rest = more,
+            Some((b',', more)) => rest = more,
+            Some(_) => return fail(after, ParseErrorKind::InvalidCharacter),
             None => return Ok(canonical),
         }
     }
@@ -391,6 +453,9 @@ fn escaped_component(input: &[u8], plain: Set, stop: impl Fn(u8) -> bool) -> Par
             plain.contains(byte)
         };
         rest = after;
+        if utf8.is_complete() {
+            (rest, _) = take_while(|byte| plain.contains(byte)).parse(rest)?;
+        }
     }
     if !utf8.is_complete() {
         return Err(Fault::at(character, ParseErrorKind::InvalidUtf8).into());

@@ -4,9 +4,10 @@ use alloc::{borrow::Cow, string::String, sync::Arc};
 use core::{fmt, hash, str::FromStr};
 
 use crate::{
-    canonical,
+    Locator, canonical,
     error::ParseError,
     grammar::{self, Layout},
+    name_key::{GlobParent, NameParts},
     percent,
 };
 
@@ -50,6 +51,15 @@ impl ResourceName {
     /// # Errors
     /// A text that starts with `xdstp:` but is no such name, and one with directives (`#…`): these are for the client
     /// and never sent.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert!(ResourceName::parse("*")?.is_opaque());
+    /// assert!(ResourceName::parse("xdstp://a").is_err());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         if !text.starts_with(XDSTP) {
             return Ok(Self { text: Arc::from(text), authority_end: 0, path_end: 0 });
@@ -59,53 +69,121 @@ impl ResourceName {
         Ok(Self::from_layout(text, &layout))
     }
 
-    /// The name of an `xdstp:` text of this layout, without its directives.
+    /// The name of a text with the scheme `xdstp:` and this layout, without its directives.
     pub(crate) fn from_layout(text: &str, layout: &Layout) -> Self {
         if layout.canonical && layout.fragment.is_none() {
             return Self::from_canonical(Arc::from(text), layout);
         }
         let mut out = String::with_capacity(text.len() + 2);
-        // Writing to a string does not fail, and a canonical form parses.
+        // Writing to a string does not fail.
         let _ = canonical::write_base(&mut out, text, layout);
-        let written = grammar::name(&out).unwrap_or(*layout);
-        Self::from_canonical(Arc::from(out), &written)
+        // In the canonical form an authority shows no '/', and a path no '?'.
+        let path_end = out.find('?').unwrap_or(out.len());
+        let authority_end = out.bytes().skip(AUTHORITY_START).position(|byte| byte == b'/').unwrap_or_default();
+        let authority_end = (AUTHORITY_START + authority_end) as u32;
+        Self { text: Arc::from(out), authority_end, path_end: path_end as u32 }
     }
 
-    fn from_canonical(text: Arc<str>, layout: &Layout) -> Self {
+    /// The name of a text that is its own canonical form, has this layout and no directives.
+    pub(crate) fn from_canonical(text: Arc<str>, layout: &Layout) -> Self {
         let params = layout.params.range();
         let path_end = if params.is_empty() { text.len() } else { params.start - 1 };
         Self { text, authority_end: layout.authority.range().end as u32, path_end: path_end as u32 }
     }
 
     /// The canonical form.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert_eq!(ResourceName::parse("xdstp:/T/x")?.as_str(), "xdstp:///T/x");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The name has no structure: it is not an `xdstp:` name.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert!(ResourceName::parse("web")?.is_opaque());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub const fn is_opaque(&self) -> bool {
         self.authority_end == 0
     }
 
     /// The name stands for a glob collection: its id is `*` or ends in `/*`.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert!(ResourceName::parse("xdstp://a/T/*?k=v")?.is_glob());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn is_glob(&self) -> bool {
         // In the canonical form `*` is never escaped and no resource type has one.
         !self.is_opaque() && self.path().ends_with("/*")
     }
 
     /// The authority, percent-encoded as in the canonical form; empty for `xdstp:///…`, `None` for an opaque name.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert_eq!(ResourceName::parse("xdstp:///T/x")?.authority(), Some(""));
+    /// assert_eq!(ResourceName::parse("web")?.authority(), None);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn authority(&self) -> Option<&str> {
         if self.is_opaque() { None } else { self.text.get(AUTHORITY_START..self.authority_end as usize) }
     }
 
     /// The resource type, such as `envoy.config.listener.v3.Listener`; `None` for an opaque name.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert_eq!(ResourceName::parse("xdstp://a/a.v3.Type/x")?.resource_type(), Some("a.v3.Type"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn resource_type(&self) -> Option<&str> {
         self.split_path().map(|(resource_type, _)| resource_type)
     }
 
     /// The id, decoded; `None` for an opaque name.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// assert_eq!(ResourceName::parse("xdstp://a/T/x%20y")?.id().as_deref(), Some("x y"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
     pub fn id(&self) -> Option<Cow<'_, str>> {
         self.split_path().map(|(_, id)| percent::decode(id))
+    }
+
+    /// The components of an `xdstp:` name, to be read decoded; `None` for an opaque name.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// let name = ResourceName::parse("xdstp://a/T/foo/*?k=a%26b")?;
+    /// let locator = name.locator().expect("the name is not opaque");
+    /// assert_eq!(locator.context_params().get("k").as_deref(), Some("a&b"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn locator(&self) -> Option<Locator<'_>> {
+        if self.is_opaque() { None } else { Locator::parse(&self.text).ok() }
     }
 
     /// The glob collection that this name is a member of: its last path segment replaced by `*`, all else equal.
@@ -166,6 +244,17 @@ impl ResourceName {
         self == subscription || self.glob_parent_key().is_some_and(|glob| glob.0 == subscription.parts())
     }
 
+    /// This name, cut where its glob parent differs from it.
+    pub(crate) fn parts(&self) -> NameParts<'_> {
+        if self.is_opaque() {
+            return NameParts { directory: &self.text, leaf: "", params: "" };
+        }
+        let (path, params) = self.text.split_at_checked(self.path_end as usize).unwrap_or((&self.text, ""));
+        let leaf_start = path.rfind('/').map_or(0, |slash| slash + 1);
+        let (directory, leaf) = path.split_at_checked(leaf_start).unwrap_or((path, ""));
+        NameParts { directory, leaf, params }
+    }
+
     fn path(&self) -> &str {
         self.text.get(..self.path_end as usize).unwrap_or_default()
     }
@@ -179,7 +268,7 @@ impl ResourceName {
     }
 }
 
-/// Hashes by [`NameKey`], so that a name can be looked up by one.
+/// Hashes by [`NameKey`](crate::NameKey), so that a name can be looked up by one.
 impl hash::Hash for ResourceName {
     fn hash<H: hash::Hasher>(&self, state: &mut H) {
         self.parts().hash(state);
@@ -198,6 +287,12 @@ impl fmt::Debug for ResourceName {
     }
 }
 
+impl AsRef<str> for ResourceName {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
+
 impl FromStr for ResourceName {
     type Err = ParseError;
 
@@ -213,77 +308,6 @@ impl TryFrom<&str> for ResourceName {
         Self::parse(text)
     }
 }
-
-/// Something that a map of [`ResourceName`]s can be asked for: a name, or the glob parent of one.
-///
-/// See [`ResourceName::glob_parent_key`]. The trait is sealed.
-pub trait NameKey: sealed::Parts {}
-
-impl NameKey for ResourceName {}
-
-impl NameKey for GlobParent<'_> {}
-
-impl<'a> core::borrow::Borrow<dyn NameKey + 'a> for ResourceName {
-    fn borrow(&self) -> &(dyn NameKey + 'a) {
-        self
-    }
-}
-
-impl PartialEq for dyn NameKey + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for dyn NameKey + '_ {}
-
-impl hash::Hash for dyn NameKey + '_ {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        self.parts().hash(state);
-    }
-}
-
-/// The glob collection that a name is a member of, borrowed from the name. See [`ResourceName::glob_parent_key`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct GlobParent<'a>(NameParts<'a>);
-
-/// A canonical name cut where its glob parent differs from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct NameParts<'a> {
-    /// Up to the last `/` of the path, with it; all of an opaque name.
-    directory: &'a str,
-    leaf: &'a str,
-    /// With the `?`.
-    params: &'a str,
-}
-
-mod sealed {
-    use super::{GlobParent, NameParts, ResourceName};
-
-    pub trait Parts {
-        fn parts(&self) -> NameParts<'_>;
-    }
-
-    impl Parts for ResourceName {
-        fn parts(&self) -> NameParts<'_> {
-            if self.is_opaque() {
-                return NameParts { directory: &self.text, leaf: "", params: "" };
-            }
-            let (path, params) = self.text.split_at_checked(self.path_end as usize).unwrap_or((&self.text, ""));
-            let leaf_start = path.rfind('/').map_or(0, |slash| slash + 1);
-            let (directory, leaf) = path.split_at_checked(leaf_start).unwrap_or((path, ""));
-            NameParts { directory, leaf, params }
-        }
-    }
-
-    impl Parts for GlobParent<'_> {
-        fn parts(&self) -> NameParts<'_> {
-            self.0
-        }
-    }
-}
-
-use sealed::Parts as _;
 
 #[cfg(test)]
 mod tests {

@@ -29,14 +29,28 @@ impl Set {
 ///
 /// The caller has checked that the decoded bytes are UTF-8; what is not becomes U+FFFD.
 pub(crate) fn decode(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
+    let Some((plain, mut rest)) = at_percent(text.as_bytes()) else {
         return Cow::Borrowed(text);
+    };
+    let mut bytes = Vec::with_capacity(text.len());
+    bytes.extend_from_slice(plain);
+    while let Some((byte, width)) = next(rest) {
+        bytes.push(byte);
+        let after = rest.get(width..).unwrap_or_default();
+        let (plain, escape) = at_percent(after).unwrap_or((after, &[]));
+        bytes.extend_from_slice(plain);
+        rest = escape;
     }
-    let bytes: Vec<u8> = decoded(text.as_bytes()).collect();
     match String::from_utf8(bytes) {
         Ok(text) => Cow::Owned(text),
         Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
+}
+
+/// Cuts before the first `%`.
+fn at_percent(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = bytes.iter().position(|&byte| byte == b'%')?;
+    bytes.split_at_checked(at)
 }
 
 /// The bytes of `text` with one level of escapes removed.
@@ -50,8 +64,16 @@ pub(crate) fn decoded(text: &[u8]) -> impl Iterator<Item = u8> {
 }
 
 /// Orders two encoded texts by their decoded bytes.
-pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
-    if a.contains(&b'%') || b.contains(&b'%') { decoded(a).cmp(decoded(b)) } else { a.cmp(b) }
+pub(crate) fn compare(mut a: &[u8], mut b: &[u8]) -> Ordering {
+    loop {
+        match (next(a), next(b)) {
+            (Some((x, _)), Some((y, _))) if x != y => return x.cmp(&y),
+            (Some((_, x_width)), Some((_, y_width))) => {
+                (a, b) = (a.get(x_width..).unwrap_or_default(), b.get(y_width..).unwrap_or_default());
+            }
+            (x, y) => return x.is_some().cmp(&y.is_some()),
+        }
+    }
 }
 
 /// The first decoded byte of `bytes` and how many bytes it takes there.
@@ -81,12 +103,12 @@ pub(crate) fn encoded_offset(text: &[u8], offset: usize) -> usize {
 
 /// Writes decoded text with every byte outside `plain` escaped, in upper-case hex.
 pub(crate) fn encode(out: &mut impl fmt::Write, text: &str, plain: Set) -> fmt::Result {
-    encode_bytes(out, text.bytes(), text, plain)
+    write(out, text, plain, |bytes| bytes.first().map(|&byte| (byte, 1)))
 }
 
 /// Writes encoded text as [`encode`] would write what it decodes to.
 pub(crate) fn recode(out: &mut impl fmt::Write, text: &str, plain: Set) -> fmt::Result {
-    encode_bytes(out, decoded(text.as_bytes()), text, plain)
+    write(out, text, plain, next)
 }
 
 /// An adapter whose `Display` is [`encode`].
@@ -98,15 +120,31 @@ impl fmt::Display for Encoded<'_> {
     }
 }
 
-fn encode_bytes(out: &mut impl fmt::Write, bytes: impl Iterator<Item = u8>, text: &str, plain: Set) -> fmt::Result {
-    if text.bytes().all(|byte| plain.contains(byte)) {
-        return out.write_str(text);
-    }
-    for byte in bytes {
+/// Writes runs of plain bytes as they are; `read` gives the byte behind a run, and its width in the text.
+fn write(
+    out: &mut impl fmt::Write,
+    text: &str,
+    plain: Set,
+    read: impl Fn(&[u8]) -> Option<(u8, usize)>,
+) -> fmt::Result {
+    const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or_default();
+    let mut at = 0;
+    while let Some(rest) = text.as_bytes().get(at..).filter(|rest| !rest.is_empty()) {
+        let run = rest.iter().position(|&byte| !plain.contains(byte)).unwrap_or(rest.len());
+        // Plain bytes are ASCII, but what follows may be inside a character.
+        if let Some(run) = text.get(at..at + run).filter(|run| !run.is_empty()) {
+            out.write_str(run)?;
+        }
+        at += run;
+        let Some((byte, width)) = rest.get(run..).and_then(&read) else { break };
+        at += width;
         if plain.contains(byte) {
             out.write_char(char::from(byte))?;
         } else {
-            write!(out, "%{byte:02X}")?;
+            out.write_char('%')?;
+            out.write_char(digit(byte >> 4))?;
+            out.write_char(digit(byte & 15))?;
         }
     }
     Ok(())

@@ -47,8 +47,11 @@ pub struct EveryNode;
 
 impl NodeGrouping for EveryNode {
     fn group(&self, node: &Node) -> NodeGroup {
-        // Maps are ordered in `Node`, so equal nodes encode alike.
-        let digest = Sha256::digest(node.encode_to_vec());
+        // Maps are ordered in `Node`, and the order of a client's extensions says nothing: equal nodes encode alike.
+        let mut ordered = node.clone();
+        ordered.extensions.sort_by(|a, b| (&a.category, &a.name).cmp(&(&b.category, &b.name)));
+        ordered.client_features.sort();
+        let digest = Sha256::digest(ordered.encode_to_vec());
         let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         let name = if node.id.is_empty() { "(no id)" } else { &node.id };
         NodeGroup::new(digest.to_vec(), format!("{name} {short}"))

@@ -242,8 +242,7 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
-        let one_scope =
-            self.subscribers.get(id.index()).is_some_and(|of| of.parts.len() <= 1 && of.private.is_empty());
+        let one_scope = self.subscribers.get(id.index()).is_some_and(|of| of.parts.len() <= 1 && of.private.is_empty());
         if one_scope || removals == Removals::Defer {
             return self.pull_parts(id, removals, visitor);
         }

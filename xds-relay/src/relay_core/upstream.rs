@@ -155,10 +155,18 @@ impl Consumer for Feed {
                 state.guard = Some(self.info.metrics.upstream_connected(&self.info.name));
                 state.connected = true;
             }
-            Connection::Disconnected { error } => {
-                tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}");
+            Connection::Disconnected { error, .. } => {
+                match &error {
+                    Some(error) => {
+                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}")
+                    }
+                    None => {
+                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream")
+                    }
+                }
                 state.guard = None;
-                (state.connected, state.last_error) = (false, Some(error.to_string()));
+                state.connected = false;
+                state.last_error = error.or(state.last_error.take());
             }
             _ => {}
         }

@@ -14,7 +14,7 @@ use crate::admin::{
 };
 use crate::metrics::Gauges;
 use crate::relay_core::scope::Scope;
-use crate::relay_core::{Counted, Supply, RelayCore, StreamEntry, lock, sum};
+use crate::relay_core::{Counted, RelayCore, StreamEntry, Supply, lock, sum};
 
 impl RelayCore {
     /// Whether clients should come: every origin of files has been read, and an origin that somebody
@@ -51,7 +51,11 @@ impl RelayCore {
                 Supply::Server(_) => origin.info.protocol.as_str().to_owned(),
                 Supply::Files(_) => "files".to_owned(),
             };
-            origins.push(OriginDump { name: origin.info.name.clone(), protocol, streams: streams.into_values().collect() });
+            origins.push(OriginDump {
+                name: origin.info.name.clone(),
+                protocol,
+                streams: streams.into_values().collect(),
+            });
         }
         let streams = lock(&self.streams);
         let clients = streams.values().map(|stream| client(stream)).collect();

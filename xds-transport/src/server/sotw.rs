@@ -80,7 +80,9 @@ impl Session {
             match Interest::from(name) {
                 Interest::Wildcard => wildcard = true,
                 Interest::Name(name) => {
-                    if name.as_str() != text {
+                    if name.as_str() == text {
+                        self.spelled.remove(&name);
+                    } else {
                         self.spelled.insert(name.clone(), text.as_str().into());
                     }
                     names.insert(name);
@@ -220,7 +222,9 @@ fn push(
     resource: &Resource<Frame>,
     features: Features,
 ) {
-    if features.wrapped && resource.value.needs_wrapper() {
+    // A client that understands the wrapper is told name and version of each resource, which a payload
+    // need not hold (rule 110).
+    if features.wrapped {
         let own = spelled.get(name).map_or(name.as_str(), |text| text);
         transmit.push_wrapped(own, resource, features.ttl);
     } else {

@@ -131,6 +131,13 @@ impl Transmit {
         self.push_body(frame.any().clone());
     }
 
+    /// Appends an element of `DeltaDiscoveryResponse.removed_resources`, the empty name too.
+    pub(crate) fn push_removed(&mut self, name: &str) {
+        self.removed += 1;
+        walk::put_delimited(&mut self.heads, 6, name.len());
+        self.heads.extend_from_slice(name.as_bytes());
+    }
+
     /// Appends a text field of the response itself, in any order: protobuf does not mind.
     pub(crate) fn push_text(&mut self, number: u32, text: &str) {
         walk::put_bytes(&mut self.heads, number, text.as_bytes());

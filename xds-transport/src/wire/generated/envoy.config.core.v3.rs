@@ -8,6 +8,37 @@ pub struct Locality {
     #[prost(string, tag = "3")]
     pub sub_zone: ::prost::alloc::string::String,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SemanticVersion {
+    #[prost(uint32, tag = "1")]
+    pub major_number: u32,
+    #[prost(uint32, tag = "2")]
+    pub minor_number: u32,
+    #[prost(uint32, tag = "3")]
+    pub patch: u32,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BuildVersion {
+    #[prost(message, optional, tag = "1")]
+    pub version: ::core::option::Option<SemanticVersion>,
+    #[prost(message, optional, tag = "2")]
+    pub metadata: ::core::option::Option<super::super::super::super::google::protobuf::Struct>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Extension {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub category: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub type_descriptor: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "4")]
+    pub version: ::core::option::Option<BuildVersion>,
+    #[prost(bool, tag = "5")]
+    pub disabled: bool,
+    #[prost(string, repeated, tag = "6")]
+    pub type_urls: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Node {
     #[prost(string, tag = "1")]
@@ -24,10 +55,10 @@ pub struct Node {
     pub user_agent_name: ::prost::alloc::string::String,
     #[prost(string, tag = "7")]
     pub user_agent_version: ::prost::alloc::string::String,
-    #[prost(bytes = "bytes", tag = "8")]
-    pub user_agent_build_version: ::prost::bytes::Bytes,
-    #[prost(bytes = "bytes", repeated, tag = "9")]
-    pub extensions: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+    #[prost(message, optional, tag = "8")]
+    pub user_agent_build_version: ::core::option::Option<BuildVersion>,
+    #[prost(message, repeated, tag = "9")]
+    pub extensions: ::prost::alloc::vec::Vec<Extension>,
     #[prost(string, repeated, tag = "10")]
     pub client_features: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(bytes = "bytes", repeated, tag = "11")]

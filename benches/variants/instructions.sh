@@ -1,0 +1,36 @@
+#!/bin/sh
+# Instructions and allocations per question, by callgrind: exact and the same on a busy machine. Fails if a goal is missed.
+# Each case runs with two repetition counts; the difference leaves the set-up out.
+set -eu
+cd "$(dirname "$0")"
+cargo build --quiet --release --example count
+bin="${CARGO_TARGET_DIR:-../target}/release/examples/count"
+
+instructions() { # CASE TIMES
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bin" "$1" "$2" 2>&1 >/dev/null | sed -n 's/.*Collected : //p'
+}
+
+per_question() { # CASE
+    few=$(instructions "$1" 100)
+    many=$(instructions "$1" 1100)
+    echo $(((many - few) / 1000))
+}
+
+printf '%-12s %12s %12s\n' case instructions allocations
+for case in match tree cel final-10 final-100 final-1000 draft-10 draft-100 draft-1000 scan-10 scan-100 scan-1000; do
+    count=$(per_question "$case")
+    allocations=$("$bin" "$case" 1000)
+    printf '%-12s %12s %12s\n' "$case" "$count" "$allocations"
+    eval "$(echo "$case" | tr - _)=$count allocations_$(echo "$case" | tr - _)=$allocations"
+done
+
+status=0
+goal() { # DESCRIPTION CONDITION
+    if [ "$2" = 1 ]; then echo "ok: $1"; else echo "MISSED: $1"; status=1; fi
+}
+goal "4 leaves cost at most 1/20 of cel" $((match * 20 <= cel))
+goal "4 leaves cost at most 1/2 of a tree over a HashMap" $((match * 2 <= tree))
+goal "1 of 1000 final variants costs at most 3 times 1 of 10" $((final_1000 <= 3 * final_10))
+goal "1 of 1000 draft variants costs at most 3 times 1 of 10" $((draft_1000 <= 3 * draft_10))
+goal "nothing is allocated" $((allocations_match + allocations_final_1000 + allocations_draft_1000 == 0))
+exit $status

@@ -1,0 +1,1 @@
+"""A small aggregated discovery service: what the suite's origin serves."""

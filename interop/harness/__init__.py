@@ -1,0 +1,1 @@
+"""What a test stands on: processes, peers, and bounded waiting."""

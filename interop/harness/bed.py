@@ -1,0 +1,101 @@
+"""What one test builds and what is taken down after it."""
+
+from harness.backends import GrpcBackend, HttpBackend
+from harness.cable import Cable
+from harness.envoy import Envoy
+from harness.grpc_client import GrpcClient
+from harness.origin import Origin
+from harness.raw import DeltaClient, SotwClient
+from harness.relay import Relay
+
+AUTHORITY = "authority"
+LOCATORS = {
+    "lds_resources_locator": f"xdstp://{AUTHORITY}/envoy.config.listener.v3.Listener/mesh/*",
+    "cds_resources_locator": f"xdstp://{AUTHORITY}/envoy.config.cluster.v3.Cluster/mesh/*",
+}
+
+
+class Bed:
+    """Starts peers in a folder of the test's own; `relay_binary` is None where clients face the origin itself."""
+
+    def __init__(self, folder, relay_binary):
+        self.folder, self.relay_binary = folder, relay_binary
+        self.relay = None
+        self.cleanups = []
+
+    def close(self):
+        """Ends all that the test started, the latest first."""
+        for cleanup in reversed(self.cleanups):
+            cleanup()
+
+    def origin(self, resources, name="origin", options=(), tombstones=(), views=()):
+        """A running origin with these resources; a node among the views has resources of its own."""
+        origin = Origin(self.folder, name, options, views)
+        origin.write(resources, tombstones)
+        for node in views:
+            origin.write(views[node], node=node)
+        return self.started(origin)
+
+    def front(self, origin, protocol="delta", **settings):
+        """The port clients dial: a relay before this origin, or the origin itself."""
+        if self.relay_binary is None:
+            return origin.port
+        return self.start_relay([upstream(origin, protocol)], **settings).port
+
+    def start_relay(self, origins, **settings):
+        """A running relay; the first origin is the default one."""
+        configuration = {"origins": origins, "default_origin": origins[0]["name"], **settings}
+        self.relay = self.started(Relay(self.relay_binary, self.folder, configuration))
+        return self.relay
+
+    def envoy(self, variant, xds_port, listener_port=None, node="envoy", cluster="mesh", locators=None):
+        """A started Envoy that has yet to get its configuration."""
+        name = f"envoy-{len(self.cleanups)}"
+        locators = locators or LOCATORS
+        return self.started(Envoy(self.folder, name, variant, xds_port, listener_port, node, cluster, locators))
+
+    def grpc_client(self, xds_port, authority=None, node="grpc", cluster="mesh", target="xds:///service"):
+        """A started gRPC client."""
+        name = f"grpc-{len(self.cleanups)}"
+        return self.started(GrpcClient(self.folder, name, xds_port, node, cluster, authority, target))
+
+    def delta(self, xds_port, node="raw", **keywords):
+        """A stream of our own, incremental."""
+        return self.stopped(DeltaClient(f"127.0.0.1:{xds_port}", node, **keywords))
+
+    def sotw(self, xds_port, node="raw", **keywords):
+        """A stream of our own, state of the world."""
+        return self.stopped(SotwClient(f"127.0.0.1:{xds_port}", node, **keywords))
+
+    def cable(self, to_port):
+        """A port that forwards to another one until it is cut."""
+        return self.stopped(Cable(to_port))
+
+    def http_backend(self, tag):
+        """The port of an HTTP server that answers with its tag."""
+        return self.stopped(HttpBackend(tag)).port
+
+    def grpc_backend(self, tag):
+        """The port of a gRPC server that answers with its tag."""
+        return self.stopped(GrpcBackend(tag)).port
+
+    def started(self, peer):
+        """Starts a process that is killed in the end."""
+        self.cleanups.append(peer.kill)
+        peer.start()
+        return peer
+
+    def stopped(self, peer):
+        """Has a peer stopped in the end."""
+        self.cleanups.append(peer.stop)
+        return peer
+
+
+def upstream(origin, protocol="delta", authorities=(AUTHORITY,)):
+    """An origin in the relay's configuration."""
+    return {
+        "name": origin.name,
+        "server": origin.address,
+        "protocol": protocol.partition("_")[0],
+        "authorities": list(authorities),
+    }

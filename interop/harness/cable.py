@@ -1,0 +1,81 @@
+"""A connection that can be cut while both ends live."""
+
+import selectors
+import socket
+import threading
+
+
+class Cable:
+    """Forwards a loopback port to another one."""
+
+    def __init__(self, to_port):
+        self.to_port = to_port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.whole = True
+        self.ends, self.guard = set(), threading.Lock()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        """Takes connections until the listener is closed; a cut cable drops them at once."""
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            with self.guard:
+                if not self.whole:
+                    near.close()
+                    continue
+                try:
+                    far = socket.create_connection(("127.0.0.1", self.to_port))
+                except OSError:
+                    near.close()  # as nobody listens there, nobody does here
+                    continue
+                self.ends |= {near, far}
+            threading.Thread(target=self.forward, args=(near, far), daemon=True).start()
+
+    def forward(self, near, far):
+        """Moves bytes both ways until one end is closed."""
+        other = {near: far, far: near}
+        with selectors.DefaultSelector() as selector:
+            for end in other:
+                selector.register(end, selectors.EVENT_READ)
+            try:
+                while True:
+                    for key, _ in selector.select():
+                        data = key.fileobj.recv(65536)
+                        if not data:
+                            return
+                        other[key.fileobj].sendall(data)
+            except OSError:
+                return
+            finally:
+                self.drop((near, far))
+
+    def drop(self, ends):
+        """Closes connections for both sides; those who forward them notice."""
+        with self.guard:
+            for end in ends:
+                self.ends.discard(end)
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # the peer was first
+
+    def cut(self):
+        """Breaks what is open and refuses what comes."""
+        with self.guard:
+            self.whole = False
+            ends = set(self.ends)
+        self.drop(ends)
+
+    def mend(self):
+        """Connections get through again."""
+        with self.guard:
+            self.whole = True
+
+    def stop(self):
+        """Closes the port."""
+        self.listener.close()
+        self.cut()

@@ -1,0 +1,49 @@
+"""Drives a real gRPC client, in a process of its own because its bootstrap is read once per process."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from harness.processes import LineProcess
+
+PROGRAM = Path(__file__).parent.parent / "grpc_caller.py"
+
+
+class GrpcClient:
+    """A C-core channel to an `xds:` target."""
+
+    def __init__(self, folder, name, xds_port, node, cluster, authority, target):
+        self.name, self.folder, self.target = name, folder, target
+        self.bootstrap = bootstrap(xds_port, node, cluster, authority)
+        self.process = None
+
+    def start(self):
+        """Starts it; nothing is asked for before the first call."""
+        environment = os.environ | {"GRPC_XDS_BOOTSTRAP_CONFIG": json.dumps(self.bootstrap)}
+        log = self.folder / f"{self.name}.log"
+        self.process = LineProcess(self.name, [sys.executable, PROGRAM, self.target], log, environment=environment)
+
+    def request(self):
+        """One call through it: the backend's tag."""
+        return self.process.ask(do="call")
+
+    def kill(self):
+        """Ends it."""
+        if self.process is not None:
+            self.process.kill()
+
+
+def bootstrap(xds_port, node, cluster, authority):
+    """A bootstrap; with an authority, every target becomes an `xdstp:` name of it."""
+    server = {
+        "server_uri": f"127.0.0.1:{xds_port}",
+        "channel_creds": [{"type": "insecure"}],
+        "server_features": ["xds_v3"],
+    }
+    document = {"xds_servers": [server], "node": {"id": node, "cluster": cluster}}
+    if authority:
+        template = f"xdstp://{authority}/envoy.config.listener.v3.Listener/%s"
+        document["authorities"] = {authority: {"xds_servers": [server]}}
+        document["client_default_listener_resource_name_template"] = template
+    return document

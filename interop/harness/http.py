@@ -1,0 +1,22 @@
+"""HTTP requests to loopback."""
+
+import urllib.error
+import urllib.request
+from typing import NamedTuple
+
+
+class Response(NamedTuple):
+    """What came back."""
+
+    status: int
+    body: str
+    headers: dict
+
+
+def get(port, path="/", timeout=5):
+    """The response, whatever its status."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=timeout) as response:
+            return Response(response.status, response.read().decode(), response.headers)
+    except urllib.error.HTTPError as error:
+        return Response(error.code, error.read().decode(), error.headers)

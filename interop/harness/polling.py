@@ -1,0 +1,48 @@
+"""Waiting without sleeping longer than needed, and never without end."""
+
+import time
+
+
+class Unmet(AssertionError):
+    """What a test waited for did not come about."""
+
+
+def until(what, condition, within=10.0):
+    """Polls until the condition gives something true, and gives that back. An exception counts as "not yet"."""
+    end = time.monotonic() + within
+    while True:
+        try:
+            last = condition()
+            if last:
+                return last
+        except Exception as error:
+            last = error
+        if time.monotonic() > end:
+            raise Unmet(f"not within {within:g} s: {what}; last: {brief(last)}")
+        time.sleep(0.02)
+
+
+def throughout(what, condition, seconds):
+    """Holds for the whole time; for "nothing happens", where there is nothing to wait for."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        check(condition(), f"did not hold throughout {seconds:g} s: {what}")
+        time.sleep(0.05)
+
+
+def check(condition, what):
+    """An assertion that survives `python -O` and says what was expected."""
+    if not condition:
+        raise Unmet(what)
+
+
+def equal(actual, expected, what):
+    """Equality that shows both sides."""
+    if actual != expected:
+        raise Unmet(f"{what}: {brief(actual)}, expected {brief(expected)}")
+
+
+def brief(value):
+    """Enough of a value to understand a failure."""
+    text = repr(value)
+    return text if len(text) <= 600 else text[:600] + "..."

@@ -1,0 +1,57 @@
+"""The tests, by name, and the cases each is run for."""
+
+import itertools
+from dataclasses import dataclass, field
+
+# Origins of the matrix; without a relay the client's own protocol is the only one there is.
+ORIGINS = ("delta", "sotw")
+
+SCENARIOS = []
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
+    fixed ports."""
+
+    function: object
+    cases: dict = field(default_factory=dict)
+    needs_relay: bool = False
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a test."""
+
+    name: str
+    scenario: Scenario
+    arguments: dict
+
+    def run(self, bed):
+        """Runs it to its end or to the first thing that is not as it should be."""
+        self.scenario.function(bed, **self.arguments)
+
+
+def scenario(needs_relay=False, alone=False, **cases):
+    """Registers a test; it is run for every combination of the given values of its arguments."""
+
+    def register(function):
+        SCENARIOS.append(Scenario(function, cases, needs_relay, alone))
+        return function
+
+    return register
+
+
+def cases(direct):
+    """All cases there are, with a relay or directly."""
+    for entry in SCENARIOS:
+        if direct and entry.needs_relay:
+            continue
+        axes = dict(entry.cases)
+        if direct and "origin" in axes:
+            axes["origin"] = ("direct",)
+        for values in itertools.product(*axes.values()):
+            arguments = dict(zip(axes, values, strict=True))
+            labels = [f"{value}_origin" if axis == "origin" else str(value) for axis, value in arguments.items()]
+            yield Case("/".join([entry.function.__name__, *labels]), entry, arguments)

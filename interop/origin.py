@@ -1,0 +1,150 @@
+"""An xDS origin for the tests: aggregated discovery, incremental and state-of-the-world, from resource files.
+
+    origin.py --listen HOST:PORT --trace FILE [--view NODE=FILE]... [--wrap] [--no-resend-endpoints] FILE
+
+FILE holds `resources: [{"@type": ...}]`. A node that a view is given for sees that view's file and nothing else. The
+process is controlled by JSON objects on its standard input, one a line, each answered by one line:
+
+    {"do": "reload"}       read the files again and tell the clients what changed
+    {"do": "end_streams"}  end every open stream with UNAVAILABLE
+    {"do": "streams"}      the open streams: node, method, subscriptions by type
+
+It says {"ready": true} first and leaves when its input ends.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import sys
+
+import grpc
+from envoy.service.discovery.v3 import ads_pb2_grpc
+
+from ads.catalogue import read
+from ads.stream import Stream
+from ads.trace import Trace
+
+END = object()
+
+
+class Views:
+    """The catalogue of each node: its own if it has one, else the common one."""
+
+    def __init__(self, common, by_node):
+        self.common_file, self.files = common, by_node
+        self.reload()
+
+    def reload(self):
+        """Reads all files; on an error nothing is changed."""
+        common = read(self.common_file)
+        by_node = {node: read(path) for node, path in self.files.items()}
+        self.common, self.by_node = common, by_node
+
+    def of(self, node):
+        """What a node may see."""
+        return self.by_node.get(node, self.common)
+
+
+class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
+    """The service: every stream is told of changes through its queue."""
+
+    def __init__(self, options, views, trace):
+        self.options, self.views, self.trace = options, views, trace
+        self.numbers = itertools.count(1)
+        self.streams = {}
+
+    async def StreamAggregatedResources(self, requests, context):
+        """State of the world."""
+        async for response in self.serve(requests, context, delta=False):
+            yield response
+
+    async def DeltaAggregatedResources(self, requests, context):
+        """Incremental."""
+        async for response in self.serve(requests, context, delta=True):
+            yield response
+
+    async def serve(self, requests, context, delta):
+        """One stream from its first request to its end."""
+        stream = Stream(next(self.numbers), delta, self.views, self.options.wrap, self.options.resend_endpoints)
+        queue = asyncio.Queue()
+        self.streams[stream] = queue
+        self.trace.event("open", stream=stream.number, method="delta" if delta else "sotw")
+        reader = asyncio.create_task(self.read(stream, requests, queue))
+        try:
+            while (responses := await queue.get()) is not END:
+                if responses is None:
+                    await context.abort(grpc.StatusCode.UNAVAILABLE, "the test ends this stream")
+                for response in responses():
+                    self.trace.response(stream, response)
+                    yield response
+        finally:
+            reader.cancel()
+            del self.streams[stream]
+            self.trace.event("close", stream=stream.number)
+
+    async def read(self, stream, requests, queue):
+        """Queues what answers each request, to be worked out in turn with the changes."""
+        try:
+            async for message in requests:
+                self.trace.request(stream, message)
+                queue.put_nowait(lambda message=message: stream.requested(message))
+        finally:
+            queue.put_nowait(END)
+
+    def control(self, command):
+        """Carries out one command; its result is the answer."""
+        match command["do"]:
+            case "reload":
+                self.views.reload()
+                self.trace.event("reload")
+                for stream, queue in self.streams.items():
+                    queue.put_nowait(stream.changed)
+            case "end_streams":
+                for queue in self.streams.values():
+                    queue.put_nowait(None)
+            case "streams":
+                return [stream.describe() for stream in self.streams]
+            case other:
+                raise ValueError(f"no such command: {other}")
+        return None
+
+
+async def main(options):
+    """Serves until standard input ends."""
+    trace = Trace(options.trace)
+    origin = Origin(options, Views(options.file, dict(view.split("=", 1) for view in options.view)), trace)
+    server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)])
+    ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(origin, server)
+    server.add_insecure_port(options.listen)
+    await server.start()
+    trace.event("start", listen=options.listen)
+    say({"ready": True})
+    lines = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    while line := await lines.readline():
+        try:
+            say({"result": origin.control(json.loads(line))})
+        except Exception as error:
+            say({"error": repr(error)})
+    trace.event("stop")
+    os._exit(0)  # the clients see a broken connection, as from a process that dies
+
+
+def say(answer):
+    """One line to whoever controls this process."""
+    print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--listen", required=True)
+    parser.add_argument("--trace", required=True)
+    parser.add_argument("--view", action="append", default=[], metavar="NODE=FILE")
+    parser.add_argument(
+        "--wrap", action="store_true", help="in SotW, send resources in their wrapper if the client may"
+    )
+    parser.add_argument("--no-resend-endpoints", dest="resend_endpoints", action="store_false")
+    parser.add_argument("file")
+    asyncio.run(main(parser.parse_args()))

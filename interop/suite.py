@@ -1,0 +1,141 @@
+"""Runs the tests: `run [--relay PATH] [--direct] [--list] [NAME...]`, where NAME is a part of the names to run."""
+
+import argparse
+import importlib
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from harness.bed import Bed
+from harness.processes import kill_all
+from harness.registry import cases
+
+HERE = Path(__file__).parent
+LOGS = HERE / "logs"
+RUN = LOGS / str(os.getpid())
+LOG_TAIL = 25
+JOBS = 2 * (os.cpu_count() or 1)
+
+
+def main():
+    """The process's exit status."""
+    options = arguments()
+    for module in sorted((HERE / "tests").glob("[a-z]*.py")):
+        importlib.import_module(f"tests.{module.stem}")
+    chosen = [case for case in cases(options.direct) if not options.names or matches(case, options.names)]
+    if options.list:
+        print("\n".join(case.name for case in chosen))
+        return 0
+    binary = None if options.direct else relay_binary(options.relay)
+    if not chosen:
+        print("no such test; --list shows them", file=sys.stderr)
+        return 2
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    started, passed = time.monotonic(), set()
+    try:
+        run_all(chosen, binary, passed)
+    except KeyboardInterrupt:
+        print("interrupted")
+    finally:
+        kill_all()
+    failed = [case.name for case in chosen if case.name not in passed]
+    print(f"{time.monotonic() - started:.0f} s")
+    print(f"{len(passed)} passed, {len(failed)} failed", *failed)
+    return 1 if failed else 0
+
+
+def arguments():
+    """What was asked for on the command line."""
+    parser = argparse.ArgumentParser(prog="run", description="The relay against real Envoy and real gRPC.")
+    parser.add_argument("--relay", type=Path, help="the relay's binary (default: the workspace's build, release first)")
+    parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
+    parser.add_argument("--list", action="store_true", help="print the names and do nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a part of the names of the tests to run")
+    return parser.parse_args()
+
+
+def matches(case, names):
+    """Whether a case is among those that were named."""
+    return any(name in case.name for name in names)
+
+
+def relay_binary(given):
+    """The binary to test."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
+    candidates = [given] if given else [target / profile / "xds-relay" for profile in ("release", "debug")]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate.resolve()
+    sys.exit(f"no relay at {' or '.join(map(str, candidates))}: cargo build --release -p xds-relay")
+
+
+def run_all(chosen, binary, passed):
+    """Runs what can go side by side, then the rest one by one; collects the names of those that passed."""
+    remove_old_logs()
+    printing = threading.Lock()
+    for alone, jobs in ((False, JOBS), (True, 1)):
+        waiting = queue.SimpleQueue()
+        for case in chosen:
+            if case.scenario.alone == alone:
+                waiting.put(case)
+
+        def work(waiting=waiting):
+            while True:
+                try:
+                    case = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                run_one(case, binary, passed, printing)
+
+        workers = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+
+def remove_old_logs():
+    """Clears what earlier runs left, but not what a run that is under way needs: several may go side by side."""
+    for folder in LOGS.glob("*"):
+        if not Path("/proc", folder.name).exists():
+            shutil.rmtree(folder)
+
+
+def run_one(case, binary, passed, printing):
+    """One case in a folder of its own, which is kept if it fails."""
+    folder = RUN / case.name.replace("/", ".")
+    folder.mkdir(parents=True)
+    bed = Bed(folder, binary)
+    started, failure = time.monotonic(), None
+    try:
+        case.run(bed)
+    except Exception:
+        failure = traceback.format_exc(limit=-3)
+    bed.close()
+    with printing:
+        print(f"{'FAILED' if failure else 'ok':6} {time.monotonic() - started:5.1f} s  {case.name}", flush=True)
+        if failure:
+            report(folder, failure)
+            return
+        passed.add(case.name)
+    shutil.rmtree(folder)
+
+
+def report(folder, failure):
+    """Why a case failed, and the ends of what its processes said."""
+    print(failure)
+    for log in sorted([*folder.glob("*.log"), *folder.glob("*.jsonl")]):
+        lines = log.read_text(errors="replace").splitlines()
+        print(f"--- {log.relative_to(HERE)}: last {min(LOG_TAIL, len(lines))} of {len(lines)} lines")
+        print("\n".join(line[:300] for line in lines[-LOG_TAIL:]))
+    print(flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

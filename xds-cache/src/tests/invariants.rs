@@ -1,0 +1,89 @@
+//! What holds between any two calls.
+
+use std::collections::BTreeSet;
+
+use crate::Cache;
+use crate::links::{Chain, NONE, State, Target};
+
+/// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
+pub(super) fn check<V>(cache: &Cache<V>) {
+    check_links(cache);
+    check_slots(cache);
+    check_lists(cache);
+    let names: usize = cache.types.iter().map(|(_, of)| of.names.len()).sum();
+    let lists: usize = cache.types.iter().map(|(_, of)| of.globs.len() + 1).sum();
+    assert_eq!((names, lists), (cache.slots.len(), cache.lists.len()));
+    for (index, of) in &cache.types {
+        let subscribers = cache.subscribers.iter().filter(|(_, one)| one.type_index as usize == index).count();
+        assert_eq!(of.subscribers as usize, subscribers);
+    }
+}
+
+fn chain<V>(cache: &Cache<V>, head: u32) -> Vec<u32> {
+    let next = |at: u32| (at != NONE).then_some(at);
+    std::iter::successors(next(head), |at| next(cache.links[*at as usize].next)).take(10_000).collect()
+}
+
+fn check_links<V>(cache: &Cache<V>) {
+    assert_eq!(cache.links.len(), cache.held.len());
+    let mut seen = BTreeSet::new();
+    let mut saw = |at: u32| assert!(seen.insert(at), "link {at} stands on two chains");
+    for (index, slot) in &cache.slots {
+        for at in chain(cache, slot.clean) {
+            saw(at);
+            assert_eq!(cache.links[at as usize].target, Target::Slot(index as u32));
+            assert_eq!(cache.links[at as usize].chain, Chain::Clean);
+            assert_eq!(cache.links[at as usize].cursor, slot.seq, "up to date");
+        }
+    }
+    for (index, list) in &cache.lists {
+        for at in chain(cache, list.clean) {
+            saw(at);
+            assert_eq!(cache.links[at as usize].target, Target::List(index as u32));
+            assert_eq!(cache.links[at as usize].chain, Chain::Clean);
+        }
+    }
+    for (index, subscriber) in &cache.subscribers {
+        for at in chain(cache, subscriber.slots).into_iter().chain(chain(cache, subscriber.lists)) {
+            saw(at);
+            assert_eq!(cache.links[at as usize].subscriber, index as u32);
+            assert_eq!(cache.links[at as usize].chain, Chain::Work);
+        }
+        for (position, at) in subscriber.links.iter().enumerate() {
+            let link = &cache.links[*at as usize];
+            assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
+            assert_eq!(cache.held.get(&(link.subscriber, link.target)), Some(at));
+        }
+        assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
+    }
+    assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
+}
+
+fn check_slots<V>(cache: &Cache<V>) {
+    for (index, slot) in &cache.slots {
+        let watchers = cache.links.iter().filter(|(_, link)| link.target == Target::Slot(index as u32)).count();
+        assert_eq!(slot.watchers as usize, watchers, "{}", slot.name);
+        let present = slot.state.resource().is_some();
+        assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
+        assert_eq!(slot.seq == 0, matches!(slot.state, State::Unknown));
+        assert_eq!(cache.types[slot.type_index as usize].names.get(&slot.name), Some(&(index as u32)));
+        let places: Vec<_> = slot.places.iter().map(|place| place.list).collect();
+        let expected = if present { cache.collections_of(slot.type_index, &slot.name) } else { [NONE; 2] };
+        assert_eq!(places, expected, "{}", slot.name);
+    }
+}
+
+fn check_lists<V>(cache: &Cache<V>) {
+    for (index, list) in &cache.lists {
+        let watchers = cache.links.iter().filter(|(_, link)| link.target == Target::List(index as u32)).count();
+        assert_eq!(list.watchers as usize, watchers);
+        let seqs: Vec<_> = list.members(&cache.slots).map(|at| cache.slots[at as usize].seq).collect();
+        assert_eq!(seqs.len(), list.live as usize);
+        assert!(seqs.is_sorted_by(|a, b| a < b), "in order of last change");
+        assert!(list.gone.iter().map(|gone| gone.seq).is_sorted_by(|a, b| a < b));
+        assert!(list.gone.len() <= cache.options.tombstones);
+        if let Some(glob) = &list.glob {
+            assert!(watchers > 0 || list.live > 0 || !list.gone.is_empty(), "{glob} is kept for nobody");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+use crate::constraint::Node;
+use crate::prefixed::Prefixed;
+use crate::range::{holds_integer, integer};
+use crate::{Constraint, ConstraintError, DynamicParameters, ErrorKind, IntRange};
+
+/// Checked and compiled draft constraints: what a subscriber of the draft form asks for.
+///
+/// ```
+/// use xds_matcher::draft::Subscription;
+///
+/// let subscription: Subscription = Subscription::of(&"not exists(shard) or shard in 0..5".parse().unwrap()).unwrap();
+/// assert!(subscription.matches(&[("shard", "3")].into_iter().collect()));
+/// assert!(!subscription.matches(&[("shard", "6")].into_iter().collect()));
+/// assert!(subscription.matches(&[("env", "prod")].into_iter().collect()));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    constraint: Constraint,
+    /// Sorted by key.
+    keys: Box<[KeyRule]>,
+}
+
+/// What a subscription says about one key: `X_k`, which holds only where the key is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeyRule {
+    key: Prefixed,
+    /// `Value` and `IntIn` leaves of `key`, all of which must hold.
+    leaves: Box<[Node]>,
+    invert: bool,
+    /// The largest integer that satisfies the rule; only for keys with a range, by which variants are preferred.
+    largest: Option<u64>,
+}
+
+impl Subscription {
+    /// The subscription that a constraint means.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotRepresentable`] for what the draft form cannot say: see
+    /// [`DynamicParameterConstraints::raise`](super::DynamicParameterConstraints::raise).
+    pub fn of(constraint: &Constraint) -> Result<Self, ConstraintError> {
+        super::DynamicParameterConstraints::raise(constraint)?.lower()
+    }
+
+    pub(super) fn new(keys: Vec<(Prefixed, Box<[Node]>, bool)>) -> Self {
+        let rules: Box<[KeyRule]> =
+            keys.into_iter().map(|(key, leaves, invert)| KeyRule::new(key, leaves, invert)).collect();
+        let node = Node::And(rules.iter().map(KeyRule::to_node).collect());
+        Self { constraint: Constraint::from_bounded(node), keys: rules }
+    }
+
+    /// The same as an expression over a variant's parameters.
+    pub fn constraint(&self) -> &Constraint {
+        &self.constraint
+    }
+
+    /// Whether a variant with these parameters answers the subscription.
+    pub fn matches(&self, variant: &DynamicParameters) -> bool {
+        self.keys.iter().all(|rule| variant.lookup(&rule.key).is_none_or(|value| rule.holds(value)))
+    }
+
+    /// The parameters a client of the final form sends to say the same. Keys without a constraint are not sent.
+    ///
+    /// # Errors
+    /// Only exact values can be parameters: [`ErrorKind::InvertNotRepresentable`], [`ErrorKind::RangeNotRepresentable`],
+    /// [`ErrorKind::MultiValueNotRepresentable`].
+    pub fn to_parameters(&self) -> Result<DynamicParameters, ConstraintError> {
+        let constrained = self.keys.iter().filter(|rule| !rule.leaves.is_empty());
+        let exact = constrained.map(|rule| Ok((&*rule.key, rule.exact_value()?)));
+        exact.collect::<Result<Vec<_>, ConstraintError>>().map(DynamicParameters::from_iter)
+    }
+
+    /// Whether a cache that would answer with `selected` must nevertheless ask upstream, because a variant with a larger integer
+    /// would be preferred and may exist. Not for glob collections, which use all matching variants.
+    pub fn must_ask_upstream(&self, selected: &DynamicParameters) -> bool {
+        self.keys.iter().any(|rule| rule.largest.is_some_and(|largest| rule.integer(selected) < Some(largest)))
+    }
+
+    /// Which of two matching variants is preferred: the larger integer on the first ranged key that tells them apart; `Greater` is better.
+    pub(crate) fn prefer(&self, a: &DynamicParameters, b: &DynamicParameters) -> Ordering {
+        let ranged = self.keys.iter().filter(|rule| rule.is_ranged());
+        ranged.map(|rule| rule.integer(a).cmp(&rule.integer(b))).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+
+    pub(crate) fn rule(&self, key: &Prefixed) -> Option<&KeyRule> {
+        let at = self.keys.binary_search_by(|rule| rule.key.cmp(key)).ok()?;
+        self.keys.get(at)
+    }
+}
+
+/// What a key rule lets through, for a look-up in an index.
+pub(crate) enum Admits<'a> {
+    Anything,
+    Value(&'a str),
+    Nothing,
+}
+
+impl KeyRule {
+    fn new(key: Prefixed, leaves: Box<[Node]>, invert: bool) -> Self {
+        let mut rule = Self { key, leaves, invert, largest: None };
+        if rule.is_ranged() {
+            rule.largest = rule.largest();
+        }
+        rule
+    }
+
+    fn to_node(&self) -> Node {
+        let all = || match &*self.leaves {
+            [leaf] => leaf.clone(),
+            leaves => Node::And(leaves.into()),
+        };
+        match (&*self.leaves, self.invert) {
+            ([], _) => Node::absent_or(self.key.clone(), Node::True),
+            (_, true) => Node::absent_or(self.key.clone(), Node::Not(Box::new(all()))),
+            (_, false) => Node::absent_or(self.key.clone(), all()),
+        }
+    }
+
+    fn holds(&self, value: &Prefixed) -> bool {
+        // An empty list constrains nothing, inverted or not.
+        self.leaves.is_empty() || self.leaves.iter().all(|leaf| leaf_holds(leaf, value)) != self.invert
+    }
+
+    fn is_ranged(&self) -> bool {
+        self.leaves.iter().any(|leaf| matches!(leaf, Node::IntIn { .. }))
+    }
+
+    fn integer(&self, variant: &DynamicParameters) -> Option<u64> {
+        variant.lookup(&self.key).and_then(|value| integer(value))
+    }
+
+    pub(crate) fn admits(&self) -> Admits<'_> {
+        if self.invert {
+            return Admits::Anything;
+        }
+        let mut values = self.leaves.iter().filter_map(|leaf| match leaf {
+            Node::Value { value, .. } => Some(value),
+            _ => None,
+        });
+        match values.next() {
+            None => Admits::Anything,
+            Some(value) if self.holds(value) => Admits::Value(value),
+            Some(_) => Admits::Nothing,
+        }
+    }
+
+    fn exact_value(&self) -> Result<&str, ConstraintError> {
+        let kind = match self.leaves.first() {
+            _ if self.invert => ErrorKind::InvertNotRepresentable,
+            _ if self.is_ranged() => ErrorKind::RangeNotRepresentable,
+            Some(Node::Value { value, .. }) if self.leaves.iter().all(|leaf| leaf_holds(leaf, value)) => {
+                return Ok(value);
+            }
+            _ => ErrorKind::MultiValueNotRepresentable,
+        };
+        Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", self.key)))
+    }
+
+    /// The largest integer some spelling of which satisfies the rule. Truth changes only at bounds and at mentioned values, so
+    /// trying those and their lower neighbours is exact.
+    fn largest(&self) -> Option<u64> {
+        let mut exact: Vec<&Prefixed> = Vec::new();
+        let mut candidates = alloc::vec![u64::MAX];
+        for leaf in &self.leaves {
+            match leaf {
+                Node::IntIn { ranges, .. } => {
+                    candidates.extend(ranges.iter().flat_map(|r| [Some(r.end()), r.start().checked_sub(1)]).flatten());
+                }
+                Node::Value { value, .. } => exact.push(value),
+                _ => {}
+            }
+        }
+        let spelt = exact.iter().filter(|value| self.holds(value)).filter_map(|value| integer(value)).max();
+        // Any other spelling of an integer: no `Value` leaf holds, a range holds by the number alone.
+        let otherwise = |n: u64| {
+            let all = self.leaves.iter().all(|leaf| matches!(leaf, Node::IntIn { ranges, .. } if contains(ranges, n)));
+            all != self.invert
+        };
+        spelt.max(candidates.into_iter().filter(|n| otherwise(*n)).max())
+    }
+}
+
+fn leaf_holds(leaf: &Node, value: &Prefixed) -> bool {
+    match leaf {
+        Node::Value { value: wanted, .. } => wanted == value,
+        Node::IntIn { ranges, .. } => holds_integer(ranges, value),
+        _ => false,
+    }
+}
+
+fn contains(ranges: &[IntRange], n: u64) -> bool {
+    ranges.iter().any(|range| range.contains(n))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draft::{DynamicParameterConstraints, IntegerRangeList, KeyConstraints, Kind, Range};
+
+    fn ranged(ranges: &[(u64, u64)], invert: bool) -> Subscription {
+        let range = ranges.iter().map(|&(min, max)| Range { min_value: Some(min), max_value: Some(max) }).collect();
+        let kind = Some(Kind::IntegerRangeList(IntegerRangeList { range }));
+        let key = KeyConstraints { constraints: alloc::vec![crate::draft::Constraint { kind }], invert };
+        DynamicParameterConstraints { key_constraints: [("n".into(), key)].into() }.lower().unwrap()
+    }
+
+    fn n(value: &str) -> DynamicParameters {
+        [("n", value)].into_iter().collect()
+    }
+
+    #[test]
+    fn the_range_from_zero_to_zero_is_a_range() {
+        let zero = ranged(&[(0, 0)], false);
+        assert!(zero.matches(&n("0")) && zero.matches(&n("00")) && !zero.matches(&n("1")));
+        assert!(!zero.must_ask_upstream(&n("0")));
+    }
+
+    #[test]
+    fn inverted_ranges_prefer_what_lies_just_below_an_open_range() {
+        let below_ten = ranged(&[(10, u64::MAX)], true);
+        assert!(!below_ten.must_ask_upstream(&n("9")));
+        assert!(below_ten.must_ask_upstream(&n("8")));
+        assert!(below_ten.must_ask_upstream(&n("none")));
+        assert!(ranged(&[(4, 6)], true).must_ask_upstream(&n("18446744073709551614")));
+    }
+}

@@ -1,0 +1,421 @@
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{RESERVED, is_bare};
+use crate::{Constraint, ConstraintError, ErrorKind, IntRange, MAX_DEPTH};
+
+/// How long a text may be, in bytes.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// Parentheses that add no level to the tree count as well: they take stack.
+const MAX_NESTING: usize = 2 * MAX_DEPTH;
+
+/// A text that is no constraint.
+///
+/// ```
+/// use xds_matcher::Constraint;
+///
+/// let text = "env=prod and shard in 6..4";
+/// let error = text.parse::<Constraint>().unwrap_err();
+/// assert_eq!(&text[error.offset()..], "6..4");
+/// assert_eq!(error.to_string(), "at byte 22: expected a range with the smaller bound first");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextError {
+    offset: usize,
+    problem: Problem,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Problem {
+    Expected(&'static str),
+    Limit(ErrorKind),
+}
+
+impl TextError {
+    /// The byte of the text at which it stops being a constraint, or its length.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: ", self.offset)?;
+        match self.problem {
+            Problem::Expected(what) => write!(f, "expected {what}"),
+            Problem::Limit(kind) => ConstraintError::new(kind).fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for TextError {}
+
+pub(crate) fn parse(text: &str) -> Result<Constraint, TextError> {
+    let mut parser = Parser { text, at: 0, nesting: 0 };
+    if text.len() > MAX_TEXT {
+        return Err(TextError { offset: MAX_TEXT, problem: Problem::Expected("at most 1 MiB") });
+    }
+    let constraint = parser.disjunction()?;
+    parser.skip_space();
+    if parser.at < text.len() { Err(parser.expected("`and`, `or` or the end")) } else { Ok(constraint) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    nesting: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn disjunction(&mut self) -> Result<Constraint, TextError> {
+        self.operands("or", Self::conjunction, Constraint::any)
+    }
+
+    fn conjunction(&mut self) -> Result<Constraint, TextError> {
+        self.operands("and", Self::operand, Constraint::all)
+    }
+
+    fn operands(
+        &mut self,
+        operator: &str,
+        operand: fn(&mut Self) -> Result<Constraint, TextError>,
+        join: fn(Vec<Constraint>) -> Result<Constraint, ConstraintError>,
+    ) -> Result<Constraint, TextError> {
+        let start = self.at;
+        let first = operand(self)?;
+        if !self.take_word(operator) {
+            return Ok(first);
+        }
+        let mut all = alloc::vec![first, operand(self)?];
+        while self.take_word(operator) {
+            all.push(operand(self)?);
+        }
+        join(all).map_err(|e| limit(start, &e))
+    }
+
+    fn operand(&mut self) -> Result<Constraint, TextError> {
+        self.skip_space();
+        let start = self.at;
+        if self.take_word("not") {
+            return self.nested(Self::operand)?.negate().map_err(|e| limit(start, &e));
+        }
+        if self.take(b'(') {
+            return self.nested(Self::in_parentheses);
+        }
+        if self.peek() == Some(b'"') {
+            let key = self.quoted()?;
+            return self.condition(key);
+        }
+        match self.bare() {
+            "" => Err(self.expected("a condition")),
+            "true" => Ok(Constraint::unconstrained()),
+            "false" => Constraint::any([]).map_err(|e| limit(start, &e)),
+            "exists" => {
+                self.need(b'(', "`(` after `exists`")?;
+                self.skip_space();
+                let key = self.key()?;
+                self.need(b')', "`)`")?;
+                Ok(Constraint::exists(key))
+            }
+            "all" => self.call(start, Constraint::all),
+            "any" => self.call(start, Constraint::any),
+            word if RESERVED.contains(&word) => {
+                self.at = start;
+                Err(self.expected("a condition (a key that is a word of the language is quoted)"))
+            }
+            key => self.condition(Cow::Borrowed(key)),
+        }
+    }
+
+    fn in_parentheses(&mut self) -> Result<Constraint, TextError> {
+        let inner = self.disjunction()?;
+        self.need(b')', "`and`, `or` or `)`")?;
+        Ok(inner)
+    }
+
+    /// `all(…)` and `any(…)`: lists of none or of one.
+    fn call(
+        &mut self,
+        start: usize,
+        join: fn(Option<Constraint>) -> Result<Constraint, ConstraintError>,
+    ) -> Result<Constraint, TextError> {
+        self.need(b'(', "`(`")?;
+        self.skip_space();
+        let inner = if self.take(b')') { None } else { Some(self.nested(Self::in_parentheses)?) };
+        join(inner).map_err(|e| limit(start, &e))
+    }
+
+    fn condition(&mut self, key: Cow<'a, str>) -> Result<Constraint, TextError> {
+        self.skip_space();
+        if self.take(b'=') {
+            self.skip_space();
+            let value = if self.peek() == Some(b'"') { self.quoted()? } else { Cow::Borrowed(self.bare()) };
+            // The empty value is written `""`: a forgotten one is an error.
+            return match (&value, self.text.as_bytes().get(self.at.wrapping_sub(1))) {
+                (Cow::Borrowed(""), last) if last != Some(&b'"') => Err(self.expected("a value")),
+                _ => Ok(Constraint::value(key, value)),
+            };
+        }
+        let start = self.at;
+        if !self.take_word("in") {
+            return Err(self.expected("`=` or `in` after the key"));
+        }
+        let mut ranges = alloc::vec![self.range()?];
+        self.skip_space();
+        while self.take(b',') {
+            ranges.push(self.range()?);
+            self.skip_space();
+        }
+        Constraint::int_in(key, ranges).map_err(|e| limit(start, &e))
+    }
+
+    /// `4..6`, `4..`, `..6` or `4`.
+    fn range(&mut self) -> Result<IntRange, TextError> {
+        self.skip_space();
+        let start = self.at;
+        let min = self.integer()?;
+        let dots = self.rest().starts_with("..");
+        if dots {
+            self.at += 2;
+        }
+        let max = if dots { self.integer()? } else { min };
+        // Without this `4..6x` would be a range followed by a key.
+        let ends = !self.peek().is_some_and(is_bare);
+        let range = match (min, max) {
+            _ if !ends => return Err(self.expected("a bound of decimal digits")),
+            (None, None) => return Err(self.expected("an integer or a range such as `4..6`")),
+            (min, max) => IntRange::new(min.unwrap_or(0), max.unwrap_or(u64::MAX)),
+        };
+        range.map_err(|_| TextError {
+            offset: start,
+            problem: Problem::Expected("a range with the smaller bound first"),
+        })
+    }
+
+    fn integer(&mut self) -> Result<Option<u64>, TextError> {
+        let digits = self.take_while(|byte| byte.is_ascii_digit());
+        if digits.is_empty() {
+            return Ok(None);
+        }
+        let problem = Problem::Expected("an integer below 2^64");
+        digits.parse().map(Some).map_err(|_| TextError { offset: self.at - digits.len(), problem })
+    }
+
+    fn key(&mut self) -> Result<Cow<'a, str>, TextError> {
+        if self.peek() == Some(b'"') {
+            return self.quoted();
+        }
+        let start = self.at;
+        match self.bare() {
+            "" => Err(self.expected("a key")),
+            word if RESERVED.contains(&word) => {
+                self.at = start;
+                Err(self.expected("a key (one that is a word of the language is quoted)"))
+            }
+            key => Ok(Cow::Borrowed(key)),
+        }
+    }
+
+    /// A JSON string.
+    fn quoted(&mut self) -> Result<Cow<'a, str>, TextError> {
+        let start = self.at;
+        self.at += 1;
+        let plain = self.take_while(|byte| byte != b'"' && byte != b'\\');
+        if self.take(b'"') {
+            return Ok(Cow::Borrowed(plain));
+        }
+        let mut unescaped = String::from(plain);
+        loop {
+            if self.take(b'"') {
+                return Ok(Cow::Owned(unescaped));
+            }
+            if self.take(b'\\') {
+                unescaped.push(self.escape()?);
+                continue;
+            }
+            match self.take_while(|byte| byte != b'"' && byte != b'\\') {
+                "" => return Err(TextError { offset: start, problem: Problem::Expected("a closing quote") }),
+                plain => unescaped.push_str(plain),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, TextError> {
+        let start = self.at - 1;
+        let wrong = TextError { offset: start, problem: Problem::Expected("a JSON escape") };
+        let letter = self.peek().ok_or_else(|| wrong.clone())?;
+        let c = match letter {
+            b'"' | b'\\' | b'/' => char::from(letter),
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => {
+                self.at += 1;
+                return self.code_point().ok_or(wrong);
+            }
+            _ => return Err(wrong),
+        };
+        self.at += 1;
+        Ok(c)
+    }
+
+    fn code_point(&mut self) -> Option<char> {
+        let first = self.four_digits()?;
+        if !(0xd800..0xdc00).contains(&first) {
+            return char::from_u32(first);
+        }
+        self.rest().starts_with("\\u").then_some(())?;
+        self.at += 2;
+        let second = self.four_digits().filter(|second| (0xdc00..0xe000).contains(second))?;
+        char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00))
+    }
+
+    fn four_digits(&mut self) -> Option<u32> {
+        let digits = self.rest().get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        self.at += 4;
+        u32::from_str_radix(digits, 16).ok()
+    }
+
+    fn nested(&mut self, inner: fn(&mut Self) -> Result<Constraint, TextError>) -> Result<Constraint, TextError> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return Err(TextError { offset: self.at, problem: Problem::Limit(ErrorKind::TooDeep) });
+        }
+        let constraint = inner(self);
+        self.nesting -= 1;
+        constraint
+    }
+
+    fn bare(&mut self) -> &'a str {
+        self.take_while(is_bare)
+    }
+
+    /// Takes `word` if it stands here as a whole word; as the start of `key=` it is none.
+    fn take_word(&mut self, word: &str) -> bool {
+        self.skip_space();
+        let taken = self.rest().strip_prefix(word).is_some_and(|rest| !rest.bytes().next().is_some_and(is_bare));
+        if taken {
+            self.at += word.len();
+        }
+        taken
+    }
+
+    fn need(&mut self, byte: u8, what: &'static str) -> Result<(), TextError> {
+        self.skip_space();
+        if self.take(byte) { Ok(()) } else { Err(self.expected(what)) }
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let taken = self.peek() == Some(byte);
+        self.at += usize::from(taken);
+        taken
+    }
+
+    fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a str {
+        let rest = self.rest();
+        // Every predicate here changes its answer at ASCII bytes only, which are character boundaries.
+        let len = rest.bytes().position(|byte| !wanted(byte)).unwrap_or(rest.len());
+        self.at += len;
+        rest.get(..len).unwrap_or_default()
+    }
+
+    fn skip_space(&mut self) {
+        self.take_while(|byte| byte.is_ascii_whitespace());
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn expected(&self, what: &'static str) -> TextError {
+        TextError { offset: self.at, problem: Problem::Expected(what) }
+    }
+}
+
+fn limit(offset: usize, error: &ConstraintError) -> TextError {
+    TextError { offset, problem: Problem::Limit(error.kind()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::format;
+    use std::string::ToString;
+
+    #[test]
+    fn text_reads_back_to_the_same_tree() {
+        for text in [
+            "env=prod and (version=v1 or not exists(version)) and shard in 4..6,11..15",
+            "(a=1 and b=2) or c=3",
+            "not not a=1",
+            "not (a=1 or b=1)",
+            "all()",
+            "all(any(not all(a in 0..,5)))",
+            "false or true",
+            "use_proxy=true",
+            "\"in\" in 1 and \"exists\"=\"\" and \"a b\"=\"\\\"\\\\\\u0001\u{e9}\"",
+            "\"\"=and",
+        ] {
+            let constraint: Constraint = text.parse().unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(constraint.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn space_and_redundant_parentheses_do_not_matter() {
+        let parse = |text: &str| text.parse::<Constraint>().unwrap();
+        assert_eq!(
+            parse(" ( env = prod )and(n in 4 .. 6 , 7)".replace("4 .. 6", "4..6").as_str()),
+            parse("env=prod and n in 4..6,7")
+        );
+        assert_eq!(parse("a=1 and b=1 or c=1"), parse("(a=1 and b=1) or c=1"));
+        assert_eq!(parse("n in ..6"), parse("n in 0..6"));
+        assert_eq!(parse(r#"a="\u00e9\ud83d\ude00\/""#), parse("a=\"\u{e9}\u{1f600}/\""));
+    }
+
+    #[test]
+    fn an_error_points_at_what_is_wrong() {
+        for (text, offset, expected) in [
+            ("", 0, "a condition"),
+            ("env", 3, "`=` or `in`"),
+            ("env=", 4, "a value"),
+            ("env=prod version=v1", 9, "`and`, `or` or the end"),
+            ("env=prod and", 12, "a condition"),
+            ("(a=1", 4, "`)`"),
+            ("exists a", 7, "`(`"),
+            ("exists(not)", 7, "a key"),
+            ("in=1", 0, "a condition"),
+            ("n in", 4, "an integer"),
+            ("n in ..", 7, "an integer"),
+            ("n in 5x", 6, "decimal digits"),
+            ("n in 4..6,99999999999999999999", 10, "below 2^64"),
+            ("a=\"x", 2, "a closing quote"),
+            ("a=\"\\x\"", 3, "a JSON escape"),
+            ("a=\"\\ud800\"", 3, "a JSON escape"),
+        ] {
+            let error = text.parse::<Constraint>().unwrap_err();
+            assert_eq!(error.offset(), offset, "{text}: {error}");
+            assert!(error.to_string().contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn depth_and_length_are_bounded() {
+        for hostile in ["(".repeat(100_000), "not ".repeat(100_000), "all(".repeat(100_000), "a=1 or ".repeat(200_000)]
+        {
+            assert!(hostile.parse::<Constraint>().is_err());
+        }
+        let hundred = format!("{}a=1", "not ".repeat(MAX_DEPTH));
+        assert_eq!(hundred.parse::<Constraint>().unwrap().to_string(), hundred);
+        assert!(format!("not {hundred}").parse::<Constraint>().unwrap_err().to_string().contains("more than 100"));
+    }
+}

@@ -1,0 +1,57 @@
+//! Look-up of variants by the exact values of several keys at once.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// From tuples of values to the numbers of variants. It keeps hashes only: whoever looks something up verifies what is found, so a
+/// collision costs time and never a wrong answer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    /// Sorted.
+    entries: Box<[(TupleHash, u32)]>,
+}
+
+impl Table {
+    pub(super) fn find(&self, tuple: TupleHash) -> impl Iterator<Item = u32> {
+        self.from(tuple).iter().take_while(move |(hash, _)| *hash == tuple).map(|(_, variant)| *variant)
+    }
+
+    pub(super) fn count(&self, tuple: TupleHash) -> usize {
+        self.from(tuple).partition_point(|(hash, _)| *hash == tuple)
+    }
+
+    fn from(&self, tuple: TupleHash) -> &[(TupleHash, u32)] {
+        let start = self.entries.partition_point(|(hash, _)| *hash < tuple);
+        self.entries.get(start..).unwrap_or_default()
+    }
+}
+
+impl FromIterator<(TupleHash, u32)> for Table {
+    fn from_iter<I: IntoIterator<Item = (TupleHash, u32)>>(entries: I) -> Self {
+        let mut entries: Vec<_> = entries.into_iter().collect();
+        entries.sort_unstable();
+        entries.dedup();
+        Self { entries: entries.into() }
+    }
+}
+
+/// A 64-bit hash of a sequence of values, each of which may be absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TupleHash(u64);
+
+impl TupleHash {
+    /// The hash of the sequence continued by `value`.
+    pub(super) fn then(self, value: Option<&str>) -> Self {
+        let Some(value) = value else { return self.mix(u64::MAX) };
+        // The length keeps ("a", "bc") apart from ("ab", "c").
+        let (words, rest) = value.as_bytes().as_chunks::<8>();
+        let hash = words.iter().fold(self.mix(value.len() as u64), |hash, word| hash.mix(u64::from_le_bytes(*word)));
+        if rest.is_empty() { hash } else { hash.mix(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))) }
+    }
+
+    fn mix(self, word: u64) -> Self {
+        // One round of a multiply-and-fold hash; the multiplier is odd with irregular bits, the golden ratio's.
+        let product = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd1b5_4a32_d192_ed03;
+        Self((product >> 64) as u64 ^ product as u64)
+    }
+}
