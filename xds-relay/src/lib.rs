@@ -8,7 +8,6 @@ pub mod metrics;
 mod origins;
 pub mod relay_core;
 mod serve;
-#[cfg(feature = "file-origin")]
 mod yaml;
 
 pub use crate::config::{Config, ConfigError, ExampleMesh};

@@ -29,7 +29,7 @@ pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResou
     Ok(resources.into_vec())
 }
 
-/// Reads resources from texts that are part of a program, such as [`EXAMPLE`](super::EXAMPLE): pairs of a file name,
+/// Reads resources from texts that are part of a program, such as [`EXAMPLE`](crate::config::EXAMPLE): pairs of a file name,
 /// for messages, and what would be in the file.
 ///
 /// # Errors
