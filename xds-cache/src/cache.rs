@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
-use xdstp_uri::ResourceName;
+use xdstp_uri::{NameKey, ResourceName};
 
 use crate::interest::Interest;
 use crate::links::{self, Chain, Gone, Link, List, NONE, Place, Seq, Slot, State, Target};
@@ -390,8 +390,8 @@ impl<V> Cache<V> {
     pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
         let resources = &self.types[type_index as usize];
         let wildcard = if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
-        let directory = name.glob_parent().and_then(|glob| resources.globs.get(&glob).copied()).unwrap_or(NONE);
-        [wildcard, directory]
+        let directory = name.glob_parent_key().and_then(|glob| resources.globs.get(&glob as &dyn NameKey).copied());
+        [wildcard, directory.unwrap_or(NONE)]
     }
 
     fn enter_lists(&mut self, at: u32) {

@@ -83,7 +83,7 @@ impl Response {
                 (5, FieldValue::Bytes(text)) => response.nonce = lossy(&text),
                 (6, FieldValue::Bytes(text)) => response.push_removed(&text),
                 (7, FieldValue::Bytes(plane)) => {
-                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default()
+                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default();
                 }
                 (9, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
@@ -112,7 +112,7 @@ impl Response {
                 (4, FieldValue::Bytes(text)) => response.type_url = lossy(&text),
                 (5, FieldValue::Bytes(text)) => response.nonce = lossy(&text),
                 (6, FieldValue::Bytes(plane)) => {
-                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default()
+                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default();
                 }
                 (7, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
@@ -270,11 +270,15 @@ fn any_type(any: &Bytes) -> Option<String> {
     walk::text_at(any, &[1])
 }
 
+/// As protobuf has it, the last occurrence of a field counts.
 fn any_value(any: &Bytes) -> Option<Bytes> {
-    Fields::of(any.clone()).flatten().find_map(|field| match (field.number, field.value) {
-        (2, FieldValue::Bytes(value)) => Some(value),
-        _ => None,
-    })
+    Fields::of(any.clone())
+        .flatten()
+        .filter_map(|field| match (field.number, field.value) {
+            (2, FieldValue::Bytes(value)) => Some(value),
+            _ => None,
+        })
+        .last()
 }
 
 fn lossy(text: &Bytes) -> String {

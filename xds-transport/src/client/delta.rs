@@ -4,10 +4,10 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::command::{Interest, Verdict};
+use super::command::Verdict;
 use super::held::{Entry, Held};
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};

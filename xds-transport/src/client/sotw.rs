@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::command::{Interest, Verdict};
+use super::command::Verdict;
 use super::deadlines::Deadlines;
 use super::held::{Entry, Held};
 use super::not_found;

@@ -3,9 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
+use xdstp_cache::Interest;
 use xdstp_uri::{NameKey, ResourceName};
-
-use super::command::Interest;
 
 #[derive(Debug, Default)]
 pub(super) struct Wanted {

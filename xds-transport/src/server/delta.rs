@@ -1,6 +1,6 @@
 //! One type of one delta stream.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
@@ -31,7 +31,7 @@ pub(crate) struct Session {
     responded: bool,
     owes_answer: bool,
     /// Names that are none: told as removed, because they cannot exist.
-    malformed: Vec<String>,
+    malformed: BTreeSet<String>,
 }
 
 impl Session {
@@ -52,7 +52,7 @@ impl Session {
             unacked: VecDeque::new(),
             responded: false,
             owes_answer: false,
-            malformed: Vec::new(),
+            malformed: BTreeSet::new(),
         };
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
         if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
@@ -95,11 +95,14 @@ impl Session {
                     let new = source.subscribe(self.id, &interest);
                     self.names += usize::from(new);
                 }
-                Err(_) => self.malformed.push(text.clone()),
+                Err(_) => drop(self.malformed.insert(text.clone())),
             }
         }
         for text in &request.resource_names_unsubscribe {
-            let Ok(name) = ResourceName::parse(text) else { continue };
+            let Ok(name) = ResourceName::parse(text) else {
+                self.malformed.remove(text);
+                continue;
+            };
             let interest = Interest::from(name);
             let held = source.unsubscribe(self.id, &interest);
             self.names -= usize::from(held).min(self.names);
@@ -117,7 +120,9 @@ impl Session {
         match &interest {
             Interest::Wildcard => self.wildcard = true,
             Interest::Name(name) => {
-                if name.as_str() != text {
+                if name.as_str() == text {
+                    self.spelled.remove(name);
+                } else {
                     self.spelled.insert(name.clone(), text.into());
                 }
             }
@@ -126,7 +131,7 @@ impl Session {
     }
 
     pub(crate) fn names(&self) -> usize {
-        self.names
+        self.names + self.malformed.len()
     }
 
     pub(crate) fn is_wildcard(&self) -> bool {
@@ -150,24 +155,18 @@ impl Session {
         }
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let spelled = &self.spelled;
-        let spelling = |name: &ResourceName| spelled.get(name).map(|text| text.to_string());
         let ttl = outgoing.features.ttl;
         let references = &mut *outgoing.references;
         let pulled = source.pull(self.id, removals, &mut |pull| {
             match pull {
                 Pull::Put { name, resource } => {
-                    match spelling(name) {
-                        Some(own) => transmit.push_delta(&own, resource, ttl),
-                        None => transmit.push_delta(name.as_str(), resource, ttl),
-                    }
+                    let own = spelled.get(name).map_or(name.as_str(), |own| own);
+                    transmit.push_delta(own, resource, ttl);
                     Reference::collect(rule, &resource.value, references);
                 }
                 Pull::Removed { name } => {
-                    transmit.removed += 1;
-                    match spelling(name) {
-                        Some(own) => transmit.push_text(6, &own),
-                        None => transmit.push_text(6, name.as_str()),
-                    }
+                    let own = spelled.get(name).map_or(name.as_str(), |own| own);
+                    transmit.push_removed(own);
                 }
                 _ => {}
             }
@@ -179,9 +178,8 @@ impl Session {
         self.owes_answer |= pulled.answered;
         let complete = removals == Removals::Include && !pulled.more;
         if complete {
-            for name in self.malformed.drain(..) {
-                transmit.removed += 1;
-                transmit.push_text(6, &name);
+            for name in std::mem::take(&mut self.malformed) {
+                transmit.push_removed(&name);
             }
         }
         let empty = transmit.resources == 0 && transmit.removed == 0;

@@ -80,7 +80,9 @@ impl Session {
             match Interest::from(name) {
                 Interest::Wildcard => wildcard = true,
                 Interest::Name(name) => {
-                    if name.as_str() != text {
+                    if name.as_str() == text {
+                        self.spelled.remove(&name);
+                    } else {
                         self.spelled.insert(name.clone(), text.as_str().into());
                     }
                     names.insert(name);

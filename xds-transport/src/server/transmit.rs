@@ -68,7 +68,8 @@ impl Transmit {
         }
         let large = |body: &Body| body.bytes.len() >= LARGE;
         if prefix.is_empty()
-            && let Some(body) = self.bodies.pop_front_if(|body| large(body) && body.after == self.taken)
+            && self.bodies.front().is_some_and(|body| large(body) && body.after == self.taken)
+            && let Some(body) = self.bodies.pop_front()
         {
             self.remaining -= body.bytes.len();
             return Some(body.bytes);
@@ -129,6 +130,13 @@ impl Transmit {
         walk::put_delimited(&mut self.heads, 2, wrapped);
         frame.put_head(&mut self.heads, name, version, ttl);
         self.push_body(frame.any().clone());
+    }
+
+    /// Appends an element of `DeltaDiscoveryResponse.removed_resources`, the empty name too.
+    pub(crate) fn push_removed(&mut self, name: &str) {
+        self.removed += 1;
+        walk::put_delimited(&mut self.heads, 6, name.len());
+        self.heads.extend_from_slice(name.as_bytes());
     }
 
     /// Appends a text field of the response itself, in any order: protobuf does not mind.

@@ -1,0 +1,136 @@
+//! What is gone, and what never was: rules 66, 67, 69–71, 80, 99, 100, 102.
+
+use std::collections::BTreeSet;
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
+
+const GLOB: &str = "xdstp://x/T/d/*";
+const MEMBER: &str = "xdstp://x/T/d/1";
+
+#[test]
+fn rule_066_absence_from_a_sotw_response_is_deletion() {
+    for (of, letter) in [(LISTENERS, 'L'), (CLUSTERS, 'C')] {
+        let mut server = Server::with(of, &["a", "b", "c"]);
+        let mut client = Client::sotw();
+        assert_eq!(client.names(&mut server, of, &[]), [format!("{letter} a@1 b@1 c@1")]);
+        server.remove(of, "b");
+        assert_eq!(client.ack(&mut server, of), [format!("{letter} a@1 c@1")]);
+        for name in ["a", "c"] {
+            server.remove(of, name);
+        }
+        assert_eq!(client.ack(&mut server, of), [letter.to_string()]);
+    }
+}
+
+#[test]
+fn rule_067_other_types_are_sent_only_what_changed() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.remove(ENDPOINTS, "a");
+    assert!(client.poll(&mut server).is_empty());
+    server.put(ENDPOINTS, "b", "2");
+    assert_eq!(client.poll(&mut server), ["E b@2"]);
+}
+
+#[test]
+fn rule_069_a_name_stands_once_in_a_response() {
+    let mut server = Server::with(CLUSTERS, &[MEMBER, "a"]);
+    let mut client = Client::delta();
+    let respelled = "xdstp://x/T/d/%31";
+    let subscribe = ["*", "a", "a", GLOB, MEMBER, respelled, "gone", "gone", "xdstp:bad", "xdstp:bad"];
+    let holds = [("gone", "1"), (MEMBER, "0"), ("other", "1")];
+    client.ask(&mut server, &Ask { of: CLUSTERS, subscribe: &subscribe, holds: &holds, ..Ask::default() });
+    server.remove(CLUSTERS, "a");
+    server.remove(CLUSTERS, MEMBER);
+    server.put(CLUSTERS, "b", "1");
+    client.poll(&mut server);
+    assert!(client.delta.len() > 1);
+    for response in &client.delta {
+        let names: Vec<_> = response.resources.iter().map(|one| &one.name).chain(&response.removed_resources).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+    }
+}
+
+#[test]
+fn rule_070_a_missing_name_is_told_at_once() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::delta();
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["missing"]), ["E -missing"]);
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["a", "other"]).join(" "), "E a@1 E -other");
+}
+
+#[test]
+fn rule_070_a_relay_waits_until_it_knows() {
+    let mut server = Server::relay();
+    let mut client = Client::delta();
+    assert!(client.subscribe(&mut server, ENDPOINTS, &["a"]).is_empty());
+    server.remove(ENDPOINTS, "a");
+    assert_eq!(client.poll(&mut server), ["E -a"]);
+}
+
+#[test]
+fn rule_071_a_missing_name_is_told_once_per_subscription() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::delta();
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["a", "missing"]), ["E a@1 -missing"]);
+    for version in ["2", "3", "4", "5", "6"] {
+        server.put(ENDPOINTS, "a", version);
+        assert_eq!(client.poll(&mut server), [format!("E a@{version}")]);
+    }
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["missing"]), ["E -missing"]);
+}
+
+#[test]
+fn rule_080_resources_are_sent_whole_and_byte_for_byte() {
+    use prost::Message;
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let held = server.cache.resource(&CLUSTERS.into(), &"a".parse().unwrap()).unwrap().value.any().clone();
+    let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+    delta.subscribe(&mut server, CLUSTERS, &["a"]);
+    sotw.names(&mut server, CLUSTERS, &["a"]);
+    assert_eq!(delta.delta[0].resources[0].resource.as_ref().unwrap().encode_to_vec(), held);
+    assert_eq!(sotw.sotw[0].resources[0].encode_to_vec(), held);
+}
+
+#[test]
+fn rule_099_an_empty_glob_is_told_as_removed() {
+    let mut server = Server::origin();
+    let mut client = Client::delta();
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &[GLOB]), [format!("C -{GLOB}")]);
+    server.put(CLUSTERS, MEMBER, "1");
+    assert_eq!(client.poll(&mut server), [format!("C {MEMBER}@1")]);
+    server.remove(CLUSTERS, MEMBER);
+    assert_eq!(client.poll(&mut server), [format!("C -{MEMBER}")]);
+}
+
+#[test]
+fn rule_099_a_relay_tells_an_empty_glob_when_its_origin_did() {
+    let mut server = Server::relay();
+    let mut client = Client::delta();
+    assert!(client.subscribe(&mut server, CLUSTERS, &[GLOB]).is_empty());
+    server.answered(CLUSTERS, GLOB);
+    assert_eq!(client.poll(&mut server), [format!("C -{GLOB}")]);
+}
+
+#[test]
+fn rule_100_a_member_deleted_while_a_client_was_away_is_in_its_first_answer() {
+    let other = "xdstp://x/T/d/2";
+    let mut server = Server::with(CLUSTERS, &[MEMBER, other]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[GLOB]);
+    client.stream.close(&mut server.cache);
+    server.remove(CLUSTERS, MEMBER);
+    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &[GLOB]), [format!("C {other}@1 -{MEMBER}")]);
+}
+
+#[test]
+fn rule_102_globs_over_sotw_lose_members_by_absence() {
+    let other = "xdstp://x/T/d/2";
+    let mut server = Server::with(CLUSTERS, &[MEMBER, other]);
+    let mut client = Client::sotw();
+    assert_eq!(client.names(&mut server, CLUSTERS, &[GLOB]), [format!("C {MEMBER}@1 {other}@1")]);
+    server.remove(CLUSTERS, other);
+    assert_eq!(client.ack(&mut server, CLUSTERS), [format!("C {MEMBER}@1")]);
+}

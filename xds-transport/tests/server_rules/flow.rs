@@ -1,0 +1,147 @@
+//! Slow readers, chunks and shared bodies: rules 128, 129, 131, 133, 134, 140.
+
+use prost::Message;
+use xds_transport::Frame;
+use xds_transport::wire::DeltaDiscoveryResponse;
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload};
+
+#[test]
+fn rule_128_what_changed_often_is_sent_once_and_newest() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+    delta.subscribe(&mut server, ENDPOINTS, &["a", "b"]);
+    sotw.names(&mut server, ENDPOINTS, &["a", "b"]);
+    delta.ack(&mut server, ENDPOINTS);
+    sotw.ack(&mut server, ENDPOINTS);
+    server.woken.clear();
+    for version in 2..1000 {
+        server.put(ENDPOINTS, "a", &version.to_string());
+    }
+    assert_eq!(server.woken.len(), 2, "each is woken once");
+    assert_eq!(delta.poll(&mut server), ["E a@999"]);
+    assert_eq!(sotw.poll(&mut server), ["E a@999"]);
+}
+
+#[test]
+fn rule_128_one_client_that_does_not_read_is_nothing_to_the_others() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut stalled = Client::delta();
+    stalled.try_send(&mut server, Ask { of: ENDPOINTS, subscribe: &["a"], ..Ask::default() }.encode()).unwrap();
+    let mut reader = Client::delta();
+    reader.subscribe(&mut server, ENDPOINTS, &["a"]);
+    for version in 2..100 {
+        server.put(ENDPOINTS, "a", &version.to_string());
+        assert_eq!(reader.settle(&mut server), [format!("E a@{version}")]);
+    }
+    assert_eq!(stalled.poll(&mut server), ["E a@99"]);
+}
+
+#[test]
+fn rule_129_sotw_has_one_response_in_flight() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    for version in 2..12 {
+        server.put(CLUSTERS, "a", &version.to_string());
+        assert!(client.poll(&mut server).is_empty());
+    }
+    assert_eq!(client.ack(&mut server, CLUSTERS), ["C a@11"]);
+}
+
+#[test]
+fn rule_129_delta_has_eight_responses_in_flight() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[]);
+    for version in 2..30 {
+        server.put(CLUSTERS, "a", &version.to_string());
+        client.poll(&mut server);
+    }
+    assert_eq!(client.delta.len(), 8);
+    // Rule 22: an answer to the last answers them all.
+    assert_eq!(client.ack(&mut server, CLUSTERS), ["C a@29"]);
+    for version in 30..60 {
+        server.put(CLUSTERS, "a", &version.to_string());
+        client.poll(&mut server);
+    }
+    assert_eq!(client.delta.len(), 16);
+}
+
+#[test]
+fn rule_131_a_large_resource_is_sent_whole_and_as_it_is() {
+    let mut server = Server::origin();
+    let frame = Frame::of_message(&CLUSTERS.into(), &payload("big", &"x".repeat(20 << 20)));
+    server.put_frame(CLUSTERS, "big", "1", frame.clone());
+    let mut client = Client::delta();
+    client.try_send(&mut server, Ask { of: CLUSTERS, ..Ask::default() }.encode()).unwrap();
+    let mut transmit = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+    assert!(transmit.remaining() > 20 << 20);
+    let chunks: Vec<_> = std::iter::from_fn(|| transmit.next_chunk()).collect();
+    assert_eq!(transmit.remaining(), 0);
+    assert!(chunks.iter().any(|chunk| chunk.as_ptr() == frame.any().as_ptr()), "no copy of the body");
+    let response = DeltaDiscoveryResponse::decode(chunks.concat().as_slice()).unwrap();
+    assert_eq!(response.resources[0].resource.as_ref().unwrap().encode_to_vec(), *frame.any());
+}
+
+#[test]
+fn rule_133_delta_responses_are_split_by_size() {
+    const BUDGET: usize = 256 * 1024;
+    let mut server = Server::origin();
+    for n in 0..100 {
+        let frame = Frame::of_message(&ENDPOINTS.into(), &payload(&n.to_string(), &"x".repeat(10_000)));
+        server.put_frame(ENDPOINTS, &n.to_string(), "1", frame);
+    }
+    let mut client = Client::delta();
+    client.subscribe(&mut server, ENDPOINTS, &["*"]);
+    client.settle(&mut server);
+    assert_eq!(client.delta.iter().map(|response| response.resources.len()).sum::<usize>(), 100);
+    assert_eq!(client.delta.len(), 4);
+    for response in &client.delta {
+        assert!(response.encoded_len() < BUDGET + 11_000, "one resource past the budget at most");
+    }
+}
+
+#[test]
+fn rule_134_additions_go_before_removals() {
+    let mut server = Server::origin();
+    for n in 0..100 {
+        server.put(ENDPOINTS, &format!("old{n}"), "1");
+    }
+    let mut client = Client::delta();
+    client.subscribe(&mut server, ENDPOINTS, &["*"]);
+    client.settle(&mut server);
+    for n in 0..100 {
+        server.remove(ENDPOINTS, &format!("old{n}"));
+        let frame = Frame::of_message(&ENDPOINTS.into(), &payload("", &"x".repeat(10_000)));
+        server.put_frame(ENDPOINTS, &format!("new{n}"), "1", frame);
+    }
+    let first = client.delta.len();
+    client.settle(&mut server);
+    let responses = &client.delta[first..];
+    let last_addition = responses.iter().rposition(|response| !response.resources.is_empty()).unwrap();
+    let first_removal = responses.iter().position(|response| !response.removed_resources.is_empty()).unwrap();
+    assert!(responses.len() > 3 && last_addition <= first_removal);
+    assert_eq!(responses.iter().map(|response| response.removed_resources.len()).sum::<usize>(), 100);
+}
+
+#[test]
+fn rule_140_all_clients_share_one_body() {
+    let mut server = Server::origin();
+    let frame = Frame::of_message(&CLUSTERS.into(), &payload("a", &"x".repeat(8192)));
+    server.put_frame(CLUSTERS, "a", "1", frame.clone());
+    for mut client in [Client::delta(), Client::delta(), Client::sotw(), Client::sotw()] {
+        match client.stream.variant() {
+            xds_transport::server::Variant::Delta => {
+                client.try_send(&mut server, Ask { of: CLUSTERS, ..Ask::default() }.encode()).unwrap();
+            }
+            xds_transport::server::Variant::Sotw => {
+                let request = xds_transport::wire::DiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() };
+                client.try_send(&mut server, request.encode_to_vec().into()).unwrap();
+            }
+        }
+        let mut transmit = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+        let shared = std::iter::from_fn(|| transmit.next_chunk()).any(|chunk| chunk.as_ptr() == frame.any().as_ptr());
+        assert!(shared);
+    }
+}

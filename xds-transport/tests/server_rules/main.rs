@@ -1,0 +1,20 @@
+//! The rules of the protocol that bind a server, each held by a scenario without I/O.
+//!
+//! A client asks, the server answers one line per response: `C a@1 -b` is a Cluster response with
+//! `a` at version 1 and with `b` removed.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod absence;
+mod flow;
+mod names;
+mod nonces;
+mod order;
+mod reconnect;
+mod streams;
+mod subscriptions;
+mod wildcards;
+mod wrapper;

@@ -1,0 +1,100 @@
+//! Spelling, globs and odd names: rules 95–98, 103, 109.
+
+use crate::support::{CLUSTERS, Client, ENDPOINTS, Server};
+
+#[test]
+fn rule_095_names_come_back_in_the_spelling_of_the_client() {
+    let canonical = "xdstp://a/T/x?a=2&b=1";
+    for spelled in ["xdstp://a/T/x?b=1&a=2", "xdstp://a/T/%78?a=2&b=1", canonical] {
+        let mut server = Server::with(CLUSTERS, &[canonical]);
+        let mut client = Client::delta();
+        assert_eq!(client.subscribe(&mut server, CLUSTERS, &[spelled]), [format!("C {spelled}@1")]);
+        server.remove(CLUSTERS, canonical);
+        assert_eq!(client.poll(&mut server), [format!("C -{spelled}")]);
+    }
+    let glob = "xdstp://a/T/*?b=1&a=2";
+    assert_eq!(Client::delta().subscribe(&mut Server::origin(), CLUSTERS, &[glob]), [format!("C -{glob}")]);
+}
+
+#[test]
+fn rule_095_two_clients_may_spell_one_name_differently() {
+    let mut server = Server::with(CLUSTERS, &["xdstp://a/T/x?a=2&b=1"]);
+    let spellings = ["xdstp://a/T/x?b=1&a=2", "xdstp://a/T/x?a=2&b=1"];
+    let mut clients = [Client::delta(), Client::delta()];
+    for (client, spelled) in clients.iter_mut().zip(spellings) {
+        assert_eq!(client.subscribe(&mut server, CLUSTERS, &[spelled]), [format!("C {spelled}@1")]);
+    }
+    // The last spelling of a client counts.
+    assert_eq!(clients[0].subscribe(&mut server, CLUSTERS, &[spellings[1]]), [format!("C {}@1", spellings[1])]);
+}
+
+#[test]
+fn rule_096_keys_are_sorted_whatever_the_control_plane_wrote() {
+    let mut server = Server::with(ENDPOINTS, &["xdstp://a/T/x?b=1&a=2"]);
+    let sorted = "xdstp://a/T/x?a=2&b=1";
+    assert_eq!(Client::delta().subscribe(&mut server, ENDPOINTS, &[sorted]), [format!("E {sorted}@1")]);
+}
+
+#[test]
+fn rule_097_a_glob_covers_one_level_of_one_authority_type_and_parameters() {
+    let mut server = Server::with(
+        CLUSTERS,
+        &[
+            "xdstp://a/T/d/child?k=v",
+            "xdstp://a/T/d/child/grandchild?k=v",
+            "xdstp://a/T/d?k=v",
+            "xdstp://b/T/d/child?k=v",
+            "xdstp://a/U/d/child?k=v",
+            "xdstp://a/T/d/child",
+            "xdstp://a/T/d/child?k=w",
+            "xdstp://a/T/d/child?j=v&k=v",
+            "xdstp://a/T/dd/child?k=v",
+            "child",
+        ],
+    );
+    let glob = "xdstp://a/T/d/*?k=v";
+    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &[glob]), ["C xdstp://a/T/d/child?k=v@1"]);
+    assert_eq!(Client::sotw().names(&mut server, CLUSTERS, &[glob]), ["C xdstp://a/T/d/child?k=v@1"]);
+}
+
+#[test]
+fn rule_098_members_come_under_concrete_names_with_the_parameters_of_the_glob() {
+    let mut server = Server::with(CLUSTERS, &["xdstp://a/T/d/x?b=1&a=2"]);
+    let mut client = Client::delta();
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["xdstp://a/T/d/*?b=1&a=2"]), ["C xdstp://a/T/d/x?a=2&b=1@1"]);
+}
+
+#[test]
+fn rule_103_what_is_matched_twice_is_sent_once_and_stays_when_one_match_goes() {
+    let mut options = xdstp_cache::Options::default();
+    options.wildcard_covers_xdstp = true;
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::new(options.clone());
+        server.put(CLUSTERS, "xdstp://a/T/x/a", "1");
+        let glob = "xdstp://a/T/x/*";
+        assert_eq!(client.want(&mut server, CLUSTERS, &["*", glob, "xdstp://a/T/x/a"]), ["C xdstp://a/T/x/a@1"]);
+        if client.sotw.is_empty() {
+            client.unsubscribe(&mut server, CLUSTERS, &[glob]);
+        } else {
+            client.names(&mut server, CLUSTERS, &["*"]);
+        }
+        client.settle(&mut server);
+        server.put(CLUSTERS, "xdstp://a/T/x/a", "2");
+        assert_eq!(client.settle(&mut server), ["C xdstp://a/T/x/a@2"]);
+    }
+}
+
+#[test]
+fn rule_109_odd_names_have_a_defined_answer_and_end_nothing() {
+    let mut server = Server::with(CLUSTERS, &["ok"]);
+    let long = "x".repeat(4096);
+    let long_xdstp = format!("xdstp://a/T/{}", "x".repeat(100_000));
+    for odd in [long.as_str(), "a\u{1}b", "", "xdstp:", "xdstp://a/T/%ff%fe", "xdstp://a/T/x#entry=e", &long_xdstp] {
+        let mut client = Client::delta();
+        let said = client.subscribe(&mut server, CLUSTERS, &[odd, "ok"]).join(" ");
+        assert!(said.contains("ok@1"), "{odd:?}: {said}");
+        assert!(client.delta.iter().any(|response| response.removed_resources.iter().any(|name| name == odd)), "{odd}");
+        let mut client = Client::sotw();
+        assert_eq!(client.names(&mut server, CLUSTERS, &[odd, "ok"]), ["C ok@1"]);
+    }
+}

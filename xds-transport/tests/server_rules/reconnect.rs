@@ -1,0 +1,96 @@
+//! What a client brings along: rules 84, 85, 87, 88, 101, 132.
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
+
+#[test]
+fn rule_084_what_is_gone_or_not_wanted_is_removed_in_the_first_response() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let holds = &[("a", "1"), ("b", "1")];
+    assert_eq!(Client::delta().ask(&mut server, &Ask { of: CLUSTERS, holds, ..Ask::default() }), ["C -b"]);
+    // Outside the subscription, though it exists.
+    let holds = &[("a", "1"), ("c", "1")];
+    let ask = Ask { of: CLUSTERS, subscribe: &["c"], holds, ..Ask::default() };
+    assert_eq!(Client::delta().ask(&mut server, &ask), ["C -a -c"]);
+}
+
+#[test]
+fn rule_084_a_changed_version_is_sent_and_an_equal_one_is_not() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    let holds = &[("a", "0"), ("b", "1")];
+    assert_eq!(Client::delta().ask(&mut server, &Ask { of: CLUSTERS, holds, ..Ask::default() }), ["C a@1"]);
+}
+
+#[test]
+fn rule_085_versions_in_a_later_request_are_ignored() {
+    let mut server = Server::with(LISTENERS, &["a", "x"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, LISTENERS, &["a"]);
+    let ask = Ask { of: LISTENERS, subscribe: &["x"], holds: &[("x", "1"), ("z", "1")], ..Ask::default() };
+    assert_eq!(client.ask(&mut server, &ask), ["L x@1"]);
+}
+
+#[test]
+fn rule_087_only_a_pure_wildcard_at_the_same_version_is_not_sent_again() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    let version = client.sotw[0].version_info.clone();
+    let mut again = Client::sotw();
+    assert!(again.names_at(&mut server, CLUSTERS, &[], &version).is_empty());
+    server.put(CLUSTERS, "a", "2");
+    assert_eq!(again.poll(&mut server), ["C a@2"]);
+    let version = again.sotw[0].version_info.clone();
+    assert_eq!(Client::sotw().names_at(&mut server, CLUSTERS, &["a"], &version), ["C a@2"]);
+    assert_eq!(Client::sotw().names_at(&mut server, CLUSTERS, &["*", "a"], &version), ["C a@2"]);
+    server.put(ENDPOINTS, "a", "1");
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a"]);
+    let version = client.sotw[0].version_info.clone();
+    assert_eq!(Client::sotw().names_at(&mut server, ENDPOINTS, &["a"], &version), ["E a@1"]);
+}
+
+#[test]
+fn rule_088_nothing_of_a_stream_is_remembered_for_the_next() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*"]);
+    client.ack(&mut server, CLUSTERS);
+    client.stream.close(&mut server.cache);
+    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &["*"]), ["C a@1"]);
+    // A nonce of the old stream means nothing on the new one.
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &[]);
+    assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"]);
+}
+
+#[test]
+fn a_sotw_client_of_a_relay_is_not_told_a_part_of_what_it_holds() {
+    let mut server = Server::relay();
+    let mut client = Client::sotw();
+    client.names_at(&mut server, CLUSTERS, &["a", "b"], "5");
+    server.put(CLUSTERS, "a", "1");
+    assert!(client.poll(&mut server).is_empty(), "b would be deleted because it was not asked for yet");
+    server.put(CLUSTERS, "b", "1");
+    assert_eq!(client.poll(&mut server), ["C a@1 b@1"]);
+    // One that comes without a version holds nothing: it gets what there is.
+    let mut fresh = Client::sotw();
+    assert_eq!(fresh.names(&mut server, CLUSTERS, &["a", "c"]), ["C a@1"]);
+}
+
+#[test]
+fn rule_132_a_first_request_may_list_more_than_four_mebibytes_of_versions() {
+    let filler = "x".repeat(200);
+    let names: Vec<_> =
+        (0..20_000).map(|n| format!("xdstp://authority/some.v3.Type/directory/{filler}{n:06}")).collect();
+    let holds: Vec<_> = names.iter().map(|name| (name.as_str(), "0123456789abcdef0123456789abcdef")).collect();
+    let mut server = Server::with(LISTENERS, &names.iter().take(2).map(String::as_str).collect::<Vec<_>>());
+    let subscribe = &["xdstp://authority/some.v3.Type/directory/*"];
+    let mut client = Client::delta();
+    let request = Ask { of: LISTENERS, subscribe, holds: &holds, ..Ask::default() };
+    assert!(request.encode().len() > 4 << 20);
+    client.ask(&mut server, &request);
+    client.settle(&mut server);
+    let put: usize = client.delta.iter().map(|response| response.resources.len()).sum();
+    let removed: usize = client.delta.iter().map(|response| response.removed_resources.len()).sum();
+    assert_eq!((put, removed), (2, 19_998));
+}

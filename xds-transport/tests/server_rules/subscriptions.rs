@@ -1,0 +1,156 @@
+//! Changing a subscription: rules 48–57, 63–65.
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
+
+const GLOB: &str = "xdstp://x/T/d/*";
+const MEMBER: &str = "xdstp://x/T/d/1";
+
+#[test]
+fn rule_048_a_repeated_subscription_is_sent_again() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    server.put(CLUSTERS, MEMBER, "1");
+    for (asked, line) in [("a", "C a@1"), ("*", "C a@1 b@1"), (GLOB, "C xdstp://x/T/d/1@1")] {
+        let mut client = Client::delta();
+        assert_eq!(client.subscribe(&mut server, CLUSTERS, &[asked]), [line]);
+        assert_eq!(client.subscribe(&mut server, CLUSTERS, &[asked]), [line]);
+    }
+}
+
+#[test]
+fn rule_048_a_repeated_wildcard_sends_names_subscribed_beside_it_too() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*", "a"]);
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C a@1 b@1"]);
+}
+
+#[test]
+fn rule_049_only_endpoints_are_sent_to_a_client_that_subscribes_to_what_it_holds() {
+    let mut server = Server::with(LISTENERS, &["a"]);
+    server.put(ENDPOINTS, "a", "1");
+    let ask = |of| Ask { of, subscribe: &["a"], holds: &[("a", "1")], ..Ask::default() };
+    assert!(Client::delta().ask(&mut server, &ask(LISTENERS)).is_empty());
+    assert_eq!(Client::delta().ask(&mut server, &ask(ENDPOINTS)), ["E a@1"]);
+    let old = Ask { holds: &[("a", "0")], ..ask(LISTENERS) };
+    assert_eq!(Client::delta().ask(&mut server, &old), ["L a@1"]);
+}
+
+#[test]
+fn rule_050_leaving_what_was_never_subscribed_is_ignored() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::delta();
+    assert!(client.unsubscribe(&mut server, ENDPOINTS, &["nope", "*", GLOB]).is_empty());
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["a"]), ["E a@1"]);
+}
+
+#[test]
+fn rule_051_leaving_is_not_answered() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, ENDPOINTS, &["a", "missing"]);
+    assert!(client.unsubscribe(&mut server, ENDPOINTS, &["a", "missing"]).is_empty());
+    server.put(ENDPOINTS, "a", "2");
+    assert!(client.poll(&mut server).is_empty());
+}
+
+#[test]
+fn rule_052_leaving_a_name_under_the_wildcard_is_answered() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*", "a", "b"]);
+    assert_eq!(client.unsubscribe(&mut server, CLUSTERS, &["a", "b"]), ["C a@1", "C -b"]);
+    server.put(CLUSTERS, "a", "2");
+    assert_eq!(client.poll(&mut server), ["C a@2"]);
+}
+
+#[test]
+fn rule_053_leaving_a_name_under_a_glob_is_answered() {
+    let mut server = Server::with(CLUSTERS, &[MEMBER]);
+    let mut client = Client::delta();
+    let gone = "xdstp://x/T/d/2";
+    client.subscribe(&mut server, CLUSTERS, &[GLOB, MEMBER, gone]);
+    assert_eq!(
+        client.unsubscribe(&mut server, CLUSTERS, &[MEMBER, gone]),
+        [format!("C {MEMBER}@1"), format!("C -{gone}")]
+    );
+}
+
+#[test]
+fn rule_054_leaving_and_coming_back_is_sent_again() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, ENDPOINTS, &["a"]);
+    client.unsubscribe(&mut server, ENDPOINTS, &["a"]);
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["a"]), ["E a@1"]);
+}
+
+#[test]
+fn rule_055_a_name_that_comes_back_is_sent_at_the_version_it_had() {
+    for (of, last) in [(ENDPOINTS, "E A@1"), (CLUSTERS, "C A@1 B@1")] {
+        let mut server = Server::with(of, &["A", "B"]);
+        let mut client = Client::sotw();
+        client.names(&mut server, of, &["A", "B"]);
+        client.names(&mut server, of, &["B"]);
+        client.settle(&mut server);
+        assert_eq!(client.names(&mut server, of, &["A", "B"]), [last]);
+    }
+}
+
+#[test]
+fn rule_056_a_name_asked_for_is_sent_though_it_was_sent_unasked() {
+    let mut server = Server::with(CLUSTERS, &["A", "B"]);
+    server.put(ENDPOINTS, "A", "1");
+    server.put(ENDPOINTS, "B", "1");
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &["A"]);
+    assert_eq!(client.names(&mut server, CLUSTERS, &["A", "B"]), ["C A@1 B@1"]);
+    client.names(&mut server, ENDPOINTS, &["A"]);
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["A", "B"]), ["E B@1"]);
+}
+
+#[test]
+fn rule_057_no_names_any_more_stop_every_push() {
+    for of in [LISTENERS, CLUSTERS, ENDPOINTS] {
+        let mut server = Server::with(of, &["a"]);
+        let mut client = Client::sotw();
+        client.names(&mut server, of, &["a"]);
+        assert!(client.names(&mut server, of, &[]).is_empty());
+        server.put(of, "a", "2");
+        server.remove(of, "a");
+        assert!(client.poll(&mut server).is_empty());
+        server.put(of, "a", "3");
+        assert_eq!(client.names(&mut server, of, &["a"]).len(), 1, "and it may come back");
+    }
+}
+
+#[test]
+fn rule_063_what_is_not_subscribed_is_not_sent() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    assert_eq!(Client::delta().subscribe(&mut server, ENDPOINTS, &["a"]), ["E a@1"]);
+    assert_eq!(Client::sotw().names(&mut server, ENDPOINTS, &["a"]), ["E a@1"]);
+}
+
+#[test]
+fn rule_064_many_names_and_many_requests_before_the_first_response() {
+    let names: Vec<_> = (0..10_000).map(|n| format!("n{n}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut server = Server::with(ENDPOINTS, &names);
+    let mut client = Client::delta();
+    for half in names.chunks(5000) {
+        client.try_send(&mut server, Ask { of: ENDPOINTS, subscribe: half, ..Ask::default() }.encode()).unwrap();
+    }
+    client.settle(&mut server);
+    assert_eq!(client.delta.iter().map(|response| response.resources.len()).sum::<usize>(), 10_000);
+}
+
+#[test]
+fn rule_065_a_name_that_did_not_exist_is_sent_when_it_does() {
+    let mut server = Server::origin();
+    let mut delta = Client::delta();
+    assert_eq!(delta.subscribe(&mut server, ENDPOINTS, &["a"]), ["E -a"]);
+    let mut sotw = Client::sotw();
+    assert!(sotw.names(&mut server, ENDPOINTS, &["a"]).is_empty());
+    server.put(ENDPOINTS, "a", "1");
+    assert_eq!(delta.poll(&mut server), ["E a@1"]);
+    assert_eq!(sotw.poll(&mut server), ["E a@1"]);
+}
