@@ -47,6 +47,7 @@ use bytes::Bytes;
 
 pub use descriptors::{Descriptors, DescriptorsError};
 pub use error::FileError;
+pub(crate) use load::load_origin;
 pub use load::{load, load_embedded};
 pub use watch::Watch;
 
