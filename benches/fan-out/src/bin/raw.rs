@@ -56,20 +56,19 @@ async fn main() -> Result<(), Error> {
     let codec = ProstCodec::<DeltaDiscoveryRequest, DeltaDiscoveryResponse>::default();
     let request = Request::new(ReceiverStream::new(outgoing));
     let mut responses = grpc.streaming(request, PATH.parse()?, codec).await?.into_inner();
-    let mut served = false;
+    println!("{address}");
+    std::io::stdout().flush()?;
     while let Some(response) = responses.message().await? {
-        clients.send(&response);
+        // What the origin had before the first round is not measured.
+        if response.resources.iter().any(|resource| resource.version != "0") {
+            clients.send(&response);
+        }
         let ack = DeltaDiscoveryRequest {
             type_url: response.type_url,
             response_nonce: response.nonce,
             ..DeltaDiscoveryRequest::default()
         };
         requests.send(ack).await?;
-        // What the origin had before is not measured: clients come after it.
-        if !std::mem::replace(&mut served, true) {
-            println!("{address}");
-            std::io::stdout().flush()?;
-        }
     }
     Ok(())
 }
