@@ -27,6 +27,7 @@ use self::routes::View;
 use self::scope::{Scope, ScopeKey};
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Upstream};
+use crate::check::FileContent;
 use crate::config::{Config, OriginKind, Protocol};
 use crate::metrics::Metrics;
 
@@ -150,6 +151,18 @@ impl RelayCore {
         let dropped: Vec<_> = unused.iter().filter_map(|key| scopes.remove(key)).collect();
         drop(scopes);
         drop(dropped);
+    }
+
+    /// What origins of files hold.
+    pub fn file_contents(&self) -> Vec<FileContent> {
+        let content = |origin: &Origin| match &origin.from {
+            Supply::Server(_) => None,
+            Supply::Files(files) => {
+                let files = lock(files).clone().unwrap_or_default();
+                Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
+            }
+        };
+        self.origins.iter().filter_map(content).collect()
     }
 
     /// Every open stream.
