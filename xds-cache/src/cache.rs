@@ -141,6 +141,8 @@ impl<V> Cache<V> {
 
     /// Stores a resource and appends to `woken` who must be told. A subscriber that has something
     /// to pull already is not named again.
+    ///
+    /// A glob and `*` name no resource: what comes under such a name is ignored.
     pub fn upsert(
         &mut self,
         type_url: &TypeUrl,
@@ -150,6 +152,9 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
         self.expire(now);
+        if name.is_glob() || name.as_str() == "*" {
+            return Outcome::Unchanged;
+        }
         let type_index = self.type_index(type_url);
         let at = self.slot(type_index, name);
         let slot = &mut self.slots[at as usize];

@@ -119,6 +119,17 @@ fn an_upsert_says_what_it_did_and_wakes_once() {
 }
 
 #[test]
+fn a_collection_is_no_resource() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["*", GLOB]);
+    world.pull(id);
+    for text in ["*", GLOB] {
+        assert_eq!(world.upsert(text, "1", 1), (Outcome::Unchanged, vec![]));
+    }
+    assert_eq!(world.cache.resources().count(), 0);
+}
+
+#[test]
 fn tombstones_reach_a_glob_subscriber_that_was_away() {
     let mut world = World::authoritative();
     world.put(MEMBER, "1");

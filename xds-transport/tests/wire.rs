@@ -93,6 +93,18 @@ fn take(mut transmit: Transmit, header: bool) -> Bytes {
     all.into()
 }
 
+#[test]
+fn a_resource_is_not_named_like_a_collection() {
+    for name in ["*", "xdstp://x/T/d/*"] {
+        let resource = Some(Any { type_url: CLUSTERS.into(), ..Default::default() });
+        let resources = vec![Resource { name: name.into(), resource, ..Default::default() }];
+        let message = DeltaDiscoveryResponse { type_url: CLUSTERS.into(), resources, ..Default::default() };
+        let walked = Response::from_delta(message.encode_to_vec().into()).unwrap();
+        assert_eq!((walked.resources.len(), walked.rejected.len()), (0, 1));
+        assert_eq!(walked.rejected[0].name, name);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
