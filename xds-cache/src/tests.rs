@@ -290,6 +290,19 @@ fn rule_103_a_name_matched_three_times_is_sent_once() {
 }
 
 #[test]
+fn a_removal_is_told_though_the_glob_it_was_known_by_is_left_before() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    world.remove(MEMBER);
+    // The wildcard comes after the removal, and has no tombstone to tell.
+    world.cache.subscribe(id, &Interest::Wildcard);
+    world.cache.unsubscribe(id, &interest(GLOB));
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
+#[test]
 fn rule_048_a_repeated_wildcard_sends_what_its_globs_sent_too() {
     let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
     world.put(MEMBER, "1");
