@@ -1,7 +1,6 @@
 //! The origins of a running relay: streams to control planes, and directories of files.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -21,6 +20,8 @@ pub(crate) struct Origins {
 impl Origins {
     #[cfg(feature = "file-origin")]
     pub(crate) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
+        use std::time::Instant;
+
         use crate::file_origin::{Watch, load_origin};
         let mut watches = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {

@@ -64,6 +64,7 @@ fn a_bad_file_is_one_line_and_exit_code_2_checked_or_run() {
     }
 }
 
+#[cfg(feature = "file-origin")]
 #[test]
 fn resource_files_are_read_by_a_check_and_a_bad_one_is_exit_code_2_checked_or_run() {
     let (directory, file) = file("listen: 127.0.0.1:0\nadmin: none\norigins: [{ name: mesh, files: mesh }]\n");
