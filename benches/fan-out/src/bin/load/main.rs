@@ -108,7 +108,7 @@ impl Measure {
             glob(100, 10, 1000),
             glob(100, 10_000, 1000),
             Scenario { exact: true, ..glob(100, 100, 1000) },
-            Scenario { changes: 1000, ..glob(100, 1000, 20) },
+            Scenario { changes: 1000, ..glob(100, 1000, 10) },
         ]
     }
 }
