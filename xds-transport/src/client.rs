@@ -43,8 +43,8 @@ use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
 pub use command::{Command, Verdict};
-pub use xdstp_cache::Interest;
 pub use update::{Changed, Event, Update, UpdateId};
+pub use xdstp_cache::Interest;
 
 use crate::response::Response;
 use crate::server::Variant as Protocol;
