@@ -45,6 +45,36 @@ impl Subscription {
         super::DynamicParameterConstraints::raise(constraint)?.lower()
     }
 
+    /// The subscription that a text such as `env=prod and shard in 0..5` means to someone who knows the draft: each condition on
+    /// one key holds where the key is absent, without saying so.
+    ///
+    /// ```
+    /// use xds_matcher::draft::Subscription;
+    ///
+    /// let subscription = Subscription::where_present(&"env=prod and shard in 0..5".parse().unwrap()).unwrap();
+    /// assert!(subscription.matches(&[("shard", "3")].into_iter().collect()));
+    /// assert!(!subscription.matches(&[("env", "test"), ("shard", "3")].into_iter().collect()));
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`of`](Self::of), and [`ErrorKind::TooDeep`], [`ErrorKind::TooLarge`].
+    pub fn where_present(constraint: &Constraint) -> Result<Self, ConstraintError> {
+        let normal = constraint.normal_form();
+        let conditions = match normal.as_constraint().node() {
+            Node::And(conditions) => &**conditions,
+            condition => core::slice::from_ref(condition),
+        };
+        let relaxed = conditions.iter().map(|condition| {
+            let condition = Constraint::from_bounded(condition.clone());
+            let mut keys = condition.keys();
+            match (keys.next().map(Constraint::exists), keys.next()) {
+                (Some(exists), None) => Constraint::any([exists.negate()?, condition.clone()]),
+                _ => Ok(condition.clone()),
+            }
+        });
+        Self::of(&Constraint::all(relaxed.collect::<Result<Vec<_>, ConstraintError>>()?)?)
+    }
+
     pub(super) fn new(keys: Vec<(Prefixed, Box<[Node]>, bool)>) -> Self {
         let rules: Box<[KeyRule]> =
             keys.into_iter().map(|(key, leaves, invert)| KeyRule::new(key, leaves, invert)).collect();
