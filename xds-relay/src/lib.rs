@@ -3,6 +3,7 @@
 pub mod admin;
 mod check;
 pub mod config;
+mod downstream;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;
 pub mod metrics;
