@@ -155,7 +155,7 @@ impl RelayCore {
         let content = |origin: &Origin| match &origin.from {
             Supply::Server(_) => None,
             Supply::Files(files) => {
-                let files = lock(files).clone().unwrap_or_default();
+                let files = lock(files).as_ref().map(|(files, _)| files.clone()).unwrap_or_default();
                 Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
             }
         };
