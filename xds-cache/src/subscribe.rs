@@ -159,6 +159,7 @@ impl<V> Cache<V> {
             Target::Slot(slot) => Some(self.slots[slot as usize].name.clone()),
             Target::List(_) => None,
         };
+        // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
         let pending = self.pending_within(id, target);
         let last = self.drop_link(at);

@@ -231,3 +231,154 @@ fn covers(collection: &Interest, name: &ResourceName) -> bool {
         Interest::Name(glob) => name.answers(glob),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use prost::Message;
+    use xds_transport::client::{self, Stream};
+    use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, Resource};
+    use xds_transport::{Protocol, TypeRules};
+
+    use super::*;
+
+    const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/dir/*";
+    const MEMBER: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/dir/x";
+
+    /// The store, on a machine whose origin is the test.
+    struct Harness {
+        store: Arc<Store>,
+        feed: Feed,
+        machine: Stream,
+    }
+
+    impl Harness {
+        fn new() -> Self {
+            let store = Arc::new(Store::default());
+            let mut machine = Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+            machine.connected(Instant::now());
+            Self { feed: Feed::new(Arc::clone(&store)), store, machine }
+        }
+
+        fn watch(&self, name: &str) -> WatcherId {
+            self.store.watch(&CDS.into(), &interest(name), Arc::default())
+        }
+
+        fn unwatch(&self, name: &str, id: WatcherId) {
+            self.store.unwatch(&CDS.into(), &interest(name), id);
+        }
+
+        fn events(&self, name: &str, id: WatcherId) -> Vec<String> {
+            let next = || self.store.next(&CDS.into(), &interest(name), id);
+            let text = |event| match event {
+                Event::Put { name, version, .. } => format!("{name}@{version}"),
+                Event::Removed { name } => format!("-{name}"),
+                Event::Answered => "answered".into(),
+            };
+            std::iter::from_fn(next).map(text).collect()
+        }
+
+        /// What the machine asks for, as (subscribe, unsubscribe).
+        fn asked(&mut self) -> Vec<(Vec<String>, Vec<String>)> {
+            self.feed.commands(Instant::now(), &mut |command| self.machine.apply(command));
+            std::iter::from_fn(|| self.machine.poll_transmit(Instant::now()))
+                .map(|request| DeltaDiscoveryRequest::decode(request).unwrap())
+                .filter(|request| request.response_nonce.is_empty())
+                .map(|request| (request.resource_names_subscribe, request.resource_names_unsubscribe))
+                .collect()
+        }
+
+        fn respond(&mut self, resources: &[(&str, &str)], removed: &[&str]) {
+            let resource = |(name, version): &(&str, &str)| Resource {
+                name: (*name).into(),
+                version: (*version).into(),
+                resource: Some(Any { type_url: CDS.into(), value: version.as_bytes().to_vec().into() }),
+                ..Resource::default()
+            };
+            let response = DeltaDiscoveryResponse {
+                type_url: CDS.into(),
+                nonce: "n".into(),
+                resources: resources.iter().map(resource).collect(),
+                removed_resources: removed.iter().map(|name| (*name).into()).collect(),
+                ..DeltaDiscoveryResponse::default()
+            };
+            let now = Instant::now();
+            self.machine.handle_message(now, response.encode_to_vec().into()).unwrap();
+            while let Some(client::Event::Update(update)) = self.machine.poll_event() {
+                let id = update.id;
+                let verdict = self.feed.update(now, update);
+                self.machine.apply(Command::Finish(id, verdict));
+            }
+        }
+    }
+
+    fn interest(name: &str) -> Interest {
+        ResourceName::parse(name).unwrap().into()
+    }
+
+    #[test]
+    fn a_slow_watcher_sees_the_newest_state_of_each_name_once() {
+        let mut harness = Harness::new();
+        let id = harness.watch("*");
+        assert_eq!(harness.asked().len(), 1);
+        harness.respond(&[("a", "1"), ("b", "1"), ("c", "1")], &[]);
+        harness.respond(&[("a", "2")], &["c"]);
+        harness.respond(&[("a", "3")], &[]);
+        assert_eq!(harness.events("*", id), ["a@3", "b@1", "-c", "answered"]);
+        assert!(harness.events("*", id).is_empty());
+    }
+
+    #[test]
+    fn watches_of_one_interest_share_a_subscription_and_the_last_one_ends_it() {
+        let mut harness = Harness::new();
+        let first = harness.watch("a");
+        assert_eq!(harness.asked(), [(vec!["a".to_owned()], vec![])]);
+        harness.respond(&[("a", "1")], &[]);
+        let second = harness.watch("a");
+        assert!(harness.asked().is_empty());
+        assert_eq!(harness.events("a", second), ["a@1"]);
+        harness.unwatch("a", first);
+        assert!(harness.asked().is_empty());
+        harness.unwatch("a", second);
+        assert_eq!(harness.asked(), [(vec![], vec!["a".to_owned()])]);
+        assert!(harness.store.lock().types.is_empty());
+    }
+
+    #[test]
+    fn a_watch_that_replaces_another_at_once_keeps_its_state() {
+        let mut harness = Harness::new();
+        let first = harness.watch("a");
+        harness.asked();
+        harness.respond(&[("a", "1")], &[]);
+        harness.unwatch("a", first);
+        let second = harness.watch("a");
+        assert!(harness.asked().is_empty());
+        assert_eq!(harness.events("a", second), ["a@1"]);
+    }
+
+    #[test]
+    fn a_name_that_does_not_exist_is_removed_for_those_who_name_it_only() {
+        let mut harness = Harness::new();
+        let (named, all) = (harness.watch("a"), harness.watch("*"));
+        harness.asked();
+        harness.respond(&[], &["a"]);
+        assert_eq!(harness.events("a", named), ["-a"]);
+        assert_eq!(harness.events("*", all), ["answered"]);
+        let late = harness.watch("a");
+        assert_eq!(harness.events("a", late), ["-a"]);
+    }
+
+    #[test]
+    fn a_glob_sees_its_members_and_that_it_is_empty() {
+        let mut harness = Harness::new();
+        let id = harness.watch(GLOB);
+        harness.asked();
+        harness.respond(&[], &[GLOB]);
+        assert_eq!(harness.events(GLOB, id), ["answered"]);
+        harness.respond(&[(MEMBER, "1")], &[]);
+        assert_eq!(harness.events(GLOB, id), [format!("{MEMBER}@1")]);
+        harness.respond(&[], &[MEMBER]);
+        assert_eq!(harness.events(GLOB, id), [format!("-{MEMBER}")]);
+    }
+}

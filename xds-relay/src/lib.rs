@@ -1,15 +1,17 @@
 #![doc = include_str!("../README.md")]
 
 pub mod admin;
+mod check;
 pub mod config;
+mod downstream;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;
 pub mod metrics;
 mod origins;
 pub mod relay_core;
 mod serve;
-#[cfg(feature = "file-origin")]
 mod yaml;
 
+pub use crate::check::{FileContent, check};
 pub use crate::config::{Config, ConfigError, ExampleMesh};
 pub use crate::serve::{Error, Relay, run};

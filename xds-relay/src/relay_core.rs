@@ -1,9 +1,12 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
-//! the node is upstream. Sockets come in through [`Dial`] and through the gRPC server.
+//! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod demand;
 mod node_group;
 mod routes;
 mod scope;
+mod settling;
+mod streams;
 mod upstream;
 mod view;
 
@@ -15,18 +18,19 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::Frame;
-use xds_transport::grpc::server::{Accept, Opened, StreamHandle};
-use xds_transport::server::{Settings, Tally, Variant};
+use xds_transport::server::{Settings, Tally};
 use xds_transport::wire::Node;
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 pub use self::routes::Routes;
-use self::routes::View;
 use self::scope::{Scope, ScopeKey};
+pub use self::streams::ServedStream;
+use self::streams::StreamEntry;
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Upstream};
+use crate::check::FileContent;
 use crate::config::{Config, OriginKind, Protocol};
 use crate::metrics::Metrics;
 
@@ -61,16 +65,8 @@ struct Origin {
 enum Supply {
     /// The stream that carries its `xdstp:` names, while anybody wants one.
     Server(Mutex<Weak<Upstream>>),
-    /// Its content; `None` until it was read.
-    Files(Mutex<Option<Arc<Vec<FromFile>>>>),
-}
-
-struct StreamEntry {
-    handle: StreamHandle,
-    peer: String,
-    variant: Variant,
-    view: Arc<View>,
-    _open: crate::metrics::StreamGuard,
+    /// Its content, and since when; `None` until it was read.
+    Files(Mutex<Option<(Arc<Vec<FromFile>>, Instant)>>),
 }
 
 /// What streams that are over did, and how much of everything the metrics were told already.
@@ -131,15 +127,17 @@ impl RelayCore {
         let Some(Origin { from: Supply::Files(files), .. }) = self.origins.get(origin) else { return };
         let resources = Arc::new(resources);
         // A scope made after this line is filled with the new content, one made before is replaced below.
-        *lock(files) = Some(resources.clone());
+        *lock(files) = Some((resources.clone(), now));
         let fed: Vec<_> = lock(&self.scopes).values().filter(|scope| scope.origin == origin).cloned().collect();
         for scope in fed {
             scope.replace(&part_for(&scope.key, &resources), now);
         }
     }
 
-    /// Drops scopes that nobody uses and nothing is subscribed for.
+    /// Drops scopes that nobody uses and nothing is subscribed for, and ends streams that ask for too
+    /// much: to be called every second or so.
     pub fn sweep(&self) {
+        self.end_greedy_streams();
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
         let unused: Vec<_> = scopes
@@ -152,9 +150,26 @@ impl RelayCore {
         drop(dropped);
     }
 
-    /// Every open stream.
-    pub fn stream_handles(&self) -> Vec<StreamHandle> {
-        lock(&self.streams).values().map(|stream| stream.handle.clone()).collect()
+    /// What origins of files hold.
+    pub fn file_contents(&self) -> Vec<FileContent> {
+        let content = |origin: &Origin| match &origin.from {
+            Supply::Server(_) => None,
+            Supply::Files(files) => {
+                let files = lock(files).clone().unwrap_or_default();
+                Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
+            }
+        };
+        self.origins.iter().filter_map(content).collect()
+    }
+
+    /// What every stream of the relay shares.
+    pub fn settings(&self) -> Settings {
+        self.settings.clone()
+    }
+
+    /// The longest request taken, in bytes.
+    pub fn max_request_bytes(&self) -> usize {
+        self.max_request_bytes
     }
 
     /// What is counted.
@@ -169,7 +184,7 @@ impl RelayCore {
 
     fn group_scope(&self, node: &Bytes) -> Arc<Scope> {
         let origin = self.default_origin;
-        if matches!(self.origins.get(origin).map(|origin| &origin.from), Some(Supply::Files(_))) {
+        if self.is_files(origin) {
             // Files answer every node alike.
             return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
         }
@@ -179,10 +194,14 @@ impl RelayCore {
     }
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
-        let scope = Arc::new(Scope::new(ScopeKey::Private(stream), origin, false, Duration::ZERO));
+        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO));
         let label = format!("stream {stream}");
         self.feed(&scope, &|| (label.clone(), node_group::towards_origin(node)));
         scope
+    }
+
+    fn is_files(&self, origin: usize) -> bool {
+        matches!(self.origins.get(origin), Some(Origin { from: Supply::Files(_), .. }))
     }
 
     /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
@@ -191,8 +210,11 @@ impl RelayCore {
         if let Some(scope) = scopes.get(&key) {
             return scope.clone();
         }
-        let files = matches!(self.origins.get(origin).map(|origin| &origin.from), Some(Supply::Files(_)));
-        let scope = Arc::new(Scope::new(key.clone(), origin, files, self.linger));
+        let scope = Arc::new(if self.is_files(origin) {
+            Scope::of_files(key.clone(), origin)
+        } else {
+            Scope::streamed(key.clone(), origin, self.linger)
+        });
         self.feed(&scope, speaker);
         scopes.insert(key, scope.clone());
         scope
@@ -206,8 +228,8 @@ impl RelayCore {
         };
         match &origin.from {
             Supply::Files(files) => {
-                if let Some(resources) = lock(files).clone() {
-                    scope.replace(&part_for(&scope.key, &resources), Instant::now());
+                if let Some((resources, read_at)) = lock(files).clone() {
+                    scope.replace(&part_for(&scope.key, &resources), read_at);
                 }
             }
             Supply::Server(shared) if matches!(scope.key, ScopeKey::Authority(_)) => {
@@ -225,46 +247,19 @@ impl RelayCore {
     /// A stream's session is over.
     fn count(&self, type_url: &TypeUrl, tally: &Tally) {
         let mut counted = lock(&self.counted);
-        let closed = &mut counted.entry(type_url.clone()).or_default().closed;
+        let counted_as = counted_as(&counted, type_url);
+        let closed = &mut counted.entry(counted_as).or_default().closed;
         *closed = sum(closed, tally);
+    }
+
+    fn insert_stream(&self, entry: StreamEntry) -> u64 {
+        let stream = self.next_stream.fetch_add(1, Ordering::Relaxed);
+        lock(&self.streams).insert(stream, entry);
+        stream
     }
 
     fn forget_stream(&self, stream: u64) {
         lock(&self.streams).remove(&stream);
-    }
-}
-
-/// The accepting side: [`RelayCore`] behind an `Arc`, as the gRPC server wants it.
-#[derive(Clone)]
-pub struct Downstream(pub Arc<RelayCore>);
-
-impl Accept for Downstream {
-    type Source = Routes;
-
-    fn accept(&self, opened: Opened) -> Routes {
-        let relay = self.0.clone();
-        let stream = relay.next_stream.fetch_add(1, Ordering::Relaxed);
-        let view = Arc::new(View::default());
-        let entry = StreamEntry {
-            handle: opened.handle.clone(),
-            peer: opened.peer.map_or_else(String::new, |peer| peer.to_string()),
-            variant: opened.variant,
-            view: view.clone(),
-            _open: relay.metrics.stream_opened(match opened.variant {
-                Variant::Delta => Protocol::Delta,
-                Variant::Sotw => Protocol::Sotw,
-            }),
-        };
-        lock(&relay.streams).insert(stream, entry);
-        Routes::new(relay, stream, &opened, view)
-    }
-
-    fn settings(&self) -> Settings {
-        self.0.settings.clone()
-    }
-
-    fn max_request_bytes(&self) -> usize {
-        self.0.max_request_bytes
     }
 }
 
@@ -296,6 +291,13 @@ fn own_node(config: &Config) -> Bytes {
 /// The configuration spells authorities without escapes.
 fn escape_authority(authority: &str) -> String {
     authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23")
+}
+
+/// Types are named by clients: those beyond a bound are counted together.
+fn counted_as(counted: &HashMap<TypeUrl, Counted>, type_url: &TypeUrl) -> TypeUrl {
+    const MOST: usize = 256;
+    let full = counted.len() >= MOST && !counted.contains_key(type_url);
+    if full { TypeUrl::from("") } else { type_url.clone() }
 }
 
 fn sum(a: &Tally, b: &Tally) -> Tally {

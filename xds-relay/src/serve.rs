@@ -14,10 +14,12 @@ use tonic::transport::server::TcpIncoming;
 use xds_transport::grpc::server::Service;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
+use crate::check::FileContent;
 use crate::config::Config;
+use crate::downstream::Downstream;
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
-use crate::relay_core::{Downstream, EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
 /// Envoy pings more often than gRPC's five minutes when it is told to; neither is a reason to hang up (rule 137).
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -123,6 +125,11 @@ impl Relay {
         self.admin.as_ref().map(TcpListener::local_addr).transpose()
     }
 
+    /// What its origins of files hold.
+    pub fn file_contents(&self) -> Vec<FileContent> {
+        self.core.file_contents()
+    }
+
     /// Serves until `shutdown` resolves, then drains for at most the configured time: new streams are
     /// refused, open ones are ended one after the other, so that their clients do not all move at once.
     ///
@@ -185,10 +192,10 @@ impl Relay {
 
 /// Ends every stream within `time`, evenly spread.
 async fn end_streams(core: &RelayCore, time: Duration) {
-    let handles = core.stream_handles();
-    let pause = time.checked_div(u32::try_from(handles.len()).unwrap_or(u32::MAX)).unwrap_or_default();
-    for handle in handles {
-        handle.end("the relay is shutting down");
+    let streams = core.streams();
+    let pause = time.checked_div(u32::try_from(streams.len()).unwrap_or(u32::MAX)).unwrap_or_default();
+    for stream in streams {
+        stream.end("the relay is shutting down");
         sleep(pause.min(Duration::from_millis(20))).await;
     }
 }

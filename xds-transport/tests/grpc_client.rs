@@ -1,4 +1,11 @@
 //! The gRPC client against the gRPC server, over loopback.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test above the layer line, whose helpers fail by panicking"
+)]
 
 use std::net::SocketAddr;
 use std::sync::Arc;

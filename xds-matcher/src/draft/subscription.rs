@@ -97,6 +97,15 @@ impl Subscription {
 
     /// The parameters a client of the final form sends to say the same. Keys without a constraint are not sent.
     ///
+    /// ```
+    /// use xds_matcher::{ErrorKind, draft::Subscription};
+    ///
+    /// let exact = Subscription::of(&"not exists(env) or env=prod".parse().unwrap()).unwrap();
+    /// assert_eq!(exact.to_parameters().unwrap().to_string(), "{env=prod}");
+    /// let ranged = Subscription::of(&"not exists(shard) or shard in 0..5".parse().unwrap()).unwrap();
+    /// assert_eq!(ranged.to_parameters().unwrap_err().kind(), ErrorKind::RangeNotRepresentable);
+    /// ```
+    ///
     /// # Errors
     /// Only exact values can be parameters: [`ErrorKind::InvertNotRepresentable`], [`ErrorKind::RangeNotRepresentable`],
     /// [`ErrorKind::MultiValueNotRepresentable`].

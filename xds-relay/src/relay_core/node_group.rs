@@ -1,11 +1,12 @@
 //! Who may share old-style resources: the node group of a client.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use sha2::{Digest, Sha256};
-use xds_transport::wire::walk::Fields;
+use xds_transport::wire::walk::{FieldValue, Fields};
 use xds_transport::wire::{Node, Value, value};
 
 use crate::config::NodeField;
@@ -17,10 +18,31 @@ pub trait NodeGrouping: Send + Sync + 'static {
 }
 
 /// A set of nodes that may share old-style resources.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug)]
 pub struct NodeGroup {
     key: Vec<u8>,
     label: String,
+}
+
+// By key alone, whatever the label says.
+impl PartialEq for NodeGroup {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for NodeGroup {}
+
+impl PartialOrd for NodeGroup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for NodeGroup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
 }
 
 impl NodeGroup {
@@ -74,56 +96,79 @@ impl NodeGrouping for ShareBy {
         let mut key = Vec::new();
         let mut label = Vec::new();
         for field in &self.0 {
-            let part = part_of(node, field);
+            let parts = parts_of(node, field);
             // Absent and empty differ, and no value runs into the next.
-            match &part {
-                None => key.put_u8(0),
-                Some(part) => {
-                    key.put_u8(1);
-                    key.put_u64(part.len() as u64);
-                    key.extend_from_slice(part);
+            for part in &parts {
+                match part {
+                    None => key.put_u8(0),
+                    Some(Part { content, .. }) => {
+                        key.put_u8(1);
+                        key.put_u64(content.len() as u64);
+                        key.extend_from_slice(content);
+                    }
                 }
             }
-            let shown = part.map_or("-".into(), |part| String::from_utf8_lossy(&part).into_owned());
-            label.push(format!("{field}={shown}"));
+            let shown: Vec<_> = parts.iter().map(|part| part.as_ref().map_or("-", |part| &part.shown)).collect();
+            label.push(format!("{field}={}", shown.join("/")));
         }
         NodeGroup::new(key, label.join(" "))
     }
 }
 
-fn part_of(node: &Node, field: &NodeField) -> Option<Vec<u8>> {
+/// What nodes must agree in, and how people read it.
+struct Part {
+    content: Vec<u8>,
+    shown: String,
+}
+
+impl Part {
+    fn text(text: &str) -> Option<Self> {
+        Some(Self { content: text.as_bytes().to_vec(), shown: text.to_owned() })
+    }
+
+    /// A number is not the text that looks like it.
+    fn value(value: &Value) -> Option<Self> {
+        let shown = match value.kind.as_ref()? {
+            value::Kind::StringValue(text) => text.clone(),
+            value::Kind::BoolValue(flag) => flag.to_string(),
+            value::Kind::NumberValue(number) => number.to_string(),
+            _ => "{..}".to_owned(),
+        };
+        Some(Self { content: value.encode_to_vec(), shown })
+    }
+}
+
+fn parts_of(node: &Node, field: &NodeField) -> Vec<Option<Part>> {
     let locality = node.locality.clone().unwrap_or_default();
     match field {
-        NodeField::Id => Some(node.id.clone().into_bytes()),
-        NodeField::Cluster => Some(node.cluster.clone().into_bytes()),
-        NodeField::Locality => Some([locality.region, locality.zone, locality.sub_zone].join("/").into_bytes()),
-        NodeField::Region => Some(locality.region.into_bytes()),
-        NodeField::Zone => Some(locality.zone.into_bytes()),
-        NodeField::SubZone => Some(locality.sub_zone.into_bytes()),
-        NodeField::Metadata(path) => {
-            let mut fields = node.metadata.as_ref().map(|metadata| &metadata.fields);
-            let mut found: Option<&Value> = None;
-            for key in path {
-                found = fields?.get(key);
-                fields = match found.and_then(|value| value.kind.as_ref()) {
-                    Some(value::Kind::StructValue(inner)) => Some(&inner.fields),
-                    _ => None,
-                };
-            }
-            Some(match found?.kind.as_ref()? {
-                value::Kind::StringValue(text) => text.clone().into_bytes(),
-                value::Kind::BoolValue(flag) => flag.to_string().into_bytes(),
-                value::Kind::NumberValue(number) => number.to_string().into_bytes(),
-                _ => found?.encode_to_vec(),
-            })
-        }
+        NodeField::Id => vec![Part::text(&node.id)],
+        NodeField::Cluster => vec![Part::text(&node.cluster)],
+        NodeField::Locality => [locality.region, locality.zone, locality.sub_zone].map(|part| Part::text(&part)).into(),
+        NodeField::Region => vec![Part::text(&locality.region)],
+        NodeField::Zone => vec![Part::text(&locality.zone)],
+        NodeField::SubZone => vec![Part::text(&locality.sub_zone)],
+        NodeField::Metadata(path) => vec![metadata_at(node, path).and_then(Part::value)],
     }
+}
+
+fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
+    let mut fields = node.metadata.as_ref().map(|metadata| &metadata.fields);
+    let mut found: Option<&Value> = None;
+    for key in path {
+        found = fields?.get(key);
+        fields = match found.and_then(|value| value.kind.as_ref()) {
+            Some(value::Kind::StructValue(inner)) => Some(&inner.fields),
+            _ => None,
+        };
+    }
+    found
 }
 
 /// The node as the origin is told it: `client_features` about the transport are the relay's own
 /// business, so only those it honours remain; everything else stays byte for byte.
 pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
     const CLIENT_FEATURES: u32 = 10;
+    const ABOUT_TRANSPORT: &[u8] = b"xds.config.";
     const HONOURED: &str = "xds.config.resource-in-sotw";
     let mut out = BytesMut::with_capacity(node.len() + 32);
     let mut fields = Fields::of(node.clone());
@@ -131,7 +176,8 @@ pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
         let before = fields.rest().clone();
         let Some(Ok(field)) = fields.next() else { break };
         let raw = before.slice(..before.len() - fields.rest().len());
-        let about_transport = field.number == CLIENT_FEATURES && contains(&raw, b"xds.config.");
+        let about_transport = field.number == CLIENT_FEATURES
+            && matches!(&field.value, FieldValue::Bytes(feature) if feature.starts_with(ABOUT_TRANSPORT));
         if !about_transport {
             out.extend_from_slice(&raw);
         }
@@ -139,8 +185,4 @@ pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
     let honoured = Node { client_features: vec![HONOURED.into()], ..Node::default() };
     out.extend_from_slice(&honoured.encode_to_vec());
     out.freeze()
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }

@@ -1,27 +1,31 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::task::Waker;
 
 use bytes::Bytes;
 use prost::Message;
 use slab::Slab;
 use xds_transport::Frame;
-use xds_transport::grpc::server::{Opened, Wake};
 use xds_transport::server::{Source, Tally};
 use xds_transport::wire::Node;
 use xdstp_cache::{Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::RelayCore;
 use crate::relay_core::scope::Scope;
+use crate::relay_core::streams::{Part, View};
+use crate::relay_core::{RelayCore, lock};
+
+/// How many authorities one type of one stream may have names of: each costs a scope.
+const MAX_PARTS: usize = 1024;
 
 /// Routes one stream's interest: `xdstp:` names by authority, old-style names by node group.
 pub struct Routes {
     relay: Arc<RelayCore>,
     stream: u64,
-    wake: Wake,
+    waker: Waker,
     node: Bytes,
     /// The scope of this node's old-style names, once one was asked for.
     group: Option<Arc<Scope>>,
@@ -31,34 +35,23 @@ pub struct Routes {
     view: Arc<View>,
 }
 
-/// What an admin page may know of a stream while it is served.
-#[derive(Default)]
-pub(crate) struct View {
-    pub(crate) node_id: Mutex<String>,
-    /// Its subscribers in each scope.
-    pub(crate) parts: Mutex<Vec<(TypeUrl, Part)>>,
-}
-
 struct Subscriber {
     type_url: TypeUrl,
     parts: Vec<Part>,
-    /// Names that this stream is served from its private scopes.
-    private: HashMap<ResourceName, Part>,
-}
-
-/// A subscriber of one scope.
-#[derive(Clone)]
-pub(crate) struct Part {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) id: SubscriberId,
+    /// In the scopes of this stream alone.
+    private_parts: Vec<Part>,
+    /// Names that this stream is served from those, and the shared scope that says so.
+    private: HashMap<ResourceName, Arc<Scope>>,
+    /// A part was opened for what the client brought along, though it may not want it.
+    resumed: bool,
 }
 
 impl Routes {
-    pub(crate) fn new(relay: Arc<RelayCore>, stream: u64, opened: &Opened, view: Arc<View>) -> Self {
+    pub(crate) fn new(relay: Arc<RelayCore>, stream: u64, waker: Waker, view: Arc<View>) -> Self {
         Self {
             relay,
             stream,
-            wake: opened.wake.clone(),
+            waker,
             node: Bytes::new(),
             group: None,
             private: HashMap::new(),
@@ -68,51 +61,93 @@ impl Routes {
     }
 
     fn route(&mut self, interest: &Interest) -> Arc<Scope> {
-        if let Interest::Name(name) = interest
-            && let Some(authority) = name.authority()
-        {
-            return self.relay.authority_scope(authority);
+        match authority_of(interest) {
+            Some(authority) => self.relay.authority_scope(authority),
+            None => self.group.get_or_insert_with(|| self.relay.group_scope(&self.node)).clone(),
         }
-        self.group.get_or_insert_with(|| self.relay.group_scope(&self.node)).clone()
     }
 
     /// The part of a subscriber that serves an interest, opened when there is none yet.
     fn part(&mut self, id: SubscriberId, interest: &Interest) -> Option<Part> {
-        let scope = self.route(interest);
-        let subscriber = self.subscribers.get_mut(id.index())?;
-        if let Some(part) = subscriber.parts.iter().find(|part| Arc::ptr_eq(&part.scope, &scope)) {
+        let subscriber = self.subscribers.get(id.index())?;
+        if let Some(part) = subscriber.part(interest) {
             return Some(part.clone());
         }
-        let part = self.view.open(scope, &subscriber.type_url, &self.wake);
+        if subscriber.parts.len() >= MAX_PARTS {
+            self.view.end("names of too many authorities");
+            return None;
+        }
+        let scope = self.route(interest);
+        let subscriber = self.subscribers.get_mut(id.index())?;
+        let part = self.view.open(scope, &subscriber.type_url, &self.waker);
         subscriber.parts.push(part.clone());
         Some(part)
     }
 
+    /// The part that serves a name the client brought along. A wildcard of a node group may hold `xdstp:` names.
+    fn part_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Part> {
+        let own = Interest::Name(name.clone());
+        let subscriber = self.subscribers.get(id.index())?;
+        let by_authority = subscriber.part(&own).filter(|part| part.scope.covers(part.id, name));
+        let by_wildcard = || subscriber.part(&Interest::Wildcard).filter(|part| part.scope.covers(part.id, name));
+        match by_authority.or_else(by_wildcard).cloned() {
+            Some(part) => Some(part),
+            None => {
+                let part = self.part(id, &own);
+                if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+                    subscriber.resumed = true;
+                }
+                part
+            }
+        }
+    }
+
     /// Asks an origin for a name on a stream of this client's own.
-    fn fetch_privately(&mut self, id: SubscriberId, name: ResourceName, origin: usize) {
-        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+    fn fetch_privately(&mut self, id: SubscriberId, name: ResourceName, shared: Arc<Scope>) {
+        let Self { relay, stream, node, private, subscribers, view, waker, .. } = self;
+        let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
         if subscriber.private.contains_key(&name) {
             return;
         }
-        let Self { relay, stream, node, private, .. } = self;
-        let scope = private.entry(origin).or_insert_with(|| relay.private_scope(*stream, origin, node)).clone();
-        let opened = subscriber.private.values().find(|part| Arc::ptr_eq(&part.scope, &scope)).cloned();
-        let part = opened.unwrap_or_else(|| self.view.open(scope, &subscriber.type_url, &self.wake));
+        let origin = shared.origin;
+        let part = match subscriber.private_parts.iter().find(|part| part.scope.origin == origin) {
+            Some(part) => part.clone(),
+            None => {
+                let scope = private.entry(origin).or_insert_with(|| relay.private_scope(*stream, origin, node));
+                let part = view.open(scope.clone(), &subscriber.type_url, waker);
+                subscriber.private_parts.push(part.clone());
+                part
+            }
+        };
         part.scope.subscribe(&subscriber.type_url, part.id, &Interest::Name(name.clone()));
-        subscriber.private.insert(name, part);
+        subscriber.private.insert(name, shared);
     }
 
-    /// Ends private interest in names that nothing asks for any more.
-    fn drop_private(&mut self, id: SubscriberId, unwanted: impl Fn(&ResourceName, &[Part]) -> bool) {
+    /// Ends private interest in names that nothing asks for any more, and the streams that are not needed then.
+    fn drop_private(&mut self, id: SubscriberId, unwanted: impl Fn(&ResourceName, &Scope, &[Part]) -> bool) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
-        let Subscriber { type_url, parts, private } = subscriber;
-        private.retain(|name, part| {
-            let drop = unwanted(name, parts);
-            if drop {
+        let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
+        private.retain(|name, shared| {
+            let drop = unwanted(name, shared, parts);
+            if drop && let Some(part) = private_parts.iter().find(|part| part.scope.origin == shared.origin) {
                 part.scope.unsubscribe(type_url, part.id, &Interest::Name(name.clone()));
             }
             !drop
         });
+        let unused = |part: &mut Part| !private.values().any(|shared| shared.origin == part.scope.origin);
+        for part in private_parts.extract_if(.., unused) {
+            self.view.close(type_url, &part);
+        }
+        let Self { private, subscribers, .. } = self;
+        private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
+    }
+
+    /// Closes a part of a subscriber that does nothing any more, so that its scope can go.
+    fn close_done(&mut self, id: SubscriberId) {
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+        for part in subscriber.parts.extract_if(.., |part| part.scope.is_done_with(part.id)) {
+            self.view.close(&subscriber.type_url, &part);
+        }
     }
 
     /// One round over the parts: what is visited comes from the shared scopes, but for stubs of
@@ -124,24 +159,26 @@ impl Routes {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
         let mut pulled = Pulled::default();
-        let mut stubs: Vec<(ResourceName, usize)> = Vec::new();
-        let mut served: Vec<ResourceName> = Vec::new();
+        let mut stubs: Vec<(ResourceName, Arc<Scope>)> = Vec::new();
+        let mut served: HashSet<ResourceName> = HashSet::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return pulled };
-        let all = subscriber.all_parts();
-        for part in all {
-            let (shared, origin) = (part.scope.shared, part.scope.origin);
+        for part in subscriber.all_parts() {
+            let shared = part.scope.shared;
             let private = &subscriber.private;
             let this = part.scope.pull(part.id, removals, &mut |pull| {
                 let name = match &pull {
                     Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
-                        stubs.push(((*name).clone(), origin));
+                        stubs.push(((*name).clone(), part.scope.clone()));
                         return ControlFlow::Continue(());
                     }
                     Pull::Put { name, .. } | Pull::Removed { name } => name,
                     _ => return visitor(pull),
                 };
                 if shared && private.contains_key(*name) {
-                    served.push((*name).clone());
+                    served.insert((*name).clone());
+                } else if !shared && served.contains(*name) {
+                    // Rule 103: no name twice in a response.
+                    return ControlFlow::Continue(());
                 }
                 visitor(pull)
             });
@@ -150,60 +187,54 @@ impl Routes {
                 break;
             }
         }
-        self.drop_private(id, |name, _| served.contains(name));
-        for (name, origin) in stubs {
-            self.fetch_privately(id, name, origin);
+        if !served.is_empty() {
+            self.drop_private(id, |name, _, _| served.contains(name));
+        }
+        for (name, shared) in stubs {
+            self.fetch_privately(id, name, shared);
         }
         pulled
     }
 }
 
-impl View {
-    fn open(&self, scope: Arc<Scope>, type_url: &TypeUrl, wake: &Wake) -> Part {
-        let id = scope.open(type_url, wake.clone());
-        let part = Part { scope, id };
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        parts.push((type_url.clone(), part.clone()));
-        part
-    }
-
-    fn close(&self, type_url: &TypeUrl, part: &Part) {
-        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-        parts.retain(|(_, open)| !(Arc::ptr_eq(&open.scope, &part.scope) && open.id == part.id));
-        drop(parts);
-        part.scope.close(type_url, part.id);
-    }
-}
-
 impl Subscriber {
-    /// The shared parts, then the private ones, each once.
-    fn all_parts(&self) -> Vec<Part> {
-        let mut all = self.parts.clone();
-        for part in self.private.values() {
-            if !all.iter().any(|other| Arc::ptr_eq(&other.scope, &part.scope)) {
-                all.push(part.clone());
-            }
-        }
-        all
+    /// The part that serves an interest, if it is open.
+    fn part(&self, interest: &Interest) -> Option<&Part> {
+        let authority = authority_of(interest);
+        self.parts.iter().find(|part| part.scope.key.authority() == authority)
+    }
+
+    /// The shared parts, then the private ones.
+    fn all_parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().chain(&self.private_parts)
+    }
+
+    fn fetches_from(&self, origin: usize) -> bool {
+        self.private_parts.iter().any(|part| part.scope.origin == origin)
     }
 }
 
 impl Source for Routes {
     fn identify(&mut self, node: &Bytes) {
         self.node = node.clone();
-        let id = Node::decode(node.clone()).map(|node| node.id).unwrap_or_default();
-        *self.view.node_id.lock().unwrap_or_else(PoisonError::into_inner) = id;
+        *lock(&self.view.node_id) = Node::decode(node.clone()).map(|node| node.id).unwrap_or_default();
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        let subscriber = Subscriber { type_url: type_url.clone(), parts: Vec::new(), private: HashMap::new() };
+        let subscriber = Subscriber {
+            type_url: type_url.clone(),
+            parts: Vec::new(),
+            private_parts: Vec::new(),
+            private: HashMap::new(),
+            resumed: false,
+        };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {
         let Some(subscriber) = self.subscribers.try_remove(id.index()) else { return };
         for part in subscriber.all_parts() {
-            self.view.close(&subscriber.type_url, &part);
+            self.view.close(&subscriber.type_url, part);
         }
         self.relay.count(&subscriber.type_url, tally);
     }
@@ -215,17 +246,23 @@ impl Source for Routes {
     }
 
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-        let Some(part) = self.part(id, interest) else { return false };
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
+        let Some(part) = subscriber.part(interest) else { return false };
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
-        self.drop_private(id, |name, parts| !parts.iter().any(|part| part.scope.covers(part.id, name)));
+        if !subscriber.private.is_empty() {
+            self.drop_private(id, |name, shared, parts| {
+                let covers = |part: &Part| std::ptr::eq(&*part.scope, shared) && part.scope.covers(part.id, name);
+                !parts.iter().any(covers)
+            });
+        }
+        self.close_done(id);
         held
     }
 
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
         let mut parts: Vec<(Part, Vec<(ResourceName, Version)>)> = Vec::new();
         for (name, version) in held {
-            let Some(part) = self.part(id, &Interest::Name(name.clone())) else { continue };
+            let Some(part) = self.part_holding(id, &name) else { continue };
             match parts.iter_mut().find(|(known, _)| Arc::ptr_eq(&known.scope, &part.scope)) {
                 Some((_, held)) => held.push((name, version)),
                 None => parts.push((part, vec![(name, version)])),
@@ -242,21 +279,30 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
-        let one_scope = self.subscribers.get(id.index()).is_some_and(|of| of.parts.len() <= 1 && of.private.is_empty());
-        if one_scope || removals == Removals::Defer {
-            return self.pull_parts(id, removals, visitor);
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return Pulled::default() };
+        let resumed = subscriber.resumed;
+        if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
+            let pulled = self.pull_parts(id, removals, visitor);
+            if resumed && removals == Removals::Include && !pulled.more {
+                self.forget_resumed(id);
+            }
+            return pulled;
         }
         // Rule 134: no scope's removals before another's additions.
         let additions = self.pull_parts(id, Removals::Defer, visitor);
         if additions.more {
             return additions;
         }
-        additions.and(self.pull_parts(id, Removals::Include, visitor))
+        let pulled = additions.and(self.pull_parts(id, Removals::Include, visitor));
+        if resumed && !pulled.more {
+            self.forget_resumed(id);
+        }
+        pulled
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return Unanswered::default() };
-        subscriber.all_parts().iter().fold(Unanswered::default(), |unanswered, part| {
+        subscriber.all_parts().fold(Unanswered::default(), |unanswered, part| {
             let shared = part.scope.shared;
             unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
                 if !(shared && resource.value.do_not_cache()) {
@@ -268,14 +314,15 @@ impl Source for Routes {
 
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        subscriber.all_parts().iter().any(|part| part.scope.has_work(part.id))
+        subscriber.all_parts().any(|part| part.scope.has_work(part.id))
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        subscriber.all_parts().iter().any(|part| part.scope.resend(part.id, name))
+        subscriber.all_parts().any(|part| part.scope.resend(part.id, name))
     }
 
+    /// Of one origin only: what comes from two has a version that neither of them gave.
     fn type_version(&self, id: SubscriberId) -> Option<Version> {
         let subscriber = self.subscribers.get(id.index())?;
         match subscriber.parts.as_slice() {
@@ -285,8 +332,26 @@ impl Source for Routes {
     }
 }
 
+impl Routes {
+    /// What the client brought along was compared: parts that only that was looked up in can go.
+    fn forget_resumed(&mut self, id: SubscriberId) {
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.resumed = false;
+        }
+        self.close_done(id);
+    }
+}
+
 impl Drop for Routes {
     fn drop(&mut self) {
         self.relay.forget_stream(self.stream);
+    }
+}
+
+/// The authority whose scope serves an interest; none for a node group's.
+fn authority_of(interest: &Interest) -> Option<&str> {
+    match interest {
+        Interest::Name(name) => name.authority(),
+        Interest::Wildcard => None,
     }
 }

@@ -7,16 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use xds_transport::Frame;
 use xds_transport::client::{Changed, Command};
-use xds_transport::grpc::server::Wake;
 use xdstp_cache::{
     Cache, Interest, Options, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
+use crate::relay_core::demand::{Demand, Wish};
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::upstream::Upstream;
 
@@ -24,7 +25,7 @@ use crate::relay_core::upstream::Upstream;
 const BATCH: usize = 256;
 
 /// Which scope a name belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ScopeKey {
     /// `xdstp:` names of one authority, in canonical spelling.
     Authority(String),
@@ -34,6 +35,21 @@ pub(crate) enum ScopeKey {
     EveryNode,
     /// What one stream does not share (rule 121).
     Private(u64),
+}
+
+impl ScopeKey {
+    /// The authority whose names it holds.
+    pub(crate) fn authority(&self) -> Option<&str> {
+        match self {
+            Self::Authority(authority) => Some(authority),
+            _ => None,
+        }
+    }
+
+    /// Whether a stream carries nothing but this scope, so that its wildcard means everything on it.
+    pub(crate) fn has_own_stream(&self) -> bool {
+        matches!(self, Self::Group(_) | Self::Private(_))
+    }
 }
 
 impl fmt::Display for ScopeKey {
@@ -55,72 +71,74 @@ pub(crate) struct Scope {
     pub(crate) upstream: OnceLock<Arc<Upstream>>,
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub(crate) shared: bool,
-    linger: Duration,
     state: Mutex<State>,
 }
 
 struct State {
     cache: Cache<Frame>,
-    wakes: Vec<Option<Wake>>,
-    /// What must be asked upstream, in the order it came up.
-    asks: BTreeMap<(TypeUrl, Interest), Ask>,
-    /// What nobody wants any more, and until when it stays subscribed: the time is set by the next look.
-    leaving: BTreeMap<(TypeUrl, Interest), Option<Instant>>,
-    /// What is subscribed upstream, or will be when the asks are taken.
-    wanted: BTreeSet<(TypeUrl, Interest)>,
+    wakers: Vec<Option<Waker>>,
+    /// What to ask of the origin; an origin of files is not asked.
+    demand: Option<Demand>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ask {
-    Subscribe,
-    Unsubscribe,
-    /// It was dropped, and wanted again before the origin was told.
-    Again,
+/// What came from an origin for one scope, of one type.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) changed: Vec<Changed>,
+    pub(crate) removed: Vec<ResourceName>,
+    /// Collections that are complete with this.
+    pub(crate) answered: Vec<Interest>,
+    /// The version a SotW origin gave to the type.
+    pub(crate) version: Option<Version>,
 }
 
 impl Scope {
-    pub(crate) fn new(key: ScopeKey, origin: usize, authoritative: bool, linger: Duration) -> Self {
+    /// A scope fed over a stream, from which what nobody wants any more is dropped after `linger`.
+    pub(crate) fn streamed(key: ScopeKey, origin: usize, linger: Duration) -> Self {
         let mut options = Options::default();
-        options.authoritative = authoritative;
+        options.authoritative = false;
         // All that comes over a group's own stream answers that group.
-        options.wildcard_covers_xdstp = matches!(key, ScopeKey::Group(_) | ScopeKey::Private(_));
-        let state = State {
-            cache: Cache::new(options),
-            wakes: Vec::new(),
-            asks: BTreeMap::new(),
-            leaving: BTreeMap::new(),
-            wanted: BTreeSet::new(),
-        };
+        options.wildcard_covers_xdstp = key.has_own_stream();
+        Self::new(key, origin, options, Some(Demand::new(linger)))
+    }
+
+    /// A scope that holds all there is: what is not in it does not exist.
+    pub(crate) fn of_files(key: ScopeKey, origin: usize) -> Self {
+        Self::new(key, origin, Options::default(), None)
+    }
+
+    fn new(key: ScopeKey, origin: usize, options: Options, demand: Option<Demand>) -> Self {
+        let state = State { cache: Cache::new(options), wakers: Vec::new(), demand };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: OnceLock::new(), shared, linger, state: Mutex::new(state) }
+        Self { key, origin, upstream: OnceLock::new(), shared, state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn open(&self, type_url: &TypeUrl, wake: Wake) -> SubscriberId {
+    pub(crate) fn open(&self, type_url: &TypeUrl, waker: Waker) -> SubscriberId {
         let mut state = self.lock();
         let id = state.cache.open(type_url);
         let index = id.index();
-        if state.wakes.len() <= index {
-            state.wakes.resize(index + 1, None);
+        if state.wakers.len() <= index {
+            state.wakers.resize(index + 1, None);
         }
-        if let Some(slot) = state.wakes.get_mut(index) {
-            *slot = Some(wake);
+        if let Some(slot) = state.wakers.get_mut(index) {
+            *slot = Some(waker);
         }
         id
     }
 
     pub(crate) fn close(&self, type_url: &TypeUrl, id: SubscriberId) {
         let mut state = self.lock();
-        if let Some(slot) = state.wakes.get_mut(id.index()) {
+        if let Some(slot) = state.wakers.get_mut(id.index()) {
             *slot = None;
         }
         let left = state.cache.close(id);
         let nudge = !left.is_empty();
         for interest in left {
-            state.leave(type_url, interest);
+            state.leave((type_url.clone(), interest));
         }
         drop(state);
         self.nudge(nudge);
@@ -129,8 +147,15 @@ impl Scope {
     /// Whether it is new to the subscriber.
     pub(crate) fn subscribe(&self, type_url: &TypeUrl, id: SubscriberId, interest: &Interest) -> bool {
         let mut state = self.lock();
-        let subscribed = state.cache.subscribe(id, interest);
-        let nudge = subscribed == Subscribed::First && state.want(type_url, interest);
+        let State { cache, demand, .. } = &mut *state;
+        let subscribed = cache.subscribe(id, interest);
+        let nudge = match demand {
+            Some(demand) if subscribed == Subscribed::First => {
+                let known = cache.is_known(type_url, interest);
+                demand.want((type_url.clone(), interest.clone()), known)
+            }
+            _ => false,
+        };
         drop(state);
         self.nudge(nudge);
         subscribed != Subscribed::Again
@@ -142,7 +167,7 @@ impl Scope {
         let held = state.cache.is_subscribed(id, interest);
         let last = state.cache.unsubscribe(id, interest);
         if last {
-            state.leave(type_url, interest.clone());
+            state.leave((type_url.clone(), interest.clone()));
         }
         drop(state);
         self.nudge(last);
@@ -155,7 +180,13 @@ impl Scope {
         let wants = |interest: &Interest| state.cache.is_subscribed(id, interest);
         wants(&Interest::Name(name.clone()))
             || name.glob_parent().is_some_and(|glob| wants(&Interest::Name(glob)))
-            || name.is_opaque() && wants(&Interest::Wildcard)
+            || (name.is_opaque() || self.key.has_own_stream()) && wants(&Interest::Wildcard)
+    }
+
+    /// Whether the subscriber is interested in nothing, and was told everything.
+    pub(crate) fn is_done_with(&self, id: SubscriberId) -> bool {
+        let state = self.lock();
+        state.cache.interests(id).next().is_none() && !state.cache.has_work(id)
     }
 
     pub(crate) fn resume(&self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
@@ -192,44 +223,36 @@ impl Scope {
     }
 
     /// Stores what came from upstream, and wakes who is interested.
-    pub(crate) fn store(&self, type_url: &TypeUrl, changed: Vec<Changed>, now: Instant) {
-        let mut changed = changed.into_iter().peekable();
-        while changed.peek().is_some() {
+    pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
+        let Changes { changed, removed, answered, version } = changes;
+        let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
+        let mut over = false;
+        while !over {
             self.change(|state, woken| {
+                let State { cache, demand, .. } = state;
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
-                    let resource = if self.shared && resource.value.do_not_cache() { stub(resource) } else { resource };
-                    state.cache.upsert(type_url, &name, resource, now, woken);
+                    let resource =
+                        if self.shared && resource.value.do_not_cache() { stub(&resource) } else { resource };
+                    cache.upsert(type_url, &name, resource, now, woken);
                     if touched {
-                        state.cache.touch(type_url, &name, woken);
+                        cache.touch(type_url, &name, woken);
+                    }
+                }
+                if changed.len() == 0 {
+                    removed.by_ref().take(BATCH).for_each(|name| cache.remove(type_url, &name, now, woken));
+                }
+                over = changed.len() == 0 && removed.len() == 0;
+                if over {
+                    for collection in &answered {
+                        cache.answered(type_url, collection, woken);
+                    }
+                    // With the last of what it is the version of: nobody must see it beside older content.
+                    if version.is_some() && demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
+                        cache.set_type_version(type_url, version.clone());
                     }
                 }
             });
         }
-    }
-
-    /// Records what does not exist, and wakes who is interested.
-    pub(crate) fn remove(&self, type_url: &TypeUrl, removed: &[ResourceName], now: Instant) {
-        for batch in removed.chunks(BATCH) {
-            self.change(|state, woken| {
-                for name in batch {
-                    state.cache.remove(type_url, name, now, woken);
-                }
-            });
-        }
-    }
-
-    /// Records that collections are complete.
-    pub(crate) fn answered(&self, type_url: &TypeUrl, collections: &[Interest]) {
-        self.change(|state, woken| {
-            for collection in collections {
-                state.cache.answered(type_url, collection, woken);
-            }
-        });
-    }
-
-    /// Records the version a SotW origin gave to the type.
-    pub(crate) fn set_type_version(&self, type_url: &TypeUrl, version: Version) {
-        self.lock().cache.set_type_version(type_url, Some(version));
     }
 
     /// Makes the scope hold exactly this: what an origin of files does.
@@ -253,57 +276,42 @@ impl Scope {
             }
         }
         for (type_url, names) in gone {
-            self.remove(&type_url, &names.into_iter().collect::<Vec<_>>(), now);
+            self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
         }
     }
 
-    /// What to tell the origin, given that the stream to it is up or not: while it is down nothing is
-    /// dropped, so that what is held can still be served.
-    pub(crate) fn take_asks(&self, now: Instant, connected: bool, apply: &mut dyn FnMut(Command)) {
+    /// What to tell the origin, given that the stream to it is up or not: while it is down nothing that
+    /// can still be served is dropped.
+    pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) {
         let mut state = self.lock();
-        let State { cache, asks, leaving, wanted, .. } = &mut *state;
-        for until in leaving.values_mut() {
-            until.get_or_insert(now + self.linger);
-        }
-        if connected {
-            leaving.retain(|(type_url, interest), until| {
-                let over = until.is_some_and(|until| until <= now);
-                if over {
-                    cache.evict(type_url, interest);
-                    let key = (type_url.clone(), interest.clone());
-                    wanted.remove(&key);
-                    // What the origin was never told of, it need not be told to forget.
-                    if asks.remove(&key) != Some(Ask::Subscribe) {
-                        asks.insert(key, Ask::Unsubscribe);
-                    }
-                }
-                !over
-            });
-        }
-        for ((type_url, interest), ask) in std::mem::take(asks) {
-            if ask != Ask::Subscribe {
-                apply(Command::Unsubscribe(type_url.clone(), interest.clone()));
+        let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+        let over = demand.expire(now, connected, |(type_url, interest)| match interest {
+            Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
+            collection => cache.is_known(type_url, collection),
+        });
+        for (type_url, interest) in over {
+            if !demand.wants_type(&type_url) {
+                cache.set_type_version(&type_url, None);
             }
-            if ask != Ask::Unsubscribe {
-                apply(Command::Subscribe(type_url, interest));
-            }
+            cache.evict(&type_url, &interest);
         }
+        demand.take_asks(tell);
     }
 
     /// When the next name has lingered long enough.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.lock().leaving.values().flatten().min().copied()
+        self.lock().demand.as_ref().and_then(Demand::poll_timeout)
     }
 
     /// Whether nobody is served from it and nothing of it is subscribed upstream.
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.lock();
-        state.cache.subscriber_count() == 0 && state.wanted.is_empty() && state.asks.is_empty()
+        state.cache.subscriber_count() == 0 && state.demand.as_ref().is_none_or(Demand::is_idle)
     }
 
-    /// How many names and collections are subscribed upstream.
-    pub(crate) fn subscriptions(&self) -> Vec<(TypeUrl, Interest)> {
-        self.lock().wanted.iter().cloned().collect()
+    /// The names and collections that are subscribed upstream.
+    pub(crate) fn subscriptions(&self) -> Vec<Wish> {
+        self.lock().demand.iter().flat_map(|demand| demand.wanted().iter().cloned()).collect()
     }
 
     /// Looks at what is held.
@@ -313,14 +321,12 @@ impl Scope {
 
     fn change(&self, change: impl FnOnce(&mut State, &mut Vec<SubscriberId>)) {
         let mut woken = Vec::new();
-        let wakes: Vec<Wake> = {
+        let wakers: Vec<Waker> = {
             let mut state = self.lock();
             change(&mut state, &mut woken);
-            woken.iter().filter_map(|id| state.wakes.get(id.index()).cloned().flatten()).collect()
+            woken.iter().filter_map(|id| state.wakers.get(id.index()).cloned().flatten()).collect()
         };
-        for wake in wakes {
-            wake.wake();
-        }
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     fn nudge(&self, needed: bool) {
@@ -331,27 +337,19 @@ impl Scope {
 }
 
 impl State {
-    /// Whether the origin must be asked.
-    fn want(&mut self, type_url: &TypeUrl, interest: &Interest) -> bool {
-        let key = (type_url.clone(), interest.clone());
-        self.leaving.remove(&key);
-        if !self.wanted.insert(key.clone()) {
-            return false;
+    fn leave(&mut self, wish: Wish) {
+        if let Some(demand) = &mut self.demand {
+            demand.leave(wish);
         }
-        let ask = if self.asks.contains_key(&key) { Ask::Again } else { Ask::Subscribe };
-        self.asks.insert(key, ask);
-        true
-    }
-
-    fn leave(&mut self, type_url: &TypeUrl, interest: Interest) {
-        self.leaving.insert((type_url.clone(), interest), None);
     }
 }
 
-/// What a shared scope keeps of a resource that must not be shared: that there is one, and its version.
-fn stub(resource: Resource<Frame>) -> Resource<Frame> {
+/// What a shared scope keeps of a resource that must not be shared: that there is one, and when it changes.
+/// No client holds it at this version, so whoever comes back is sent to the origin too (rule 121).
+fn stub(resource: &Resource<Frame>) -> Resource<Frame> {
+    let version = Version::from(format!("do_not_cache {}", resource.version));
     let frame = Frame::new(bytes::Bytes::new()).with_wrapper(bytes::Bytes::new(), None, true);
-    Resource::new(resource.version, resource.digest, frame)
+    Resource::new(version, resource.digest, frame)
 }
 
 /// The scopes fed by one upstream stream.

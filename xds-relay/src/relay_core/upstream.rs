@@ -1,18 +1,19 @@
 //! One stream to an origin, and the scopes it feeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_transport::client::{Changed, Command, Update, Verdict};
+use xds_transport::client::{Command, Update, Verdict};
 use xdstp_cache::{Interest, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
 use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
-use crate::relay_core::scope::{Scope, ScopeKey, Scopes};
+use crate::relay_core::scope::{Changes, Scope, ScopeKey, Scopes};
+use crate::relay_core::settling::Settling;
 
 /// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
 pub trait Dial: Send + Sync + 'static {
@@ -62,7 +63,8 @@ impl Upstream {
         let scopes = Arc::new(Scopes::default());
         scopes.insert(first);
         let state = Arc::new(Mutex::new(UpstreamState::default()));
-        let feed = Feed { label: label.clone(), info, scopes: scopes.clone(), state: state.clone() };
+        let settling = Settling::default();
+        let feed = Feed { label: label.clone(), info, scopes: scopes.clone(), state: state.clone(), settling };
         let upstream = Self { label, scopes, state, dialed: OnceLock::new() };
         let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
         Arc::new(upstream)
@@ -86,6 +88,7 @@ struct Feed {
     info: Arc<OriginInfo>,
     scopes: Arc<Scopes>,
     state: Arc<Mutex<UpstreamState>>,
+    settling: Settling,
 }
 
 impl Feed {
@@ -98,11 +101,16 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         let connected = self.connected();
         for scope in self.scopes.all() {
-            scope.take_asks(now, connected, apply);
+            scope.take_asks(now, connected, &mut |command| {
+                if let Command::Unsubscribe(type_url, interest) = &command {
+                    self.settling.forget(type_url, interest);
+                }
+                apply(command);
+            });
         }
     }
 
-    fn update(&mut self, now: Instant, update: Update) -> Verdict {
+    fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         let metrics = self.info.metrics.upstream(&self.info.name, update.type_url.as_str());
         metrics.responses.inc();
         metrics.resources.add(update.changed.len() as u64);
@@ -112,36 +120,32 @@ impl Consumer for Feed {
                 tracing::warn!(origin = %self.info.name, stream = %self.label, name = %rejected.name, "rejected: {}", rejected.reason);
             }
         }
+        let answered = self.settling.hold_back(now, &mut update, self.info.protocol);
         let scopes = self.scopes.all();
-        let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
-        let part_of = |name: &ResourceName| scopes.iter().position(|scope| holds(scope, name));
+        let mut parts: BTreeMap<usize, Changes> = BTreeMap::new();
+        let index = Index::of(&scopes);
         for changed in update.changed {
-            if let Some(part) = part_of(&changed.name) {
+            if let Some(part) = index.of_name(&changed.name) {
                 parts.entry(part).or_default().changed.push(changed);
             }
         }
         for name in update.removed {
-            if let Some(part) = part_of(&name) {
+            if let Some(part) = index.of_name(&name) {
                 parts.entry(part).or_default().removed.push(name);
             }
         }
-        for interest in update.answered {
-            let part = match &interest {
-                Interest::Name(name) => part_of(name),
-                Interest::Wildcard => scopes.iter().position(|scope| !matches!(scope.key, ScopeKey::Authority(_))),
-            };
-            if let Some(part) = part {
+        for interest in answered {
+            if let Some(part) = index.of_interest(&interest) {
                 parts.entry(part).or_default().answered.push(interest);
             }
         }
+        let version = Some(update.version.as_str())
+            .filter(|version| self.info.protocol == Protocol::Sotw && !version.is_empty())
+            .map(Version::from);
         for (index, scope) in scopes.iter().enumerate() {
-            let Part { changed, removed, answered } = parts.remove(&index).unwrap_or_default();
-            if self.info.protocol == Protocol::Sotw && !update.version.is_empty() {
-                scope.set_type_version(&update.type_url, Version::from(update.version.as_str()));
-            }
-            scope.store(&update.type_url, changed, now);
-            scope.remove(&update.type_url, &removed, now);
-            scope.answered(&update.type_url, &answered);
+            let mut changes = parts.remove(&index).unwrap_or_default();
+            changes.version.clone_from(&version);
+            scope.store(&update.type_url, changes, now);
         }
         // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
         Verdict::Accept
@@ -156,6 +160,7 @@ impl Consumer for Feed {
                 state.connected = true;
             }
             Connection::Disconnected { error, .. } => {
+                self.settling.clear();
                 match &error {
                     Some(error) => {
                         tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}")
@@ -173,26 +178,48 @@ impl Consumer for Feed {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if !self.connected() {
-            return None;
+        let lingering = self.scopes.all().iter().filter_map(|scope| scope.poll_timeout()).min();
+        [lingering, self.settling.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        // What lingers is looked at with the commands.
+        let scopes = self.scopes.all();
+        let index = Index::of(&scopes);
+        for (type_url, interest) in self.settling.settled(now) {
+            if let Some(scope) = index.of_interest(&interest).and_then(|at| scopes.get(at)) {
+                let changes = Changes { answered: vec![interest], ..Changes::default() };
+                scope.store(&type_url, changes, now);
+            }
         }
-        self.scopes.all().iter().filter_map(|scope| scope.poll_timeout()).min()
     }
 }
 
-/// What one update means for one scope.
-#[derive(Default)]
-struct Part {
-    changed: Vec<Changed>,
-    removed: Vec<ResourceName>,
-    answered: Vec<Interest>,
+/// Which of the scopes of a stream a name belongs to: by authority on the stream of `xdstp:` names;
+/// a node group's own stream feeds just its scope.
+struct Index<'a> {
+    authorities: HashMap<&'a str, usize>,
+    own: Option<usize>,
 }
 
-/// Whether a name belongs to a scope of this stream: by authority on the stream of `xdstp:` names;
-/// a node group's own stream feeds just its scope.
-fn holds(scope: &Scope, name: &ResourceName) -> bool {
-    match &scope.key {
-        ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
-        ScopeKey::Group(_) | ScopeKey::EveryNode | ScopeKey::Private(_) => true,
+impl<'a> Index<'a> {
+    fn of(scopes: &'a [Arc<Scope>]) -> Self {
+        let authority = |(at, scope): (usize, &'a Arc<Scope>)| match &scope.key {
+            ScopeKey::Authority(authority) => Some((authority.as_str(), at)),
+            _ => None,
+        };
+        let own = scopes.iter().position(|scope| scope.key.has_own_stream());
+        Self { authorities: scopes.iter().enumerate().filter_map(authority).collect(), own }
+    }
+
+    fn of_name(&self, name: &ResourceName) -> Option<usize> {
+        self.own.or_else(|| self.authorities.get(name.authority()?).copied())
+    }
+
+    fn of_interest(&self, interest: &Interest) -> Option<usize> {
+        match interest {
+            Interest::Name(name) => self.of_name(name),
+            Interest::Wildcard => self.own,
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! What admin pages and metrics see of the relay.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use xds_transport::server::{Tally, Variant};
+use xds_transport::server::{Stream, Tally, Variant};
 use xds_transport::wire::{ListValue, Struct, Value, value};
 use xdstp_cache::{Interest, TypeUrl};
 
@@ -14,11 +14,12 @@ use crate::admin::{
 };
 use crate::metrics::Gauges;
 use crate::relay_core::scope::Scope;
-use crate::relay_core::{Counted, RelayCore, StreamEntry, Supply, lock, sum};
+use crate::relay_core::streams::StreamEntry;
+use crate::relay_core::{Counted, RelayCore, Supply, counted_as, lock, sum};
 
 impl RelayCore {
-    /// Whether clients should come: every origin of files has been read, and an origin that somebody
-    /// needed was reached at least once.
+    /// Whether clients should come: every origin of files has been read. An origin that cannot be reached
+    /// does not count: there may be others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
         for origin in &self.origins {
             if let Supply::Files(files) = &origin.from
@@ -81,29 +82,35 @@ impl RelayCore {
     }
 
     fn tell_metrics(&self) {
-        let mut live: BTreeMap<TypeUrl, Tally> = BTreeMap::new();
-        for handle in self.stream_handles() {
-            handle.inspect(&mut |stream| {
-                for session in stream.sessions() {
-                    let total = live.entry(session.type_url.clone()).or_default();
-                    *total = sum(total, session.tally);
-                }
+        let mut sessions: Vec<(TypeUrl, Tally)> = Vec::new();
+        for stream in self.streams() {
+            stream.inspect(&mut |stream| {
+                sessions.extend(stream.sessions().map(|session| (session.type_url.clone(), session.tally.clone())));
             });
         }
+        let mut live: HashMap<TypeUrl, Tally> = HashMap::new();
         let mut counted = lock(&self.counted);
-        for type_url in live.keys() {
-            counted.entry(type_url.clone()).or_default();
+        for (type_url, tally) in sessions {
+            let counted_as = counted_as(&counted, &type_url);
+            counted.entry(counted_as.clone()).or_default();
+            live.entry(counted_as).or_default().add(&tally);
         }
         for (type_url, Counted { closed, told }) in counted.iter_mut() {
             let total = sum(closed, live.get(type_url).unwrap_or(&Tally::default()));
             let metrics = self.metrics.downstream(type_url.as_str());
-            metrics.requests.add(total.requests.saturating_sub(told.requests));
-            metrics.responses.add(total.responses.saturating_sub(told.responses));
-            metrics.resources.add(total.resources.saturating_sub(told.resources));
-            metrics.acks.add(total.acks.saturating_sub(told.acks));
-            metrics.nacks.add(total.nacks.saturating_sub(told.nacks));
-            metrics.bytes.add(total.bytes.saturating_sub(told.bytes));
-            *told = total;
+            // A session that ended in between is in both: it is told once, and what follows is told when
+            // it comes to more.
+            let news = |total: u64, told: &mut u64| {
+                let news = total.saturating_sub(*told);
+                *told += news;
+                news
+            };
+            metrics.requests.add(news(total.requests, &mut told.requests));
+            metrics.responses.add(news(total.responses, &mut told.responses));
+            metrics.resources.add(news(total.resources, &mut told.resources));
+            metrics.acks.add(news(total.acks, &mut told.acks));
+            metrics.nacks.add(news(total.nacks, &mut told.nacks));
+            metrics.bytes.add(news(total.bytes, &mut told.bytes));
         }
     }
 }
@@ -149,7 +156,7 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
 
 fn client(stream: &StreamEntry) -> ClientDump {
     let mut types: BTreeMap<String, ClientTypeDump> = BTreeMap::new();
-    stream.handle.inspect(&mut |stream| {
+    let mut look = |stream: &Stream| {
         for session in stream.sessions() {
             let Tally { acks, nacks, last_nack, .. } = session.tally;
             types.insert(
@@ -164,7 +171,10 @@ fn client(stream: &StreamEntry) -> ClientDump {
                 },
             );
         }
-    });
+    };
+    if let Some(outside) = &stream.outside {
+        outside.inspect(&mut look);
+    }
     let parts = lock(&stream.view.parts).clone();
     for (type_url, part) in parts {
         let Some(of) = types.get_mut(type_url.as_str()) else { continue };
@@ -181,7 +191,7 @@ fn client(stream: &StreamEntry) -> ClientDump {
         of.globs.sort();
     }
     ClientDump {
-        peer: stream.peer.clone(),
+        peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
         node_id: stream.view.node_id.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         protocol: match stream.variant {
             Variant::Delta => "delta".to_owned(),

@@ -1,0 +1,63 @@
+//! The accepting side: the relay's core behind the gRPC server.
+
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use xds_transport::grpc::server::{self, Accept, Opened, StreamHandle};
+use xds_transport::server::{Settings, Stream};
+
+use crate::relay_core::{RelayCore, Routes, ServedStream};
+
+/// Serves every stream that is opened from one relay.
+pub(crate) struct Downstream(pub(crate) Arc<RelayCore>);
+
+impl Accept for Downstream {
+    type Source = Routes;
+
+    fn accept(&self, opened: Opened) -> Routes {
+        let Opened { peer, variant, wake, handle, .. } = opened;
+        let peer = peer.map_or_else(String::new, |peer| peer.to_string());
+        let waker = Waker::from(Arc::new(WakeStream(wake)));
+        self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer })))
+    }
+
+    fn settings(&self) -> Settings {
+        self.0.settings()
+    }
+
+    fn max_request_bytes(&self) -> usize {
+        self.0.max_request_bytes()
+    }
+}
+
+struct WakeStream(server::Wake);
+
+impl Wake for WakeStream {
+    fn wake(self: Arc<Self>) {
+        self.0.wake();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.wake();
+    }
+}
+
+/// A stream of the gRPC server, from outside.
+struct Outside {
+    handle: StreamHandle,
+    peer: String,
+}
+
+impl ServedStream for Outside {
+    fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+        self.handle.inspect(look);
+    }
+
+    fn end(&self, reason: &str) {
+        self.handle.end(reason);
+    }
+}

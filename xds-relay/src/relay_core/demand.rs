@@ -1,0 +1,142 @@
+//! What a scope wants of its origin: the union of its subscribers' interest, and what lingers (rule 141).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use xds_transport::client::Command;
+use xdstp_cache::{Interest, TypeUrl};
+
+/// A name or collection of a type.
+pub(crate) type Wish = (TypeUrl, Interest);
+
+pub(crate) struct Demand {
+    linger: Duration,
+    /// What is subscribed upstream, or will be when the asks are taken.
+    wanted: BTreeSet<Wish>,
+    /// What the origin was not told yet.
+    asks: BTreeMap<Wish, Ask>,
+    /// What nobody wants any more since the last look at the clock.
+    left: BTreeSet<Wish>,
+    /// What nobody wants any more, and until when it stays subscribed.
+    lingering: BTreeMap<Wish, Instant>,
+    /// The same by time, but for those that stay because the origin is away.
+    due: BTreeSet<(Instant, Wish)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Subscribe,
+    Unsubscribe,
+    /// It was dropped, and wanted again before the origin was told; or its answer must be heard again.
+    Again,
+}
+
+impl Demand {
+    pub(crate) fn new(linger: Duration) -> Self {
+        Self {
+            linger,
+            wanted: BTreeSet::new(),
+            asks: BTreeMap::new(),
+            left: BTreeSet::new(),
+            lingering: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    /// Somebody wants it. Whether the origin must be told: not when it lingers, unless its answer is
+    /// not `known` any more: nothing is remembered of a name that nobody wants and that does not exist.
+    pub(crate) fn want(&mut self, wish: Wish, known: bool) -> bool {
+        let lingered = self.left.remove(&wish) | self.forget_time(&wish);
+        let ask = match (self.wanted.insert(wish.clone()), self.asks.get(&wish)) {
+            (true, None) => Ask::Subscribe,
+            (false, None) if lingered && !known => Ask::Again,
+            (true, Some(_)) => Ask::Again,
+            (false, _) => return false,
+        };
+        self.asks.insert(wish, ask);
+        true
+    }
+
+    /// Nobody wants it any more.
+    pub(crate) fn leave(&mut self, wish: Wish) {
+        self.left.insert(wish);
+    }
+
+    /// Gives up what lingered long enough, unless it `stays`: what that is, is returned.
+    pub(crate) fn expire(&mut self, now: Instant, connected: bool, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
+        for wish in std::mem::take(&mut self.left) {
+            self.lingering.insert(wish.clone(), now + self.linger);
+            self.due.insert((now + self.linger, wish));
+        }
+        let mut over = Vec::new();
+        if connected && self.due.len() < self.lingering.len() {
+            // The origin is back.
+            let overdue = self.lingering.iter().filter(|(_, until)| **until <= now);
+            over.extend(overdue.map(|(wish, _)| wish.clone()));
+        }
+        while let Some((_, wish)) = self.due.first().filter(|(until, _)| *until <= now).cloned() {
+            self.due.pop_first();
+            over.push(wish);
+        }
+        over.retain(|wish| {
+            let gives_up = connected || !stays(wish);
+            gives_up && self.give_up(wish)
+        });
+        over
+    }
+
+    /// Whether it was lingering.
+    fn give_up(&mut self, wish: &Wish) -> bool {
+        let lingered = self.forget_time(wish);
+        if lingered {
+            self.wanted.remove(wish);
+            // What the origin was never told of, it need not be told to forget.
+            if self.asks.remove(wish) != Some(Ask::Subscribe) {
+                self.asks.insert(wish.clone(), Ask::Unsubscribe);
+            }
+        }
+        lingered
+    }
+
+    fn forget_time(&mut self, wish: &Wish) -> bool {
+        let until = self.lingering.remove(wish);
+        if let Some(until) = until {
+            self.due.remove(&(until, wish.clone()));
+        }
+        until.is_some()
+    }
+
+    /// What the origin must be told, once.
+    pub(crate) fn take_asks(&mut self, tell: &mut dyn FnMut(Command)) {
+        for ((type_url, interest), ask) in std::mem::take(&mut self.asks) {
+            if ask != Ask::Subscribe {
+                tell(Command::Unsubscribe(type_url.clone(), interest.clone()));
+            }
+            if ask != Ask::Unsubscribe {
+                tell(Command::Subscribe(type_url, interest));
+            }
+        }
+    }
+
+    /// When the next one has lingered long enough.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.due.first().map(|(until, _)| *until)
+    }
+
+    /// What is subscribed upstream.
+    pub(crate) fn wanted(&self) -> &BTreeSet<Wish> {
+        &self.wanted
+    }
+
+    /// Whether anything of a type is subscribed upstream.
+    pub(crate) fn wants_type(&self, type_url: &TypeUrl) -> bool {
+        // The wildcard is the first interest in their order.
+        let first = (type_url.clone(), Interest::Wildcard);
+        self.wanted.range(first..).next().is_some_and(|(wanted, _)| wanted == type_url)
+    }
+
+    /// Whether nothing is subscribed upstream and the origin knows it.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.wanted.is_empty() && self.asks.is_empty()
+    }
+}

@@ -1,0 +1,15 @@
+//! The relay between machines of both sides: no socket, no task, no clock but the test's own.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod support;
+
+mod absence;
+mod conversion;
+mod groups;
+mod outage;
+mod resume;
+mod routing;
+mod sharing;
+mod uncached;
+mod versions;

@@ -1,0 +1,164 @@
+//! A client of a relay: the real client machine, at the other end of the relay's real server machine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use xds_relay::relay_core::{RelayCore, Routes};
+use xds_transport::TypeRules;
+use xds_transport::client::{Command, Event, Interest, Update, Verdict};
+use xds_transport::server::{Stream, Variant};
+use xdstp_uri::ResourceName;
+
+use crate::support::Flag;
+use crate::support::origin::{body_of, short};
+
+pub(crate) struct Client {
+    variant: Variant,
+    machine: xds_transport::client::Stream,
+    served: Option<(Stream, Routes)>,
+    woken: Arc<Flag>,
+    /// It does not read.
+    pub(crate) stalled: bool,
+    /// It refuses everything.
+    pub(crate) refuses: bool,
+    /// One line for every update: `Cluster a@1 -b`, and `ok` where a collection was answered.
+    pub(crate) told: Vec<String>,
+    /// What it holds: type and name, to body.
+    pub(crate) holds: BTreeMap<(String, String), String>,
+    /// The versions of the responses, or of the resources, in order.
+    pub(crate) versions: Vec<String>,
+    /// The chunks of every response, as they went out.
+    pub(crate) chunks: Vec<Vec<Bytes>>,
+}
+
+impl Client {
+    pub(crate) fn new(variant: Variant, node: Bytes) -> Self {
+        Self {
+            variant,
+            machine: xds_transport::client::Stream::new(variant, node, Arc::new(TypeRules::envoy())),
+            served: None,
+            woken: Arc::default(),
+            stalled: false,
+            refuses: false,
+            told: Vec::new(),
+            holds: BTreeMap::new(),
+            versions: Vec::new(),
+            chunks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, now: Instant) {
+        self.disconnect(now);
+        let routes = relay.open_stream(self.variant, self.woken.waker(), None);
+        self.served = Some((Stream::new(self.variant, relay.settings()), routes));
+        self.machine.connected(now);
+    }
+
+    pub(crate) fn disconnect(&mut self, now: Instant) {
+        if let Some((mut stream, mut routes)) = self.served.take() {
+            stream.close(&mut routes);
+            self.machine.disconnected(now);
+        }
+    }
+
+    pub(crate) fn subscribe(&mut self, of: &str, names: &[&str]) {
+        for name in names {
+            self.machine.apply(Command::Subscribe(of.into(), interest(name)));
+        }
+    }
+
+    pub(crate) fn unsubscribe(&mut self, of: &str, names: &[&str]) {
+        for name in names {
+            self.machine.apply(Command::Unsubscribe(of.into(), interest(name)));
+        }
+    }
+
+    /// The names of a type that it holds, with their bodies.
+    pub(crate) fn held(&self, of: &str) -> Vec<String> {
+        let of = self.holds.iter().filter(|((type_url, _), _)| type_url == of);
+        of.map(|((_, name), body)| format!("{name}@{body}")).collect()
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let served = self.served.as_ref().and_then(|(stream, _)| stream.poll_timeout()).filter(|_| !self.stalled);
+        [served, self.machine.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Whether anything happened.
+    pub(crate) fn drive(&mut self, now: Instant) -> bool {
+        self.machine.handle_timeout(now);
+        let mut progress = self.deliver();
+        let Some((stream, routes)) = &mut self.served else { return progress };
+        while let Some(request) = self.machine.poll_transmit(now) {
+            progress = true;
+            stream.handle_message(now, request, routes).unwrap();
+            self.woken.set();
+        }
+        let due = stream.poll_timeout().is_some_and(|due| due <= now);
+        if self.stalled || !(self.woken.take() || due) {
+            return progress;
+        }
+        let mut responses = Vec::new();
+        while let Some(mut transmit) = stream.poll_transmit(now, routes).unwrap() {
+            responses.push(std::iter::from_fn(|| transmit.next_chunk()).collect::<Vec<_>>());
+        }
+        for chunks in responses {
+            progress = true;
+            self.machine.handle_message(now, chunks.concat().into()).unwrap();
+            self.chunks.push(chunks);
+            self.deliver();
+        }
+        progress
+    }
+
+    fn deliver(&mut self) -> bool {
+        let mut any = false;
+        while let Some(Event::Update(update)) = self.machine.poll_event() {
+            any = true;
+            let id = update.id;
+            assert!(update.rejected.is_empty(), "{:?}", update.rejected);
+            let verdict = if self.refuses {
+                Verdict::Reject { reasons: vec![xds_transport::Rejected::new("a", "refused")] }
+            } else {
+                Verdict::Accept
+            };
+            self.take(update);
+            self.machine.apply(Command::Finish(id, verdict));
+        }
+        any
+    }
+
+    fn take(&mut self, update: Update) {
+        let of = update.type_url.to_string();
+        match self.variant {
+            Variant::Sotw => self.versions.push(update.version.clone()),
+            Variant::Delta => {
+                self.versions.extend(update.changed.iter().map(|changed| changed.resource.version.to_string()));
+            }
+        }
+        let mut line = vec![short(&of).to_owned()];
+        for changed in &update.changed {
+            let body = body_of(changed.resource.value.any());
+            line.push(format!("{}@{body}{}", changed.name, if changed.touched { " again" } else { "" }));
+            self.holds.insert((of.clone(), changed.name.to_string()), body);
+        }
+        for name in &update.removed {
+            line.push(format!("-{name}"));
+            self.holds.remove(&(of.clone(), name.to_string()));
+        }
+        line.sort_by_key(|word| (word.starts_with('-'), word.clone()));
+        if !update.answered.is_empty() {
+            line.push("ok".into());
+        }
+        if line.len() > 1 {
+            line.sort_by_key(|word| word != short(&of));
+            self.told.push(line.join(" "));
+        }
+    }
+}
+
+fn interest(name: &str) -> Interest {
+    Interest::from(name.parse::<ResourceName>().unwrap())
+}

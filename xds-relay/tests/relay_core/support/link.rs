@@ -1,0 +1,194 @@
+//! One stream from a relay to an origin, or to another relay: what a driver does with sockets.
+
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+
+use bytes::Bytes;
+use xds_relay::config::{self, OriginKind};
+use xds_relay::relay_core::{Dial, Dialed, RelayCore, Routes};
+use xds_transport::client::{Command, Event};
+use xds_transport::server::{Stream, Variant};
+use xds_transport::{Protocol, TypeRules};
+use xdstp_client::Backoff;
+use xdstp_client::upstream::{Consumer, Upstream};
+
+use crate::support::Flag;
+use crate::support::origin::Origin;
+
+pub(crate) fn protocol_of(origin: &config::Origin) -> Protocol {
+    match origin.kind {
+        OriginKind::Server { protocol: config::Protocol::Sotw, .. } => Protocol::Sotw,
+        _ => Protocol::Delta,
+    }
+}
+
+/// Hands every stream that the relay opens to the world.
+pub(crate) struct Dialer {
+    pub(crate) protocols: Vec<Protocol>,
+    pub(crate) dialed: Arc<Mutex<Vec<Link>>>,
+    pub(crate) now: Instant,
+}
+
+impl Dial for Dialer {
+    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        let nudged = Arc::new(Flag::default());
+        nudged.set();
+        let stream =
+            xds_transport::client::Stream::new(self.protocols[origin], node.clone(), Arc::new(TypeRules::envoy()));
+        let link = Link {
+            origin,
+            variant: self.protocols[origin],
+            node,
+            nudged: Arc::downgrade(&nudged),
+            consumer,
+            upstream: Upstream::new(stream, Backoff::default(), self.now),
+            far_end: None,
+        };
+        self.dialed.lock().unwrap().push(link);
+        Box::new(Handle(nudged))
+    }
+}
+
+struct Handle(Arc<Flag>);
+
+impl Dialed for Handle {
+    fn nudge(&self) {
+        self.0.set();
+    }
+}
+
+pub(crate) struct Link {
+    pub(crate) origin: usize,
+    variant: Variant,
+    pub(crate) node: Bytes,
+    /// Gone when the relay dropped its end.
+    nudged: Weak<Flag>,
+    consumer: Box<dyn Consumer>,
+    upstream: Upstream,
+    far_end: Option<FarEnd>,
+}
+
+struct FarEnd {
+    stream: Stream,
+    /// `None`: the cache of the origin.
+    routes: Option<Routes>,
+    woken: Arc<Flag>,
+}
+
+impl Link {
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.nudged.strong_count() == 0
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let far = self.far_end.as_ref().and_then(|far| far.stream.poll_timeout());
+        [self.upstream.poll_timeout(), self.consumer.poll_timeout(), far].into_iter().flatten().min()
+    }
+
+    /// The far end learns that the stream is over.
+    pub(crate) fn end(&mut self, origin: Option<&mut Origin>) {
+        let Some(mut far) = self.far_end.take() else { return };
+        match (&mut far.routes, origin) {
+            (Some(routes), _) => far.stream.close(routes),
+            (None, Some(origin)) => {
+                far.stream.close(origin.cache_of(&self.node));
+                origin.streams -= 1;
+            }
+            (None, None) => unreachable!(),
+        }
+    }
+
+    pub(crate) fn drive(
+        &mut self,
+        now: Instant,
+        mut origin: Option<&mut Origin>,
+        upper: Option<&Arc<RelayCore>>,
+    ) -> bool {
+        let mut progress = self.nudged.upgrade().is_some_and(|nudged| nudged.take());
+        let up = origin.as_ref().is_none_or(|origin| origin.up);
+        if self.far_end.is_some() && !up {
+            self.end(origin.as_deref_mut());
+            let connection = self.upstream.disconnected(now, Some("cut".into()), u64::MAX);
+            self.consumer.connection(now, connection);
+            progress = true;
+        }
+        self.turn(now);
+        if self.upstream.should_connect(now) {
+            progress = true;
+            if up {
+                self.far_end = Some(self.connect(origin.as_deref_mut(), upper));
+                let connection = self.upstream.connected(now);
+                self.consumer.connection(now, connection);
+            } else {
+                let connection = self.upstream.disconnected(now, Some("refused".into()), u64::MAX);
+                self.consumer.connection(now, connection);
+            }
+            self.turn(now);
+        }
+        while let Some(far) = &mut self.far_end {
+            let mut spoke = false;
+            while let Some(request) = self.upstream.poll_transmit(now) {
+                spoke = true;
+                match (&mut far.routes, origin.as_deref_mut()) {
+                    (Some(routes), _) => far.stream.handle_message(now, request, routes).unwrap(),
+                    (None, Some(origin)) => {
+                        origin.note(self.variant, &self.node, &request);
+                        far.stream.handle_message(now, request, origin.cache_of(&self.node)).unwrap();
+                    }
+                    (None, None) => unreachable!(),
+                }
+                far.woken.set();
+            }
+            // An origin with a cache is asked whenever it may have changed; a relay only when it wakes.
+            let due = far.stream.poll_timeout().is_some_and(|due| due <= now);
+            let asked = far.routes.is_none() || far.woken.take() || due;
+            while asked {
+                let transmit = match (&mut far.routes, origin.as_deref_mut()) {
+                    (Some(routes), _) => far.stream.poll_transmit(now, routes).unwrap(),
+                    (None, Some(origin)) => far.stream.poll_transmit(now, origin.cache_of(&self.node)).unwrap(),
+                    (None, None) => unreachable!(),
+                };
+                let Some(transmit) = transmit else { break };
+                spoke = true;
+                self.upstream.handle_message(now, transmit.into_bytes()).unwrap();
+                deliver(now, &mut self.upstream, &mut *self.consumer);
+            }
+            if !spoke {
+                break;
+            }
+            progress = true;
+            self.turn(now);
+        }
+        progress
+    }
+
+    /// What a driver does whenever it runs.
+    fn turn(&mut self, now: Instant) {
+        let Self { upstream, consumer, .. } = self;
+        consumer.commands(now, &mut |command| upstream.apply(command));
+        if consumer.poll_timeout().is_some_and(|due| due <= now) {
+            consumer.handle_timeout(now);
+        }
+        assert!(consumer.poll_timeout().is_none_or(|due| due > now), "the same timeout again");
+        upstream.handle_timeout(now);
+        deliver(now, upstream, &mut **consumer);
+    }
+
+    fn connect(&self, origin: Option<&mut Origin>, upper: Option<&Arc<RelayCore>>) -> FarEnd {
+        let woken = Arc::new(Flag::default());
+        if let Some(origin) = origin {
+            origin.streams += 1;
+        }
+        let routes = upper.map(|core| core.open_stream(self.variant, woken.waker(), None));
+        let settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
+        FarEnd { stream: Stream::new(self.variant, settings), routes, woken }
+    }
+}
+
+fn deliver(now: Instant, upstream: &mut Upstream, consumer: &mut dyn Consumer) {
+    while let Some(Event::Update(update)) = upstream.poll_event() {
+        let id = update.id;
+        let verdict = consumer.update(now, update);
+        upstream.apply(Command::Finish(id, verdict));
+    }
+}

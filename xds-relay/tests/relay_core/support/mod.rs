@@ -1,0 +1,274 @@
+//! A world of origins, relays and clients, driven by hand until nobody has anything to say.
+
+mod client;
+mod link;
+mod origin;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
+
+use prost::Message;
+use xds_relay::Config;
+use xds_relay::metrics::Metrics;
+use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
+use xds_transport::server::Variant;
+use xds_transport::wire::Node;
+
+pub(crate) use client::Client;
+use link::{Dialer, Link};
+pub(crate) use origin::{Origin, cluster};
+
+pub(crate) const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub(crate) const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+
+pub(crate) const DELTA: Variant = Variant::Delta;
+pub(crate) const SOTW: Variant = Variant::Sotw;
+
+/// The default of the configuration.
+pub(crate) const LINGER: Duration = Duration::from_secs(30);
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) origins: Vec<Origin>,
+    pub(crate) relays: Vec<Relay>,
+    pub(crate) clients: Vec<Client>,
+}
+
+pub(crate) struct Relay {
+    pub(crate) core: Arc<RelayCore>,
+    /// What its origins are, in the order of its configuration.
+    fed_by: Vec<Feeder>,
+    dialed: Arc<Mutex<Vec<Link>>>,
+    links: Vec<Link>,
+}
+
+/// What a relay is connected to.
+#[derive(Clone, Copy)]
+pub(crate) enum Feeder {
+    Origin(usize),
+    Relay(usize),
+}
+
+impl World {
+    /// One relay before one origin that speaks `variant`.
+    pub(crate) fn new(variant: Variant) -> Self {
+        Self::of(&[variant], &[&[]], "")
+    }
+
+    /// No relay, no origin.
+    pub(crate) fn empty() -> Self {
+        Self { now: Instant::now(), origins: Vec::new(), relays: Vec::new(), clients: Vec::new() }
+    }
+
+    /// One relay before origins that have authorities, the first being the default; with more configuration.
+    pub(crate) fn of(variants: &[Variant], authorities: &[&[&str]], more: &str) -> Self {
+        let mut world = Self::empty();
+        let mut text = String::from("origins:\n");
+        for (at, (variant, authorities)) in variants.iter().zip(authorities).enumerate() {
+            world.origins.push(Origin::new());
+            let protocol = if *variant == DELTA { "delta" } else { "sotw" };
+            text += &format!("  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}\n");
+            text += &format!("    authorities: {authorities:?}\n");
+        }
+        text += &format!("default_origin: o0\n{more}\n");
+        let feeders = (0..variants.len()).map(Feeder::Origin).collect();
+        world.add_relay(&text, feeders);
+        world
+    }
+
+    /// A further relay of the same origin; it starts cold.
+    pub(crate) fn add_relay_before(&mut self, feeder: Feeder, variant: Variant) -> usize {
+        let protocol = if variant == DELTA { "delta" } else { "sotw" };
+        let text = format!("origins:\n  - name: up\n    server: 127.0.0.1:1\n    protocol: {protocol}\n");
+        self.add_relay(&text, vec![feeder])
+    }
+
+    pub(crate) fn add_relay(&mut self, text: &str, fed_by: Vec<Feeder>) -> usize {
+        let config = Config::parse("relay.yaml", text).unwrap();
+        let grouping: Box<dyn NodeGrouping> = match &config.share_by {
+            Some(fields) => Box::new(ShareBy::new(fields.clone())),
+            None => Box::new(EveryNode),
+        };
+        let dialed = Arc::new(Mutex::new(Vec::new()));
+        let protocols = config.origins.iter().map(link::protocol_of).collect();
+        let dialer = Dialer { protocols, dialed: dialed.clone(), now: self.now };
+        let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
+        let core = RelayCore::new(&config, grouping, Box::new(dialer), metrics);
+        self.relays.push(Relay { core, fed_by, dialed, links: Vec::new() });
+        self.relays.len() - 1
+    }
+
+    /// A client of the first relay.
+    pub(crate) fn client(&mut self, variant: Variant, node: &str) -> usize {
+        self.client_of(0, variant, node)
+    }
+
+    pub(crate) fn client_of(&mut self, relay: usize, variant: Variant, node: &str) -> usize {
+        self.client_with(relay, variant, &Node { id: node.into(), cluster: "c".into(), ..Node::default() })
+    }
+
+    pub(crate) fn client_with(&mut self, relay: usize, variant: Variant, node: &Node) -> usize {
+        let mut client = Client::new(variant, node.encode_to_vec().into());
+        client.connect(&self.relays[relay].core, self.now);
+        self.clients.push(client);
+        self.clients.len() - 1
+    }
+
+    pub(crate) fn connect(&mut self, client: usize, relay: usize) {
+        self.clients[client].connect(&self.relays[relay].core, self.now);
+        self.settle();
+    }
+
+    pub(crate) fn disconnect(&mut self, client: usize) {
+        self.clients[client].disconnect(self.now);
+        self.settle();
+    }
+
+    pub(crate) fn subscribe(&mut self, client: usize, of: &str, names: &[&str]) {
+        self.clients[client].subscribe(of, names);
+        self.settle();
+    }
+
+    pub(crate) fn unsubscribe(&mut self, client: usize, of: &str, names: &[&str]) {
+        self.clients[client].unsubscribe(of, names);
+        self.settle();
+    }
+
+    /// Everything the client was told since the last call, one line an update.
+    pub(crate) fn told(&mut self, client: usize) -> Vec<String> {
+        std::mem::take(&mut self.clients[client].told)
+    }
+
+    /// Everything an origin was asked since the last call, one line a request; acknowledgements are none.
+    pub(crate) fn asked(&mut self, origin: usize) -> Vec<String> {
+        std::mem::take(&mut self.origins[origin].asked)
+    }
+
+    /// Changes an origin, and lets everybody hear of it.
+    pub(crate) fn put(&mut self, origin: usize, of: &str, name: &str, version: &str) {
+        let now = self.now;
+        self.origins[origin].put(now, of, name, version);
+        self.settle();
+    }
+
+    pub(crate) fn remove(&mut self, origin: usize, of: &str, name: &str) {
+        let now = self.now;
+        self.origins[origin].remove(now, of, name);
+        self.settle();
+    }
+
+    /// Takes an origin away, or brings it back.
+    pub(crate) fn set_up(&mut self, origin: usize, up: bool) {
+        self.origins[origin].up = up;
+        self.settle();
+    }
+
+    /// Runs until nobody has anything to say.
+    pub(crate) fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let mut progress = false;
+            for relay in 0..self.relays.len() {
+                progress |= self.drive_links(relay);
+            }
+            for client in &mut self.clients {
+                progress |= client.drive(self.now);
+            }
+            if !progress {
+                return;
+            }
+        }
+        panic!("never quiet");
+    }
+
+    fn drive_links(&mut self, relay: usize) -> bool {
+        let Relay { dialed, links, .. } = &mut self.relays[relay];
+        links.append(&mut dialed.lock().unwrap());
+        let mut links = std::mem::take(links);
+        let mut progress = false;
+        links.retain_mut(|link| {
+            let feeder = self.relays[relay].fed_by[link.origin];
+            let upper = match feeder {
+                Feeder::Relay(upper) => Some(self.relays[upper].core.clone()),
+                Feeder::Origin(_) => None,
+            };
+            let origin = match feeder {
+                Feeder::Origin(at) => Some(&mut self.origins[at]),
+                Feeder::Relay(_) => None,
+            };
+            if link.is_dropped() {
+                link.end(origin);
+                progress = true;
+                return false;
+            }
+            progress |= link.drive(self.now, origin, upper.as_ref());
+            true
+        });
+        self.relays[relay].links = links;
+        progress
+    }
+
+    /// Lets time pass, from one timeout to the next, sweeping every second.
+    pub(crate) fn advance(&mut self, time: Duration) {
+        let until = self.now + time;
+        let mut sweep = self.now + SECOND;
+        for _ in 0..100_000 {
+            self.settle();
+            let links = self.relays.iter().flat_map(|relay| &relay.links).filter_map(Link::poll_timeout);
+            let due = links.chain(self.clients.iter().filter_map(Client::poll_timeout)).min();
+            let next = due.into_iter().chain([sweep]).min().unwrap().max(self.now);
+            if next > until {
+                self.now = until;
+                return self.settle();
+            }
+            self.now = next;
+            if next == sweep {
+                sweep += SECOND;
+                self.relays.iter().for_each(|relay| relay.core.sweep());
+            }
+        }
+        panic!("a timeout that never ends");
+    }
+
+    /// How many streams a relay has upstream.
+    pub(crate) fn streams_of(&self, relay: usize) -> usize {
+        self.relays[relay].links.len()
+    }
+
+    /// Who the relay says it is on its first stream.
+    pub(crate) fn node_upstream(&self, relay: usize) -> Node {
+        Node::decode(self.relays[relay].links[0].node.clone()).unwrap()
+    }
+
+    /// The scopes that a relay holds.
+    pub(crate) fn scopes_of(&self, relay: usize) -> Vec<String> {
+        self.relays[relay].core.config_dump(self.now).scopes.into_iter().map(|scope| scope.scope).collect()
+    }
+}
+
+/// A flag that a waker sets: who is not woken is not asked.
+#[derive(Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(self.clone())
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+}

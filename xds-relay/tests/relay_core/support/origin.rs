@@ -1,0 +1,155 @@
+//! A control plane: caches, by node where it answers by node, and a list of what it was asked.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::Frame;
+use xds_transport::server::Variant;
+use xds_transport::wire::walk::text_at;
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
+use xdstp_cache::{Cache, Options, Resource};
+
+pub(crate) struct Origin {
+    pub(crate) up: bool,
+    /// How many streams are open.
+    pub(crate) streams: usize,
+    pub(crate) asked: Vec<String>,
+    /// What nodes with an id of their own get; the empty id is everybody else.
+    caches: BTreeMap<String, Cache<Frame>>,
+    last_names: BTreeMap<(Bytes, String), Vec<String>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Payload {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "1000")]
+    body: String,
+}
+
+/// A payload with what a relay may look at, its name, and a body.
+fn payload(name: &str, body: &str) -> Vec<u8> {
+    Payload { name: name.into(), body: body.into() }.encode_to_vec()
+}
+
+/// A Cluster whose endpoints have its name.
+pub(crate) fn cluster(name: &str, body: &str) -> Frame {
+    Frame::of_message(&super::CLUSTERS.into(), &payload(name, body))
+}
+
+/// The body that [`Origin::put`] gave an encoded `Any`.
+pub(crate) fn body_of(any: &Bytes) -> String {
+    text_at(any, &[2, 1000]).unwrap_or_default()
+}
+
+impl Origin {
+    pub(crate) fn new() -> Self {
+        let caches = BTreeMap::from([(String::new(), Cache::new(Options::default()))]);
+        Self { up: true, streams: 0, asked: Vec::new(), caches, last_names: BTreeMap::new() }
+    }
+
+    /// From now on this node has resources of its own, and only those.
+    pub(crate) fn answer_apart(&mut self, node: &str) {
+        self.caches.insert(node.into(), Cache::new(Options::default()));
+    }
+
+    pub(crate) fn cache_of(&mut self, node: &Bytes) -> &mut Cache<Frame> {
+        let id = Node::decode(node.clone()).unwrap().id;
+        let id = if self.caches.contains_key(&id) { id } else { String::new() };
+        self.caches.get_mut(&id).unwrap()
+    }
+
+    /// A resource whose body says its version.
+    pub(crate) fn put(&mut self, now: Instant, of: &str, name: &str, version: &str) {
+        self.put_frame(now, "", of, name, version, Frame::of_message(&of.into(), &payload(name, version)));
+    }
+
+    /// The same, not to be shared between clients.
+    pub(crate) fn put_uncached(&mut self, now: Instant, node: &str, of: &str, name: &str, version: &str) {
+        let body = format!("{version}{node}");
+        let frame = Frame::of_message(&of.into(), &payload(name, &body));
+        // Resource.cache_control { do_not_cache: true }
+        let frame = frame.with_wrapper(Bytes::from_static(b"\x3a\x02\x08\x01"), None, true);
+        self.put_frame(now, node, of, name, version, frame);
+    }
+
+    pub(crate) fn put_frame(&mut self, now: Instant, node: &str, of: &str, name: &str, version: &str, frame: Frame) {
+        let resource = frame.into_resource(Some(version.into()));
+        let cache = self.caches.get_mut(node).unwrap();
+        cache.upsert(&of.into(), &name.parse().unwrap(), resource, now, &mut Vec::new());
+    }
+
+    /// Sends a resource again although it did not change.
+    pub(crate) fn touch(&mut self, of: &str, name: &str) {
+        let cache = self.caches.get_mut("").unwrap();
+        cache.touch(&of.into(), &name.parse().unwrap(), &mut Vec::new());
+    }
+
+    pub(crate) fn remove(&mut self, now: Instant, of: &str, name: &str) {
+        for cache in self.caches.values_mut() {
+            cache.remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
+        }
+    }
+
+    /// What it holds under a name.
+    pub(crate) fn resource(&self, of: &str, name: &str) -> Resource<Frame> {
+        self.caches[""].resource(&of.into(), &name.parse().unwrap()).unwrap().clone()
+    }
+
+    /// Its wildcard holds `xdstp:` names too.
+    pub(crate) fn wildcard_sends_xdstp(&mut self) {
+        let mut options = Options::default();
+        options.wildcard_covers_xdstp = true;
+        self.caches.insert(String::new(), Cache::new(options));
+    }
+
+    /// Gives a type a version, as SotW has it.
+    pub(crate) fn set_version(&mut self, of: &str, version: &str) {
+        self.caches.get_mut("").unwrap().set_type_version(&of.into(), Some(version.into()));
+    }
+
+    /// `node Cluster +a -b =c@1`: what is subscribed, unsubscribed, and brought along.
+    pub(crate) fn note(&mut self, variant: Variant, node: &Bytes, request: &Bytes) {
+        let id = Node::decode(node.clone()).unwrap().id;
+        let mut line = Vec::new();
+        let type_url = match variant {
+            Variant::Delta => {
+                let request = DeltaDiscoveryRequest::decode(request.clone()).unwrap();
+                let first = request.response_nonce.is_empty();
+                line.extend(request.resource_names_subscribe.iter().map(|name| format!("+{name}")));
+                line.extend(request.resource_names_unsubscribe.iter().map(|name| format!("-{name}")));
+                let held =
+                    |entry: &Bytes| format!("={}@{}", text_at(entry, &[1]).unwrap(), text_at(entry, &[2]).unwrap());
+                line.extend(request.initial_resource_versions.iter().map(held));
+                if line.is_empty() && first {
+                    line.push("+*".into());
+                }
+                request.type_url
+            }
+            Variant::Sotw => {
+                let request = DiscoveryRequest::decode(request.clone()).unwrap();
+                let key = (node.clone(), request.type_url.clone());
+                let first = request.response_nonce.is_empty();
+                let before = self.last_names.insert(key, request.resource_names.clone()).filter(|_| !first);
+                if before.as_ref() != Some(&request.resource_names) {
+                    line.push(format!("[{}]", request.resource_names.join(" ")));
+                    line.extend(
+                        Some(format!("v{}", request.version_info))
+                            .filter(|_| first && !request.version_info.is_empty()),
+                    );
+                }
+                request.type_url
+            }
+        };
+        if !line.is_empty() {
+            self.asked.push(format!("{id} {} {}", short(&type_url), line.join(" ")));
+        }
+    }
+}
+
+/// The last word of a type URL.
+pub(crate) fn short(type_url: &str) -> &str {
+    type_url.rsplit('.').next().unwrap()
+}

@@ -1,0 +1,110 @@
+//! Rule 121: what the origin forbids to share, and what of a resource nobody may touch.
+
+use bytes::Bytes;
+use xds_transport::wire::DeltaDiscoveryResponse;
+
+use crate::support::*;
+
+const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+
+/// Two nodes of one group, and an origin that answers the second apart.
+fn world() -> World {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]\nlinger: 1s");
+    world.origins[0].answer_apart("n2");
+    world
+}
+
+fn put_uncached(world: &mut World, name: &str, version: &str) {
+    let now = world.now;
+    for node in ["", "n2"] {
+        world.origins[0].put_uncached(now, node, CLUSTERS, name, version);
+    }
+    world.settle();
+}
+
+#[test]
+fn rule_121_what_must_not_be_shared_is_fetched_by_every_client_for_itself() {
+    let glob_member = GLOB.replace('*', "u");
+    for (name, interest) in [("u", "u"), ("u", "*"), (glob_member.as_str(), GLOB), (&glob_member, &glob_member)] {
+        let mut world = world();
+        put_uncached(&mut world, name, "1");
+        let (one, two) = (world.client(DELTA, "n1"), world.client(SOTW, "n2"));
+        for client in [one, two] {
+            world.subscribe(client, CLUSTERS, &[interest]);
+            world.advance(SECOND);
+        }
+        println!("{:?} {:?} {:?}", world.origins[0].asked, world.clients[two].told, world.clients[two].chunks);
+        assert_eq!(world.clients[one].held(CLUSTERS), [format!("{name}@1")], "{interest}");
+        assert_eq!(world.clients[two].held(CLUSTERS), [format!("{name}@1n2")], "{interest}");
+        let asked = world.asked(0);
+        for node in ["n1", "n2"] {
+            assert!(asked.contains(&format!("{node} Cluster +{name}")), "{interest}: {asked:?}");
+        }
+        assert_eq!(world.streams_of(0), 3, "one for all, one for each");
+        put_uncached(&mut world, name, "2");
+        assert_eq!(world.clients[two].held(CLUSTERS), [format!("{name}@2n2")], "{interest}");
+        // Whoever leaves, takes the own stream along.
+        world.unsubscribe(one, CLUSTERS, &[interest]);
+        assert_eq!(world.streams_of(0), 2, "{interest}");
+        world.disconnect(two);
+        assert_eq!(world.streams_of(0), 1, "{interest}");
+        world.advance(5 * SECOND);
+        assert_eq!(world.streams_of(0), 1, "the group is kept by who is still there: {interest}");
+        world.disconnect(one);
+        world.advance(5 * SECOND);
+        assert_eq!((world.streams_of(0), world.scopes_of(0).len()), (0, 0), "{interest}");
+    }
+}
+
+#[test]
+fn rule_121_a_resource_that_may_be_shared_again_is() {
+    let mut world = world();
+    put_uncached(&mut world, "u", "1");
+    let client = world.client(DELTA, "n1");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(SECOND);
+    assert_eq!(world.streams_of(0), 2);
+    world.put(0, CLUSTERS, "u", "2");
+    assert_eq!(world.clients[client].held(CLUSTERS), ["u@2"]);
+    assert_eq!(world.streams_of(0), 1);
+    put_uncached(&mut world, "u", "3");
+    assert_eq!(world.clients[client].held(CLUSTERS), ["u@3"]);
+    assert_eq!(world.streams_of(0), 2);
+    world.remove(0, CLUSTERS, "u");
+    assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
+    assert_eq!(world.streams_of(0), 1);
+}
+
+#[test]
+fn rule_121_who_comes_back_with_an_uncached_resource_hits_the_origin_too() {
+    let mut world = world();
+    put_uncached(&mut world, "u", "1");
+    let client = world.client(DELTA, "n2");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(SECOND);
+    world.disconnect(client);
+    world.asked(0);
+    world.connect(client, 0);
+    world.advance(SECOND);
+    assert_eq!(world.asked(0), ["n2 Cluster +u"]);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["u@1n2"]);
+}
+
+#[test]
+fn rule_121_wrapper_fields_are_passed_on_byte_for_byte() {
+    let mut world = World::new(DELTA);
+    // An alias, cache_control without do_not_cache, metadata, and two fields that nobody here knows.
+    let wrapper = Bytes::from_static(b"\x22\x05alias\x3a\x00\x4a\x02\x0a\x00\x98\x06\x05\xa2\x06\x03odd");
+    let frame = cluster("a", "1").with_wrapper(wrapper.clone(), None, false);
+    let now = world.now;
+    world.origins[0].put_frame(now, "", CLUSTERS, "a", "1", frame.clone());
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    let response: Bytes = world.clients[client].chunks[0].concat().into();
+    let received = xds_transport::Response::from_delta(response.clone()).unwrap();
+    let passed = received.resources[0].frame.clone().unwrap();
+    assert_eq!(passed.wrapper(), &wrapper);
+    assert_eq!(passed.any(), frame.any());
+    let decoded: DeltaDiscoveryResponse = prost::Message::decode(response).unwrap();
+    assert_eq!(decoded.resources[0].aliases, ["alias"]);
+}

@@ -1,0 +1,72 @@
+//! Versions over several hops.
+
+use crate::support::*;
+
+#[test]
+fn rule_146_versions_are_equal_over_two_relays_in_a_chain() {
+    for protocol in [DELTA, SOTW] {
+        let mut world = World::new(protocol);
+        let second = world.add_relay_before(Feeder::Relay(0), protocol);
+        world.put(0, CLUSTERS, "a", "a-1");
+        world.put(0, CLUSTERS, "b", "b-1");
+        if protocol == SOTW {
+            world.origins[0].set_version(CLUSTERS, "v7");
+        }
+        let near = world.client_of(0, protocol, "n");
+        let far = world.client_of(second, protocol, "n");
+        for client in [near, far] {
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(SECOND);
+        }
+        assert_eq!(world.clients[near].versions, world.clients[far].versions, "{protocol:?}");
+        let expected: &[&str] = if protocol == SOTW { &["v7"] } else { &["a-1", "b-1"] };
+        assert_eq!(world.clients[far].versions, expected);
+    }
+}
+
+#[test]
+fn rule_146_converted_versions_are_equal_on_every_relay() {
+    for (upstream, downstream) in [(DELTA, SOTW), (SOTW, DELTA)] {
+        let mut world = World::new(upstream);
+        let second = world.add_relay_before(Feeder::Origin(0), upstream);
+        world.put(0, CLUSTERS, "a", "1");
+        world.put(0, CLUSTERS, "b", "1");
+        let clients = [world.client_of(0, downstream, "n1"), world.client_of(second, downstream, "n2")];
+        for client in clients {
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(SECOND);
+        }
+        assert!(!world.clients[clients[0]].versions.is_empty());
+        assert_eq!(world.clients[clients[0]].versions, world.clients[clients[1]].versions);
+    }
+}
+
+/// The version must not be seen beside older content: who resumes with it would be sent nothing.
+#[test]
+fn rule_146_a_sotw_version_goes_with_its_content() {
+    let mut world = World::new(SOTW);
+    world.origins[0].set_version(CLUSTERS, "v1");
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(SECOND);
+    world.origins[0].set_version(CLUSTERS, "v2");
+    world.put(0, CLUSTERS, "a", "2");
+    assert_eq!(world.clients[client].versions, ["v1", "v2"]);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["a@2"]);
+}
+
+#[test]
+fn a_type_that_nobody_wants_any_more_forgets_its_version() {
+    let mut world = World::of(&[SOTW], &[&[]], "share_by: [cluster]\nlinger: 1s");
+    world.origins[0].set_version(CLUSTERS, "v1");
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, ENDPOINTS, &["x"]);
+    world.subscribe(client, CLUSTERS, &["a"]);
+    world.advance(SECOND);
+    world.unsubscribe(client, CLUSTERS, &["a"]);
+    world.advance(3 * SECOND);
+    let types = &world.relays[0].core.config_dump(world.now).scopes[0].types;
+    assert!(types.iter().all(|of| of.type_url != CLUSTERS), "{types:?}");
+}
