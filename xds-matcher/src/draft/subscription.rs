@@ -46,7 +46,7 @@ impl Subscription {
     }
 
     /// The subscription that a text such as `env=prod and shard in 0..5` means to someone who knows the draft: each condition on
-    /// one key holds where the key is absent, without saying so.
+    /// one key holds where the key is absent, without saying so. One that does say whether the key exists means what it says.
     ///
     /// ```
     /// use xds_matcher::draft::Subscription;
@@ -54,6 +54,7 @@ impl Subscription {
     /// let subscription = Subscription::where_present(&"env=prod and shard in 0..5".parse().unwrap()).unwrap();
     /// assert!(subscription.matches(&[("shard", "3")].into_iter().collect()));
     /// assert!(!subscription.matches(&[("env", "test"), ("shard", "3")].into_iter().collect()));
+    /// assert!(Subscription::where_present(&"exists(env)".parse().unwrap()).is_err());
     /// ```
     ///
     /// # Errors
@@ -65,10 +66,12 @@ impl Subscription {
             condition => core::slice::from_ref(condition),
         };
         let relaxed = conditions.iter().map(|condition| {
+            let mut says_existence = false;
+            condition.for_each_leaf(&mut |leaf| says_existence |= matches!(leaf, Node::Exists { .. }));
             let condition = Constraint::from_bounded(condition.clone());
             let mut keys = condition.keys();
             match (keys.next().map(Constraint::exists), keys.next()) {
-                (Some(exists), None) => Constraint::any([exists.negate()?, condition.clone()]),
+                (Some(exists), None) if !says_existence => Constraint::any([exists.negate()?, condition.clone()]),
                 _ => Ok(condition.clone()),
             }
         });
@@ -195,7 +198,7 @@ impl KeyRule {
             }
             _ => ErrorKind::MultiValueNotRepresentable,
         };
-        Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", self.key)))
+        Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", &*self.key)))
     }
 
     /// The largest integer some spelling of which satisfies the rule. Truth changes only at bounds and at mentioned values, so
