@@ -138,6 +138,9 @@ impl<V> Cache<V> {
         subscriber.links.push(at);
         self.push(at, Chain::Work);
         self.held.insert((id.0, target), at);
+        if let Target::List(list) = target {
+            self.restart_within(id, list);
+        }
         if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
     }
 
@@ -300,12 +303,7 @@ impl<V> Cache<V> {
                 self.subscribers[subscriber as usize].resumed.remove(name);
             }
             Target::List(list) => {
-                // What narrower links of the subscriber have sent counts as sent: they start again too.
-                for other in self.subscribers[subscriber as usize].links.clone() {
-                    if self.is_within(self.links[other as usize].target, list) {
-                        self.restart(other);
-                    }
-                }
+                self.restart_within(SubscriberId(subscriber), list);
                 let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
                 let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
                 for (name, version) in &mut resumed {
@@ -322,6 +320,24 @@ impl<V> Cache<V> {
         self.links[at as usize].cursor = 0;
         self.links[at as usize].at = NONE;
         self.rechain(at, Chain::Work);
+    }
+
+    /// What narrower links of the subscriber have sent counts as sent when the list is walked: who asks for the
+    /// list is sent it again (rule 48).
+    fn restart_within(&mut self, id: SubscriberId, list: u32) {
+        let links = &self.subscribers[id.index()].links;
+        let members = &self.lists[list as usize];
+        // A list may be long, and so may the interests be: a pull walks the list anyway.
+        let within: Vec<_> = if links.len() < members.live as usize {
+            links.iter().copied().filter(|at| self.is_within(self.links[*at as usize].target, list)).collect()
+        } else {
+            members.members(&self.slots).filter_map(|at| self.narrower(id, at, list)).collect()
+        };
+        for at in within {
+            if self.links[at as usize].cursor > 0 {
+                self.restart(at);
+            }
+        }
     }
 
     /// Whether all of a target belongs to a list too.

@@ -248,8 +248,13 @@ impl Session {
 
     /// All that was accepted, glob and wildcard members included (rules 83, 101), as entries of a map field.
     fn initial_versions(&self) -> Vec<Bytes> {
+        // Only a member answers a glob that is not empty: what is held of one that was never answered goes without
+        // its version, and is sent again.
         let accepted = self.held.iter().filter(|(_, entry)| entry.accepted);
-        let mut accepted: Vec<_> = accepted.map(|(name, entry)| (name.as_str(), entry.version.as_str())).collect();
+        let mut accepted: Vec<_> = accepted
+            .map(|(name, entry)| (name, if self.wanted.awaits_glob_of(name) { "" } else { entry.version.as_str() }))
+            .map(|(name, version)| (name.as_str(), version))
+            .collect();
         accepted.sort_unstable();
         let entry = |(name, version): (&str, &str)| {
             let mut entry = Vec::with_capacity(name.len() + version.len() + 8);

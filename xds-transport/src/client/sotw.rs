@@ -242,7 +242,9 @@ impl Session {
             return None;
         }
         let answer = self.answer.take();
-        if answer.is_none() && self.wanted.is_told() {
+        // Any request with the newest nonce acknowledges that response: what is wanted waits for the verdict, or a
+        // NACK would come too late (rules 22, 25).
+        if answer.is_none() && (self.wanted.is_told() || self.unfinished.owes_answer()) {
             return None;
         }
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).

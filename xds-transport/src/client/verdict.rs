@@ -48,6 +48,11 @@ impl Unfinished {
         self.0.contains_key(&id)
     }
 
+    /// Whether a response of this stream waits for its verdict.
+    pub(super) fn owes_answer(&self) -> bool {
+        self.0.values().any(|pending| pending.nonce.is_some())
+    }
+
     pub(super) fn forget_stream(&mut self) {
         for pending in self.0.values_mut() {
             pending.nonce = None;

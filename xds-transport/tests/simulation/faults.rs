@@ -158,7 +158,9 @@ impl ServerShim {
         let last = self.last.get(&request.type_url);
         match (fault, last) {
             (Some(Fault::WildcardAfterTheLastName), _) if asks_for_nothing && !first => request.names.push("*".into()),
-            (Some(Fault::ResendAfterNack), Some((_, names))) if request.error.is_some() && protocol == Variant::Delta => {
+            (Some(Fault::ResendAfterNack), Some((_, names)))
+                if request.error.is_some() && protocol == Variant::Delta =>
+            {
                 request.names.extend(names.iter().filter(|name| asked.contains(*name)).cloned());
             }
             (Some(Fault::HonourStaleNonce), Some((nonce, _))) => request.nonce.clone_from(nonce),
@@ -225,4 +227,3 @@ impl ClientShim {
         vec![request]
     }
 }
-

@@ -13,9 +13,15 @@ pub(crate) enum Step {
     /// The origin sends a resource again as it is.
     Touch(Of, usize),
     /// The link breaks; the two ends notice after so many ms.
-    Cut { client: u64, server: u64 },
+    Cut {
+        client: u64,
+        server: u64,
+    },
     /// Nothing arrives in one direction for so many ms.
-    Stall { up: bool, ms: u64 },
+    Stall {
+        up: bool,
+        ms: u64,
+    },
     /// No connection can be made for so many ms.
     Outage(u64),
     /// A replica starts anew, with the content alone.
@@ -48,7 +54,7 @@ impl History {
     /// The shortest history that still fails, by leaving out steps.
     pub(crate) fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
         let mut least = self.clone();
-        let mut chunk = least.steps.len().max(1);
+        let (mut chunk, mut before) = (least.steps.len().max(1), usize::MAX);
         while chunk > 0 {
             let mut at = 0;
             while at < least.steps.len() {
@@ -60,7 +66,10 @@ impl History {
                     at += chunk;
                 }
             }
-            chunk /= 2;
+            // Once single steps go, what went before may go too.
+            let again = chunk == 1 && least.steps.len() < before;
+            before = least.steps.len();
+            chunk = if again { 1 } else { chunk / 2 };
         }
         least
     }
@@ -70,8 +79,11 @@ fn step(random: &mut Random, types: &[Of]) -> Step {
     let of = random.pick(types);
     let name = random.index(World::NAMES);
     // Collections are few among the interests, and worth as much as the names.
-    let interest =
-        if random.one_in(2) { random.index(World::INTERESTS) } else { World::NAMES + random.index(World::INTERESTS - World::NAMES) };
+    let interest = if random.one_in(2) {
+        random.index(World::INTERESTS)
+    } else {
+        World::NAMES + random.index(World::INTERESTS - World::NAMES)
+    };
     match random.below(100) {
         0..22 => Step::Subscribe(of, interest),
         22..38 => Step::Unsubscribe(of, interest),

@@ -31,8 +31,8 @@ struct Asked {
     unacked: VecDeque<String>,
     /// What was sent, or told as removed, at which moment of the origin.
     sent: BTreeMap<ResourceName, u64>,
-    /// What the client said it holds, until it is told otherwise.
-    held: BTreeMap<ResourceName, String>,
+    /// What the client said it holds, and at which moment of the origin, until it is told otherwise.
+    held: BTreeMap<ResourceName, (String, u64)>,
     /// Names it must be told about although it does not ask for them (rules 52, 84).
     parting: BTreeSet<ResourceName>,
     /// A collection was asked for: even an empty response is owed (rule 86).
@@ -47,7 +47,7 @@ struct Asked {
 
 impl Ledger {
     /// A request arrives at the server as the client wrote it.
-    pub(crate) fn request(&mut self, world: &World, request: &Request) {
+    pub(crate) fn request(&mut self, world: &World, origin: &Origin, request: &Request) {
         let Some(of) = world.of(&request.type_url) else { return };
         let first = !self.types.contains_key(&of);
         let asked = self.types.entry(of).or_default();
@@ -56,7 +56,7 @@ impl Ledger {
                 if let Some(at) = asked.unacked.iter().position(|nonce| *nonce == request.nonce) {
                     asked.unacked.drain(..=at);
                 }
-                asked.delta(world, of, request, first);
+                asked.delta(world, origin, of, request, first);
             }
             Variant::Sotw => {
                 // Rule 16: stale. The names come again with the answer to the newest response.
@@ -139,7 +139,7 @@ impl Ledger {
 }
 
 impl Asked {
-    fn delta(&mut self, world: &World, of: Of, request: &Request, first: bool) {
+    fn delta(&mut self, world: &World, origin: &Origin, of: Of, request: &Request, first: bool) {
         if first && request.names.is_empty() && world.rule(of).legacy_wildcard {
             self.subscribe(world, Interest::Wildcard);
         }
@@ -153,7 +153,7 @@ impl Asked {
                 if !self.covers(world, &name) {
                     self.parting.insert(name);
                 } else if !named || world.rule(of).skip_known_on_resume {
-                    self.held.insert(name, version.clone());
+                    self.held.insert(name, (version.clone(), origin.moment));
                 }
             }
         }
@@ -164,8 +164,7 @@ impl Asked {
 
     fn sotw(&mut self, world: &World, of: Of, request: &Request) {
         self.ever_named |= !request.names.is_empty();
-        let mut interests: BTreeSet<Interest> =
-            request.names.iter().map(|name| parsed(name).unwrap().into()).collect();
+        let mut interests: BTreeSet<Interest> = request.names.iter().map(|name| parsed(name).unwrap().into()).collect();
         if interests.is_empty() && world.rule(of).legacy_wildcard && !self.ever_named {
             interests.insert(Interest::Wildcard);
         }
@@ -228,7 +227,8 @@ impl Asked {
         }
         for sent in &response.resources {
             let name = parsed(&sent.name)?;
-            if self.held.remove(&name).is_some_and(|held| held == sent.version) {
+            let held = self.held.remove(&name);
+            if held.is_some_and(|(held, moment)| held == sent.version && origin.changed(of, &name) <= moment) {
                 return Err(format!("rule 35: {name} is sent although the client said that it holds it"));
             }
             self.check_news(origin, of, name)?;
@@ -279,7 +279,9 @@ impl Asked {
                 return Err(format!("rule 66: {sent:?} is not all of {content:?}"));
             }
             let news = world.kinds[of].names.iter().any(|name| {
-                self.covers(world, name) && (origin.changed(of, name) > self.responded || !self.sent.contains_key(name) && sent.contains(name))
+                self.covers(world, name)
+                    && (origin.changed(of, name) > self.responded
+                        || !self.sent.contains_key(name) && sent.contains(name))
             });
             if !news && !self.due {
                 return Err("rules 23, 37: a response without news".into());

@@ -6,7 +6,13 @@
 //!
 //! `SIMULATION_SEEDS=N` runs N seeds instead of the gate's; `SIMULATION_SEED=n` runs one and prints all of it.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::cast_possible_truncation, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
 
 mod consumer;
 mod faults;

@@ -321,7 +321,7 @@ impl<'a> Pair<'a> {
         let mut request = Request::decode(protocol, message);
         self.say(|| format!("-> server  {}", describe_request(&request)));
         let connection = &mut self.connections[at];
-        connection.ledger.request(&self.world, &request);
+        connection.ledger.request(&self.world, &self.origin, &request);
         connection.shim.request(self.fault, protocol, &mut request);
         connection.armed = true;
         let cache = &mut self.origin.replicas[connection.replica].cache;

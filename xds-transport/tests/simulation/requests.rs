@@ -65,7 +65,11 @@ impl Requests {
                 }
                 for (name, version) in &request.initial {
                     let parsed = ResourceName::parse(name).map_err(|error| error.to_string())?;
-                    if consumer.version(of, &parsed) != Some(version) {
+                    let held = consumer.version(of, &parsed);
+                    // Without a version what is held of a glob that was never answered.
+                    if held != Some(version)
+                        && !(held.is_some() && version.is_empty() && consumer.waits_for_glob(of, &parsed))
+                    {
                         return Err(format!("rules 30, 83: {name} is not held at {version:?}"));
                     }
                 }

@@ -93,7 +93,8 @@ impl World {
             let xdstp = |id: &&str| ResourceName::parse(&format!("xdstp://x/{message}/{id}")).unwrap();
             let opaque = OPAQUE.iter().map(|text| ResourceName::parse(text).unwrap());
             let names: Vec<_> = opaque.chain(XDSTP.iter().map(xdstp)).collect();
-            let mut interests: Vec<_> = names.iter().cloned().chain(GLOBS.iter().map(xdstp)).map(Interest::from).collect();
+            let mut interests: Vec<_> =
+                names.iter().cloned().chain(GLOBS.iter().map(xdstp)).map(Interest::from).collect();
             interests.push(Interest::Wildcard);
             Kind { rule: rules.of(&url).clone(), url, names, interests }
         };
