@@ -59,12 +59,6 @@ impl Consumer {
         self.kinds.get(&of)?.view.get(name).map(|(_, version)| version.as_str())
     }
 
-    /// Whether it holds a name of a glob that it was never told to know all of.
-    pub(crate) fn waits_for_glob(&self, of: Of, name: &ResourceName) -> bool {
-        let mut waits = self.kinds[&of].wants.difference(&self.kinds[&of].answered);
-        waits.any(|interest| matches!(interest, Interest::Name(glob) if glob.is_glob() && name.answers(glob)))
-    }
-
     /// Takes what an update brings, but for what it cannot use.
     pub(crate) fn take(&mut self, world: &World, update: Update) -> Result<Verdict, String> {
         let of = world.of(update.type_url.as_str()).ok_or("an update of no type")?;

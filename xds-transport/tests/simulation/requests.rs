@@ -65,11 +65,8 @@ impl Requests {
                 }
                 for (name, version) in &request.initial {
                     let parsed = ResourceName::parse(name).map_err(|error| error.to_string())?;
-                    let held = consumer.version(of, &parsed);
-                    // Without a version what is held of a glob that was never answered.
-                    if held != Some(version)
-                        && !(held.is_some() && version.is_empty() && consumer.waits_for_glob(of, &parsed))
-                    {
+                    // What was not accepted goes without a version, to be sent again.
+                    if !version.is_empty() && consumer.version(of, &parsed) != Some(version) {
                         return Err(format!("rules 30, 83: {name} is not held at {version:?}"));
                     }
                 }
