@@ -147,7 +147,7 @@ impl<V> Cache<V> {
     /// Ends an interest. True when nobody is interested in it any more.
     ///
     /// A name that a wildcard or glob of the same subscriber still covers is answered once more
-    /// (rules 52, 53).
+    /// (rules 52, 53). To the client its wildcard covers every name: one that is not in it is told as removed.
     pub fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let type_index = self.subscribers[id.index()].type_index;
         let Some(target) = self.existing_target(type_index, interest) else { return false };
@@ -163,7 +163,13 @@ impl<V> Cache<V> {
             Target::List(_) => None,
         };
         self.pull_tombstones(at);
-        let pending = self.pending_within(id, target);
+        let wildcard = Target::List(self.types[type_index as usize].wildcard);
+        let keeps = target != wildcard && self.held.contains_key(&(id.0, wildcard));
+        let mut pending = self.pending_within(id, target);
+        if let (true, Target::List(list)) = (keeps, target) {
+            let members = self.lists[list as usize].members(&self.slots);
+            pending.extend(members.map(|at| self.slots[at as usize].name.clone()));
+        }
         let last = self.drop_link(at);
         // Rule 54: what it held of what it left, it holds no more.
         match name {
@@ -173,6 +179,8 @@ impl<V> Cache<V> {
                 subscriber.resumed.remove(&name);
                 if covered {
                     subscriber.forced.insert(name);
+                } else if keeps {
+                    subscriber.leaving.insert(name);
                 } else {
                     subscriber.leaving.remove(&name);
                 }
@@ -182,7 +190,11 @@ impl<V> Cache<V> {
                     if !self.is_wanted(id, type_index, &name) {
                         let Subscriber { resumed, leaving, .. } = &mut self.subscribers[id.index()];
                         resumed.remove(&name);
-                        leaving.remove(&name);
+                        if keeps {
+                            leaving.insert(name);
+                        } else {
+                            leaving.remove(&name);
+                        }
                     }
                 }
             }
