@@ -34,8 +34,12 @@ pub(super) struct Session {
     nonce: String,
     /// The first request of this stream was sent.
     opened: bool,
-    /// Names were sent on this stream: an empty list no longer asks for everything (rule 40).
+    /// Names were sent on this stream: an empty list may no longer ask for everything (rule 40).
     named: bool,
+    /// Names were sent in a request that cannot be stale: an empty list does not ask for everything any more.
+    surely_named: bool,
+    /// Names were sent only to make the next list, which is empty, the end of the wildcard.
+    ends_wildcard: bool,
     /// Something was asked for since the last response.
     asked: bool,
     /// The newest response waits to be answered: with an error, if there is one.
@@ -56,6 +60,8 @@ impl Session {
             nonce: String::new(),
             opened: false,
             named: false,
+            surely_named: false,
+            ends_wildcard: false,
             asked: false,
             answer: None,
             absences: Deadlines::default(),
@@ -81,6 +87,8 @@ impl Session {
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
         self.named = false;
+        self.surely_named = false;
+        self.ends_wildcard = false;
         self.asked = false;
         self.nonce.clear();
         self.answer = None;
@@ -244,28 +252,33 @@ impl Session {
         let answer = self.answer.take();
         // Any request with the newest nonce acknowledges that response: what is wanted waits for the verdict, or a
         // NACK would come too late (rules 22, 25).
-        if answer.is_none() && (self.wanted.is_told() || self.unfinished.owes_answer()) {
+        let told = self.wanted.is_told() && !self.ends_wildcard;
+        if answer.is_none() && (told || self.unfinished.owes_answer()) {
             return None;
         }
+        // A server waits for the answer to its response, and drops any other request that crosses it (rule 16).
+        let surely_read = answer.is_some() || !self.opened;
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
         let again: BTreeSet<_> = self.wanted.leaving().intersection(self.wanted.unsent()).cloned().collect();
         let mut names: Vec<_> = self.wanted.all();
         names.retain(|interest| !again.contains(interest));
 
-        let legacy = self.legacy_wildcard && !self.named;
-        if legacy && names.is_empty() {
+        if self.legacy_wildcard && !self.surely_named && !self.ends_wildcard && names.is_empty() {
             // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
             names.push(Interest::Wildcard);
+            self.ends_wildcard = true;
         } else {
+            self.ends_wildcard = false;
             let asked = self.wanted.sent(now, &again);
             self.asked |= !asked.is_empty();
             self.await_answers(asked);
-            if legacy && names == [Interest::Wildcard] {
+            if self.legacy_wildcard && !self.named && names == [Interest::Wildcard] {
                 names.clear();
             }
         }
         self.opened = true;
         self.named |= !names.is_empty();
+        self.surely_named |= surely_read && !names.is_empty();
         Some(DiscoveryRequest {
             version_info: self.version.clone(),
             resource_names: names.iter().map(|interest| interest.as_str().to_owned()).collect(),
