@@ -27,6 +27,8 @@ pub(super) struct Session {
     full_state: bool,
     wanted: Wanted,
     held: Held,
+    /// Of a full state: what was seen, and is not held because it could not be used.
+    refused: BTreeSet<ResourceName>,
     unfinished: Unfinished,
     /// The last accepted version. It survives the stream (rule 15).
     version: String,
@@ -55,6 +57,7 @@ impl Session {
             full_state: rule.full_state_in_sotw,
             wanted: Wanted::default(),
             held: Held::default(),
+            refused: BTreeSet::new(),
             unfinished: Unfinished::default(),
             version: String::new(),
             nonce: String::new(),
@@ -117,12 +120,17 @@ impl Session {
                 self.version.clear();
             }
         }
+        self.refused.retain(|name| self.wanted.covers(name));
         if self.wanted.is_empty() {
             self.version.clear();
         }
     }
 
     pub(super) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
+        if let (true, Verdict::Reject { reasons }) = (self.full_state, &verdict) {
+            let names = reasons.iter().filter_map(|rejected| ResourceName::parse(&rejected.name).ok());
+            self.refused.extend(names.filter(|name| self.wanted.covers(name)));
+        }
         let Some(answer) = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held) else { return };
         if answer.error.is_none() {
             self.version = answer.version;
@@ -191,8 +199,9 @@ impl Session {
 
         if complete {
             // Only what was seen before: the response may be older than the request for the rest (rule 76).
-            let missing = self.held.iter().map(|(name, _)| name).filter(|name| !present.contains(*name));
-            update.removed.extend(missing.cloned());
+            let seen = self.held.iter().map(|(name, _)| name).chain(&self.refused);
+            update.removed.extend(seen.filter(|name| !present.contains(*name)).cloned());
+            self.refused.clear();
         }
         for name in not_found(&response.errors) {
             if name.is_glob() {
