@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
-use xdstp_uri::ResourceName;
+use xdstp_uri::{NameKey, ResourceName};
 
 use crate::interest::Interest;
 use crate::links::{self, Chain, Gone, Link, List, NONE, Place, Seq, Slot, State, Target};
@@ -141,6 +141,8 @@ impl<V> Cache<V> {
 
     /// Stores a resource and appends to `woken` who must be told. A subscriber that has something
     /// to pull already is not named again.
+    ///
+    /// A glob and `*` name no resource: what comes under such a name is ignored.
     pub fn upsert(
         &mut self,
         type_url: &TypeUrl,
@@ -150,6 +152,9 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
         self.expire(now);
+        if name.is_glob() || name.as_str() == "*" {
+            return Outcome::Unchanged;
+        }
         let type_index = self.type_index(type_url);
         let at = self.slot(type_index, name);
         let slot = &mut self.slots[at as usize];
@@ -390,8 +395,8 @@ impl<V> Cache<V> {
     pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
         let resources = &self.types[type_index as usize];
         let wildcard = if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
-        let directory = name.glob_parent().and_then(|glob| resources.globs.get(&glob).copied()).unwrap_or(NONE);
-        [wildcard, directory]
+        let directory = name.glob_parent_key().and_then(|glob| resources.globs.get(&glob as &dyn NameKey).copied());
+        [wildcard, directory.unwrap_or(NONE)]
     }
 
     fn enter_lists(&mut self, at: u32) {

@@ -119,6 +119,17 @@ fn an_upsert_says_what_it_did_and_wakes_once() {
 }
 
 #[test]
+fn a_collection_is_no_resource() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["*", GLOB]);
+    world.pull(id);
+    for text in ["*", GLOB] {
+        assert_eq!(world.upsert(text, "1", 1), (Outcome::Unchanged, vec![]));
+    }
+    assert_eq!(world.cache.resources().count(), 0);
+}
+
+#[test]
 fn tombstones_reach_a_glob_subscriber_that_was_away() {
     let mut world = World::authoritative();
     world.put(MEMBER, "1");
@@ -275,6 +286,19 @@ fn rule_103_a_name_matched_three_times_is_sent_once() {
     assert_eq!(world.pull_one(id), format!("{MEMBER}@2"));
     assert_eq!(world.pull(id), [""; 0]);
     world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
+#[test]
+fn a_removal_is_told_though_the_glob_it_was_known_by_is_left_before() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    world.remove(MEMBER);
+    // The wildcard comes after the removal, and has no tombstone to tell.
+    world.cache.subscribe(id, &Interest::Wildcard);
+    world.cache.unsubscribe(id, &interest(GLOB));
     assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
 }
 

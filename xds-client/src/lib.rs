@@ -1,8 +1,13 @@
 #![doc = include_str!("../README.md")]
 
 mod backoff;
+mod client;
 mod endpoint;
+mod store;
 pub mod upstream;
+mod watch;
 
 pub use backoff::Backoff;
+pub use client::Client;
 pub use endpoint::{Endpoint, EndpointError};
+pub use watch::{Event, Watch};

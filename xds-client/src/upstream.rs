@@ -160,3 +160,58 @@ impl Upstream {
         [retry_at, self.stream.poll_timeout()].into_iter().flatten().min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use xds_transport::{Protocol, TypeRules};
+
+    use super::*;
+
+    fn upstream(now: Instant) -> Upstream {
+        Upstream::new(Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy())), Backoff::default(), now)
+    }
+
+    fn wait(connection: &Connection, now: Instant) -> Duration {
+        match connection {
+            Connection::Disconnected { retry_at, .. } => *retry_at - now,
+            Connection::Connected => panic!("not disconnected"),
+        }
+    }
+
+    #[test]
+    fn rule_089_only_a_response_resets_the_backoff() {
+        let now = Instant::now();
+        let mut upstream = upstream(now);
+        assert!(upstream.should_connect(now) && !upstream.should_connect(now));
+        let mut waits = Vec::new();
+        for respond in [false, false, true, true, false] {
+            upstream.connected(now);
+            if respond {
+                upstream.handle_message(now, Bytes::new()).unwrap();
+            }
+            waits.push(wait(&upstream.disconnected(now, None, u64::MAX), now).as_millis());
+        }
+        assert_eq!(waits, [500, 1000, 500, 500, 1000]);
+        assert!(!upstream.should_connect(now + Duration::from_millis(999)));
+        assert!(upstream.should_connect(now + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn rule_091_a_stream_that_ends_after_a_response_is_no_error() {
+        let now = Instant::now();
+        let mut upstream = upstream(now);
+        for (respond, expected) in [(false, Some("gone".to_owned())), (true, None)] {
+            upstream.connected(now);
+            if respond {
+                upstream.handle_message(now, Bytes::new()).unwrap();
+            }
+            let Connection::Disconnected { error, .. } = upstream.disconnected(now, Some("gone".into()), 0) else {
+                panic!("not disconnected")
+            };
+            assert_eq!(error, expected);
+        }
+    }
+}

@@ -55,6 +55,14 @@ impl Constraint {
 
     /// `key in 4..6,11..15`: the key is there and its value is an integer in one of the ranges.
     ///
+    /// ```
+    /// use xds_matcher::{Constraint, IntRange};
+    ///
+    /// let shards = Constraint::int_in("shard", [IntRange::new(4, 6)?, IntRange::at_least(11)])?;
+    /// assert_eq!(shards.to_string(), "shard in 4..6,11..");
+    /// # Ok::<(), xds_matcher::ConstraintError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::EmptyRange`] without a range, [`ErrorKind::TooLarge`].
     pub fn int_in(
@@ -96,6 +104,13 @@ impl Constraint {
     }
 
     /// It does not hold. A key that is not there does not have any value, so `not env=prod` matches parameters without `env`.
+    ///
+    /// ```
+    /// use xds_matcher::{Constraint, DynamicParameters};
+    ///
+    /// assert!(Constraint::value("env", "prod").negate()?.matches(&DynamicParameters::new()));
+    /// # Ok::<(), xds_matcher::ConstraintError>(())
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::TooDeep`], [`ErrorKind::TooLarge`].

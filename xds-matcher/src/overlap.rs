@@ -290,6 +290,7 @@ mod tests {
             ("not a=1 and exists(a)", "not a=2"),
             ("n in 1..3", "n in 3..6"),
             ("n in 5", "not n=5"),
+            ("n in 1..", "not n in 0..3"),
             ("n in 5", "n=005"),
             ("exists(n) and not n in 0..", "not n=other0"),
             ("true", "all()"),

@@ -12,17 +12,17 @@ use std::{
 };
 
 use http::Uri;
-use serde::Deserialize;
 
-mod check;
-mod document;
+use crate::yaml;
+
 mod error;
 mod example_mesh;
 mod node_field;
+mod read;
 
 pub use self::{
     error::ConfigError,
-    example_mesh::ExampleMesh,
+    example_mesh::{EXAMPLE, ExampleMesh},
     node_field::{NodeField, NodeFieldError},
 };
 
@@ -85,8 +85,7 @@ pub struct Node {
 }
 
 /// Where a node runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Locality {
     /// The region.
@@ -130,8 +129,7 @@ pub enum OriginKind {
 }
 
 /// The variant of the xDS protocol spoken with an origin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// Incremental.
     #[default]
@@ -203,7 +201,11 @@ impl Config {
     /// What is wrong first, and where.
     pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigError> {
         let file = file.as_ref();
-        check::config(file, document::parse(file, text)?)
+        yaml::parse(text)
+            .and_then(|root| {
+                read::config(&root.unwrap_or_else(yaml::Node::empty), file.parent().unwrap_or(Path::new("")))
+            })
+            .map_err(|error| ConfigError::in_document(file, error))
     }
 
     /// The origin of this name.

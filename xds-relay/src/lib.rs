@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod admin;
+mod check;
 pub mod config;
 mod downstream;
 #[cfg(feature = "file-origin")]
@@ -9,8 +10,8 @@ pub mod metrics;
 mod origins;
 pub mod relay_core;
 mod serve;
-#[cfg(feature = "file-origin")]
 mod yaml;
 
+pub use crate::check::{FileContent, check};
 pub use crate::config::{Config, ConfigError, ExampleMesh};
 pub use crate::serve::{Error, Relay, run};

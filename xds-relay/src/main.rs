@@ -11,7 +11,7 @@ use clap::Parser;
 use tokio::sync::oneshot;
 use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 use xds_relay::{
-    Config, ConfigError, ExampleMesh, Relay,
+    Config, ConfigError, ExampleMesh, FileContent, Relay,
     config::{Origin, OriginKind},
 };
 
@@ -25,7 +25,7 @@ struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Check the configuration and exit: 0 if it is good, 2 if not
+    /// Check the configuration and its resource files, and exit: 0 if they are good, 2 if not
     #[arg(long, requires = "config")]
     check: bool,
 
@@ -52,7 +52,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("xds-relay: {failure}");
-            ExitCode::from(if matches!(failure, Failure::Config(_)) { BAD_CONFIGURATION } else { FAILED })
+            ExitCode::from(match failure {
+                Failure::Config(_) | Failure::Relay(xds_relay::Error::Origin { .. }) => BAD_CONFIGURATION,
+                _ => FAILED,
+            })
         }
     }
 }
@@ -80,7 +83,8 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         }
     };
     if arguments.check {
-        say(&format!("good: {}\n", summary(&config)));
+        let files = xds_relay::check(&config)?;
+        say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
     let log = tracing_subscriber::fmt::layer().with_ansi(io::stderr().is_terminal()).with_writer(io::stderr);
@@ -96,9 +100,8 @@ async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Fail
     // Before anything is said to be served, so that a signal right after that drains as well.
     let mut signals = Signals::new().map_err(Failure::Start)?;
     let drain = config.drain;
-    let origins: String = config.origins.iter().map(|origin| describe(origin, &config.default_origin)).collect();
-    let relay = Relay::bind(config).await?;
-    say(&greeting(&relay, &origins, example).map_err(Failure::Start)?);
+    let relay = Relay::bind(config.clone()).await?;
+    say(&greeting(&relay, &config, example).map_err(Failure::Start)?);
 
     let (stop, stopped) = oneshot::channel::<()>();
     let asked = async || {
@@ -128,7 +131,7 @@ async fn until_stopped<T>(
     }
 }
 
-fn greeting(relay: &Relay, origins: &str, example: Option<&ExampleMesh>) -> io::Result<String> {
+fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io::Result<String> {
     let listen = relay.listen_address()?;
     let mut text = format!("xds-relay {}\n  xDS      {listen}\n", env!("CARGO_PKG_VERSION"));
     let admin = relay.admin_address()?;
@@ -136,11 +139,17 @@ fn greeting(relay: &Relay, origins: &str, example: Option<&ExampleMesh>) -> io::
         Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
         None => text.push_str("  admin    none\n"),
     }
-    text.push_str(origins);
+    let files = relay.file_contents();
+    for origin in &config.origins {
+        text.push_str(&describe(origin, &config.default_origin));
+        if let Some(content) = files.iter().find(|content| content.origin == origin.name) {
+            text.push_str(&format!("           holds {content}\n"));
+        }
+    }
     if let Some(example) = example {
         let file = example.directory().join("mesh").join("front.yaml");
         text.push_str(&format!(
-            "\nSee the example's endpoints arrive:\n  {WATCH} {listen} {EXAMPLE_RESOURCE}\n\
+            "\nSee the example's endpoints arrive:\n  {WATCH} --server {listen} endpoint backend\n\
              then edit {} (say, its port 8080) and see them change.\n",
             file.display()
         ));
@@ -152,8 +161,7 @@ fn greeting(relay: &Relay, origins: &str, example: Option<&ExampleMesh>) -> io::
     Ok(text)
 }
 
-const WATCH: &str = "cargo run -p xdstp-client --features cli --bin xds -- watch --server";
-const EXAMPLE_RESOURCE: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment hello";
+const WATCH: &str = "cargo run -p xdstp-client --features cli --bin xds -- watch";
 
 fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {
@@ -171,10 +179,14 @@ fn describe(origin: &Origin, default_origin: &str) -> String {
     format!("  origin   {} ({what}): {serves}\n", origin.name)
 }
 
-fn summary(config: &Config) -> String {
+fn summary(config: &Config, files: &[FileContent]) -> String {
     let admin = config.admin.map_or("none".to_owned(), |admin| admin.to_string());
-    let names: Vec<&str> = config.origins.iter().map(|origin| origin.name.as_str()).collect();
-    format!("listen {}, admin {admin}, origins {}", config.listen, names.join(", "))
+    let origin = |origin: &Origin| match files.iter().find(|content| content.origin == origin.name) {
+        Some(content) => format!("{} ({content})", origin.name),
+        None => origin.name.clone(),
+    };
+    let origins: Vec<String> = config.origins.iter().map(origin).collect();
+    format!("listen {}, admin {admin}, origins {}", config.listen, origins.join(", "))
 }
 
 /// To standard output; whoever closed it does not want to know.

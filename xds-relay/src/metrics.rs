@@ -151,7 +151,7 @@ pub struct Gauges {
     pub ready: bool,
     /// Type URL → resources held.
     pub resources: BTreeMap<String, u64>,
-    /// Subscribers connected.
+    /// Subscriptions: one for each type on each stream.
     pub subscribers: u64,
 }
 
@@ -283,7 +283,7 @@ impl Metrics {
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         let ready = gauges("ready", "1 while the relay is ready.", &[]);
         ready.with_label_values::<&str>(&[]).set(i64::from(now.ready));
-        let subscribers = gauges("subscribers", "Subscribers connected now.", &[]);
+        let subscribers = gauges("subscribers", "Subscriptions now: one for each type on each stream.", &[]);
         subscribers.with_label_values::<&str>(&[]).set(signed(now.subscribers));
         let resources = gauges("resources", "Resources held now.", &["type"]);
         for (type_url, count) in &now.resources {

@@ -1,7 +1,6 @@
 //! The origins of a running relay: streams to control planes, and directories of files.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -21,17 +20,14 @@ pub(crate) struct Origins {
 impl Origins {
     #[cfg(feature = "file-origin")]
     pub(crate) fn read(config: &Config, core: &Arc<RelayCore>) -> Result<Self, Error> {
-        use crate::file_origin::{Descriptors, Watch, load};
+        use std::time::Instant;
+
+        use crate::file_origin::{Watch, load_origin};
         let mut watches = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let descriptors = match descriptors {
-                Some(file) => Descriptors::load(file),
-                None => Descriptors::built_in(),
-            };
-            let descriptors = descriptors.map_err(|error| failed(error.to_string()))?;
-            let loaded = load(directory, &descriptors).map_err(|error| failed(error.to_string()))?;
+            let (descriptors, loaded) = load_origin(&origin.name, directory, descriptors.as_deref())?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -55,13 +51,7 @@ impl Origins {
 
     #[cfg(not(feature = "file-origin"))]
     pub(crate) fn read(config: &Config, _: &Arc<RelayCore>) -> Result<Self, Error> {
-        match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
-            None => Ok(Self {}),
-            Some(origin) => {
-                let reason = "this program was built without the feature `file-origin`".to_owned();
-                Err(Error::Origin { origin: origin.name.clone(), reason })
-            }
-        }
+        crate::check(config).map(|_| Self {})
     }
 }
 

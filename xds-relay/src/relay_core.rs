@@ -30,6 +30,7 @@ pub use self::streams::ServedStream;
 use self::streams::StreamEntry;
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Upstream};
+use crate::check::FileContent;
 use crate::config::{Config, OriginKind, Protocol};
 use crate::metrics::Metrics;
 
@@ -149,6 +150,18 @@ impl RelayCore {
         let dropped: Vec<_> = unused.iter().filter_map(|key| scopes.remove(key)).collect();
         drop(scopes);
         drop(dropped);
+    }
+
+    /// What origins of files hold.
+    pub fn file_contents(&self) -> Vec<FileContent> {
+        let content = |origin: &Origin| match &origin.from {
+            Supply::Server(_) => None,
+            Supply::Files(files) => {
+                let files = lock(files).as_ref().map(|(files, _)| files.clone()).unwrap_or_default();
+                Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
+            }
+        };
+        self.origins.iter().filter_map(content).collect()
     }
 
     /// What every stream of the relay shares.

@@ -14,6 +14,7 @@ use tonic::transport::server::TcpIncoming;
 use xds_transport::grpc::server::Service;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
+use crate::check::FileContent;
 use crate::config::Config;
 use crate::downstream::Downstream;
 use crate::metrics::{Gauges, Metrics};
@@ -122,6 +123,11 @@ impl Relay {
     /// The system does not say.
     pub fn admin_address(&self) -> io::Result<Option<SocketAddr>> {
         self.admin.as_ref().map(TcpListener::local_addr).transpose()
+    }
+
+    /// What its origins of files hold.
+    pub fn file_contents(&self) -> Vec<FileContent> {
+        self.core.file_contents()
     }
 
     /// Serves until `shutdown` resolves, then drains for at most the configured time: new streams are

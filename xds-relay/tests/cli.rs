@@ -59,11 +59,29 @@ fn a_bad_file_is_one_line_and_exit_code_2_checked_or_run() {
         assert!(output.stdout.is_empty());
         assert_eq!(
             text(&output.stderr),
-            format!(
-                "xds-relay: {}:4:15: origins[0].protocol: unknown variant `dleta`, expected one of delta, sotw\n",
-                file.display()
-            )
+            format!("xds-relay: {}:4:15: origins[0].protocol: `dleta`: expected delta or sotw\n", file.display())
         );
+    }
+}
+
+#[cfg(feature = "file-origin")]
+#[test]
+fn resource_files_are_read_by_a_check_and_a_bad_one_is_exit_code_2_checked_or_run() {
+    let (directory, file) = file("listen: 127.0.0.1:0\nadmin: none\norigins: [{ name: mesh, files: mesh }]\n");
+    let resources = directory.path().join("mesh");
+    fs::create_dir(&resources).unwrap();
+    let cluster = "resources:\n- \"@type\": x/envoy.config.cluster.v3.Cluster\n  name: a\n";
+    fs::write(resources.join("a.yaml"), cluster).unwrap();
+    let output = check(&file);
+    assert_eq!(text(&output.stdout), "good: listen 127.0.0.1:0, admin none, origins mesh (1 Cluster)\n", "{output:?}");
+
+    fs::write(resources.join("a.yaml"), format!("{cluster}  nmae: b\n")).unwrap();
+    let run = relay().arg("--config").arg(&file).output().unwrap();
+    for output in [check(&file), run] {
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty());
+        let place = format!("xds-relay: origin \"mesh\": {}:4:3: resources[0]: ", resources.join("a.yaml").display());
+        assert!(text(&output.stderr).contains(&place), "{output:?}");
     }
 }
 

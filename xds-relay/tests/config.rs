@@ -113,12 +113,15 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("", format!("1:1: origins: missing; {expected_origins}")),
         ("# nothing\n", format!("1:1: origins: missing; {expected_origins}")),
         ("- a\n", "1:1: expected fields".to_owned()),
-        ("origins: [\n", "1:10: origins: unclosed bracket '['".to_owned()),
+        ("origins: [\n", "1:10: origins: `[` is never closed".to_owned()),
         ("listne: 127.0.0.1:1\n", "1:1: listne: unknown field `listne`".to_owned()),
-        ("linger: 1s\nlinger: 2s\n", "2:1: `linger` is given twice".to_owned()),
+        ("linger: 1s\nlinger: 2s\n", "2:1: key `linger` occurs twice".to_owned()),
         ("linger:\n", "1:7: linger: empty; expected a value".to_owned()),
         ("linger: [1]\n", "1:9: linger: expected a single value".to_owned()),
         ("node: { locality: { country: x } }\n", "1:21: node.locality.country: unknown field `country`".to_owned()),
+        ("node: { metadata: { a: no } }\n", "1:24: node.metadata.a: unquoted `no` is a boolean in YAML 1.1".to_owned()),
+        ("node: { id: !env ID }\n", "1:13: node.id: tag `!env` is not supported".to_owned()),
+        ("listen: a\n---\nlisten: b\n", "2:1: a second document: a file holds one".to_owned()),
         // addresses
         ("listen: localhost\n", "1:9: listen: `localhost`: expected IP:PORT".to_owned()),
         ("listen: 127.0.0.1:65536\n", "1:9: listen: `127.0.0.1:65536`: expected IP:PORT".to_owned()),
@@ -144,7 +147,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ),
         (
             "origins:\n  - name: a\n    server: a:1\n    protocol: dleta\n",
-            "4:15: origins[0].protocol: unknown variant `dleta`, expected one of delta, sotw".to_owned(),
+            "4:15: origins[0].protocol: `dleta`: expected delta or sotw".to_owned(),
         ),
         (
             "origins:\n  - name: a\n    sever: a:1\n",
@@ -246,7 +249,7 @@ fn the_example_mesh_is_a_good_configuration_and_leaves_nothing_behind() {
     assert_eq!(config.listen.to_string(), "127.0.0.1:18000");
     assert_eq!(config.admin.unwrap().to_string(), "127.0.0.1:18001");
     let OriginKind::Files { directory: files, .. } = &config.origins[0].kind else { panic!("files") };
-    for name in ["plain.yaml", "xdstp.yaml"] {
+    for name in ["front.yaml", "front-xdstp.yaml", "greeter.yaml", "greeter-xdstp.yaml"] {
         let text = fs::read_to_string(files.join(name)).unwrap();
         for kind in ["Listener", "RouteConfiguration", "Cluster", "ClusterLoadAssignment"] {
             assert!(text.contains(&format!("v3.{kind}\n")), "{name} has a {kind}");

@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use xds_relay::file_origin::{Descriptors, EXAMPLE, FileResource, load, load_embedded};
+use xds_relay::config::EXAMPLE;
+use xds_relay::file_origin::{Descriptors, FileResource, load, load_embedded};
 
 const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -76,8 +77,8 @@ fn errors_name_file_line_column_and_field_also_inside_an_any() {
         (
             "server_name: no",
             format!(
-                "12:22: {INSIDE}.server_name: unquoted `no` is a boolean to Envoy: \
-                 write \"no\" for the string, or true or false"
+                "12:22: {INSIDE}.server_name: unquoted `no` is a boolean in YAML 1.1 and a string in YAML 1.2: \
+                 write \"no\", or true or false"
             ),
         ),
         (
@@ -88,7 +89,7 @@ fn errors_name_file_line_column_and_field_also_inside_an_any() {
             "access_log: [{typed_config: {\"@type\": type.googleapis.com/no.Such}}]",
             format!("12:38: {INSIDE}.access_log[0].typed_config: message 'no.Such' not found"),
         ),
-        ("stat_prefix: again", "12:9: key `stat_prefix` occurs twice".to_owned()),
+        ("stat_prefix: again", format!("12:9: {INSIDE}: key `stat_prefix` occurs twice")),
         ("server_name: [", "13:".to_owned()),
     ] {
         let error = failure(&listener_with(line));

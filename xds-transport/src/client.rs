@@ -42,8 +42,9 @@ use thiserror::Error;
 use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
-pub use command::{Command, Interest, Verdict};
+pub use command::{Command, Verdict};
 pub use update::{Changed, Event, Update, UpdateId};
+pub use xdstp_cache::Interest;
 
 use crate::response::Response;
 use crate::server::Variant as Protocol;

@@ -186,6 +186,9 @@ impl Response {
             }
         }
         match ResourceName::parse(&name) {
+            Ok(collection) if collection.is_glob() || name == "*" => {
+                reject(name, "the name of a collection, not of a resource".into());
+            }
             Ok(name) => {
                 self.resources.push(Received { name, version, frame: frame.map(|frame| frame.detached(size)), ttl });
             }

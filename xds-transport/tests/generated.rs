@@ -1,5 +1,7 @@
 //! The committed messages are what `proto/` generates: no protoc, no build script.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::fs;
 use std::path::Path;
 

@@ -10,6 +10,8 @@ mod context_params;
 mod directive;
 mod error;
 mod grammar;
+#[cfg(feature = "json")]
+pub mod json;
 mod locator;
 mod name;
 mod name_key;

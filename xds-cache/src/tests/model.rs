@@ -290,8 +290,8 @@ impl Model {
         }
         // A glob without members, watchers and tombstones is forgotten, and with it that it was answered.
         if !self.options.authoritative {
-            for of in 0..TYPES.len() {
-                self.known[of].retain(|collection| self.cache.is_known(&TYPES[of].into(), collection));
+            for (known, of) in self.known.iter_mut().zip(TYPES) {
+                known.retain(|collection| self.cache.is_known(&of.into(), collection));
             }
         }
     }

@@ -154,9 +154,15 @@ mod tests {
 
     #[test]
     fn what_the_draft_cannot_say_is_an_error() {
-        for text in
-            ["false", "a=1", "exists(a)", "not exists(a) or b=1", "not a=1 and not a=2", "not exists(a) or a=1 or a=2"]
-        {
+        for text in [
+            "false",
+            "a=1",
+            "exists(a)",
+            "not exists(a) or b=1",
+            "not a=1 and not a=2",
+            "not exists(a) or a=1 or a=2",
+            "(not exists(a) or a in 0..5) and not a=3",
+        ] {
             let error = DynamicParameterConstraints::raise(&text.parse().unwrap()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotRepresentable, "{text}");
         }

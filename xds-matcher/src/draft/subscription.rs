@@ -45,6 +45,39 @@ impl Subscription {
         super::DynamicParameterConstraints::raise(constraint)?.lower()
     }
 
+    /// The subscription that a text such as `env=prod and shard in 0..5` means to someone who knows the draft: each condition on
+    /// one key holds where the key is absent, without saying so. One that does say whether the key exists means what it says.
+    ///
+    /// ```
+    /// use xds_matcher::draft::Subscription;
+    ///
+    /// let subscription = Subscription::where_present(&"env=prod and shard in 0..5".parse().unwrap()).unwrap();
+    /// assert!(subscription.matches(&[("shard", "3")].into_iter().collect()));
+    /// assert!(!subscription.matches(&[("env", "test"), ("shard", "3")].into_iter().collect()));
+    /// assert!(Subscription::where_present(&"exists(env)".parse().unwrap()).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`of`](Self::of), and [`ErrorKind::TooDeep`], [`ErrorKind::TooLarge`].
+    pub fn where_present(constraint: &Constraint) -> Result<Self, ConstraintError> {
+        let normal = constraint.normal_form();
+        let conditions = match normal.as_constraint().node() {
+            Node::And(conditions) => &**conditions,
+            condition => core::slice::from_ref(condition),
+        };
+        let relaxed = conditions.iter().map(|condition| {
+            let mut says_existence = false;
+            condition.for_each_leaf(&mut |leaf| says_existence |= matches!(leaf, Node::Exists { .. }));
+            let condition = Constraint::from_bounded(condition.clone());
+            let mut keys = condition.keys();
+            match (keys.next().map(Constraint::exists), keys.next()) {
+                (Some(exists), None) if !says_existence => Constraint::any([exists.negate()?, condition.clone()]),
+                _ => Ok(condition.clone()),
+            }
+        });
+        Self::of(&Constraint::all(relaxed.collect::<Result<Vec<_>, ConstraintError>>()?)?)
+    }
+
     pub(super) fn new(keys: Vec<(Prefixed, Box<[Node]>, bool)>) -> Self {
         let rules: Box<[KeyRule]> =
             keys.into_iter().map(|(key, leaves, invert)| KeyRule::new(key, leaves, invert)).collect();
@@ -63,6 +96,15 @@ impl Subscription {
     }
 
     /// The parameters a client of the final form sends to say the same. Keys without a constraint are not sent.
+    ///
+    /// ```
+    /// use xds_matcher::{ErrorKind, draft::Subscription};
+    ///
+    /// let exact = Subscription::of(&"not exists(env) or env=prod".parse().unwrap()).unwrap();
+    /// assert_eq!(exact.to_parameters().unwrap().to_string(), "{env=prod}");
+    /// let ranged = Subscription::of(&"not exists(shard) or shard in 0..5".parse().unwrap()).unwrap();
+    /// assert_eq!(ranged.to_parameters().unwrap_err().kind(), ErrorKind::RangeNotRepresentable);
+    /// ```
     ///
     /// # Errors
     /// Only exact values can be parameters: [`ErrorKind::InvertNotRepresentable`], [`ErrorKind::RangeNotRepresentable`],
@@ -156,7 +198,7 @@ impl KeyRule {
             }
             _ => ErrorKind::MultiValueNotRepresentable,
         };
-        Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", self.key)))
+        Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", &*self.key)))
     }
 
     /// The largest integer some spelling of which satisfies the rule. Truth changes only at bounds and at mentioned values, so

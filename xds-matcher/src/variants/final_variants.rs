@@ -96,6 +96,15 @@ impl<N: Ord> FinalVariants<N> {
     }
 
     /// What is wrong with this set of variants, for a control plane to see before it accepts them.
+    ///
+    /// ```
+    /// use xds_matcher::{FinalVariants, LintOptions};
+    ///
+    /// let variants = FinalVariants::new([("all", "exists(env)".parse()?), ("prod", "env=prod".parse()?)]);
+    /// let report = variants.lint(&LintOptions::default());
+    /// assert_eq!(report.overlaps, [(&"all", &"prod")]);
+    /// # Ok::<(), xds_matcher::TextError>(())
+    /// ```
     pub fn lint(&self, options: &LintOptions<'_>) -> LintReport<'_, N> {
         let variants: Vec<_> = self.variants.iter().map(|(name, constraint)| (name, constraint.node())).collect();
         lint::lint_final(&variants, options)

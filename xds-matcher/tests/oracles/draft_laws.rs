@@ -65,7 +65,7 @@ pub(crate) fn draft_selection_law(input: &[u8]) {
             let values = all_parameters().filter_map(|(p, _)| p.get(*key));
             let largest = values
                 .filter(|value| rule_holds(&message.key_constraints[*key], value))
-                .filter_map(|v| integer(&v))
+                .filter_map(|v| integer(v))
                 .max();
             largest.is_some() && parameters[*selected].get(*key).and_then(|v| integer(v)) < largest
         })

@@ -3,6 +3,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::yaml::{self, Position};
+
 /// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -22,9 +24,9 @@ pub enum ConfigError {
         /// The file as given.
         file: PathBuf,
         /// From 1.
-        line: u64,
+        line: usize,
         /// From 1, in characters.
-        column: u64,
+        column: usize,
         /// Such as `origins[1].server`; empty for the file as a whole.
         field: String,
         /// What is wrong and what was expected.
@@ -33,6 +35,12 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    pub(super) fn in_document(file: &Path, error: yaml::Error) -> Self {
+        let yaml::Error { position, path: field, reason: problem } = error;
+        let Position { line, column } = position.unwrap_or_default();
+        Self::Invalid { file: file.to_owned(), line, column, field, problem }
+    }
+
     /// The file as it was given.
     #[must_use]
     pub fn file(&self) -> &Path {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::encode::{encode, unpack};
 use super::{Descriptors, FileResource, name};
-use crate::yaml::{self, Content, Node, Position};
+use crate::yaml::{self, Node, Position};
 
 const TYPE_URL_PREFIX: &str = "type.googleapis.com/";
 /// The protocol's wrapper; written without its `@type` it is recognised by its key `resource`.
@@ -29,23 +29,14 @@ pub(super) struct Placed {
 
 /// Reads the text of a file.
 pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
-    let start = Position { line: 1, column: 1 };
-    let root = yaml::parse(text)?.ok_or_else(|| yaml::Error::new(start, "the file is empty"))?;
+    let root = yaml::parse(text)?.ok_or_else(|| yaml::Error::new(Position::default(), "the file is empty"))?;
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
     allow_only(&root, RESPONSE_KEYS)?;
-    let Content::Sequence(entries) = &resources.content else {
-        return Err(yaml::Error::new(resources.position, "expected a list").under_key("resources"));
-    };
-    entries
-        .iter()
-        .enumerate()
-        .map(|(index, entry)| {
-            let place = |error: yaml::Error| error.under_index(index).under_key("resources");
-            let resource = read_entry(entry, descriptors).map_err(place)?;
-            Ok(Placed { resource, position: entry.position, path: format!("resources[{index}]") })
-        })
-        .collect()
+    let entry = |entry: &Node| Ok((read_entry(entry, descriptors)?, entry.position));
+    let entries = resources.items(entry).map_err(|error| error.under_key("resources"))?;
+    let placed = |(index, (resource, position))| Placed { resource, position, path: format!("resources[{index}]") };
+    Ok(entries.into_iter().enumerate().map(placed).collect())
 }
 
 fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
@@ -138,9 +129,9 @@ fn finish(message: DynamicMessage, name: Option<String>, position: Position) -> 
 }
 
 fn allow_only(mapping: &Node, keys: &[&str]) -> Result<(), yaml::Error> {
-    match mapping.entries().iter().find(|(key, _)| !keys.contains(&key.text.as_str())) {
+    match mapping.unknown_key(keys) {
         None => Ok(()),
-        Some((key, _)) => Err(yaml::Error::new(
+        Some(key) => Err(yaml::Error::new(
             key.position,
             format!("unrecognized field name '{}': expected one of {}", key.text, keys.join(", ")),
         )),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::document::{self, Placed};
 use super::{Descriptors, FileError, FileResource};
+use crate::Error;
 use crate::yaml::{self, Position};
 
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
@@ -29,7 +30,7 @@ pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResou
     Ok(resources.into_vec())
 }
 
-/// Reads resources from texts that are part of a program, such as [`EXAMPLE`](super::EXAMPLE): pairs of a file name,
+/// Reads resources from texts that are part of a program, such as [`EXAMPLE`](crate::config::EXAMPLE): pairs of a file name,
 /// for messages, and what would be in the file.
 ///
 /// # Errors
@@ -40,6 +41,25 @@ pub fn load_embedded(files: &[(&str, &str)], descriptors: &Descriptors) -> Resul
         resources.add(Path::new(name), text, descriptors)?;
     }
     Ok(resources.into_vec())
+}
+
+/// Reads the descriptors and the resources of an origin of the configuration.
+pub(crate) fn load_origin(
+    origin: &str,
+    files: &Path,
+    descriptors: Option<&Path>,
+) -> Result<(Descriptors, Vec<FileResource>), Error> {
+    let failed = |error: &dyn std::error::Error| Error::Origin { origin: origin.to_owned(), reason: reason(error) };
+    let descriptors =
+        descriptors.map_or_else(Descriptors::built_in, Descriptors::load).map_err(|error| failed(&error))?;
+    let resources = load(files, &descriptors).map_err(|error| failed(&error))?;
+    Ok((descriptors, resources))
+}
+
+/// An error with its causes, in one line.
+fn reason(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The files of a directory that hold resources, in the order of their names.

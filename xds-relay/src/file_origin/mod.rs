@@ -39,7 +39,6 @@ mod descriptors;
 mod document;
 mod encode;
 mod error;
-mod example;
 mod load;
 mod name;
 mod watch;
@@ -48,7 +47,7 @@ use bytes::Bytes;
 
 pub use descriptors::{Descriptors, DescriptorsError};
 pub use error::FileError;
-pub use example::EXAMPLE;
+pub(crate) use load::load_origin;
 pub use load::{load, load_embedded};
 pub use watch::Watch;
 

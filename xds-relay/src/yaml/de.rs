@@ -178,7 +178,7 @@ mod tests {
             ("name: 12\n", "1:7: name: invalid type: integer `12`, expected a string"),
             (
                 "name: a\nlabels:\n  a.b: off\n",
-                "3:8: labels[\"a.b\"]: unquoted `off` is a boolean to Envoy: write \"off\" for the string, or true or false",
+                "3:8: labels[\"a.b\"]: unquoted `off` is a boolean in YAML 1.1 and a string in YAML 1.2: write \"off\", or true or false",
             ),
             ("name: a\nport: []\n", "2:1: unknown field `port`, expected one of `name`, `ports`, `mode`, `labels`"),
             ("name: a\nmode: slow\n", "2:7: mode: unknown variant `slow`, expected `fast` or `limited`"),

@@ -22,6 +22,13 @@ pub(crate) struct Error {
     pub(crate) reason: String,
 }
 
+impl Default for Position {
+    /// Where a document begins.
+    fn default() -> Self {
+        Self { line: 1, column: 1 }
+    }
+}
+
 impl Error {
     pub(crate) fn new(position: Position, reason: impl Into<String>) -> Self {
         Self { position: Some(position), path: String::new(), reason: reason.into() }

@@ -1,7 +1,7 @@
 //! What an unquoted scalar means.
 //!
-//! YAML 1.2's core schema, less what YAML 1.1 reads otherwise. Envoy reads 1.1, and a file that two readers understand
-//! differently is refused rather than guessed at.
+//! YAML 1.2's core schema, less what YAML 1.1 reads otherwise: a file that two readers understand differently is refused
+//! rather than guessed at.
 
 /// The value of an unquoted scalar.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,8 +16,10 @@ pub(super) enum Plain<'a> {
 
 /// Reads an unquoted scalar; the error is a reason for people.
 pub(super) fn resolve(text: &str) -> Result<Plain<'_>, String> {
+    if is_null(text) {
+        return Ok(Plain::Null);
+    }
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Ok(Plain::Null),
         "true" | "True" | "TRUE" => return Ok(Plain::Bool(true)),
         "false" | "False" | "FALSE" => return Ok(Plain::Bool(false)),
         ".nan" | ".NaN" | ".NAN" => return Ok(Plain::Float(f64::NAN)),
@@ -27,7 +29,7 @@ pub(super) fn resolve(text: &str) -> Result<Plain<'_>, String> {
     }
     if is_boolean_in_yaml_1_1(text) {
         return Err(format!(
-            "unquoted `{text}` is a boolean to Envoy: write \"{text}\" for the string, or true or false"
+            "unquoted `{text}` is a boolean in YAML 1.1 and a string in YAML 1.2: write \"{text}\", or true or false"
         ));
     }
     if let Some(hexadecimal) = text.strip_prefix("0x") {
@@ -36,7 +38,9 @@ pub(super) fn resolve(text: &str) -> Result<Plain<'_>, String> {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
         if digits.len() > 1 && digits.starts_with('0') {
-            return Err(format!("unquoted `{text}` is an octal number to Envoy: write \"{text}\", or no leading zero"));
+            return Err(format!(
+                "unquoted `{text}` is octal in YAML 1.1 and decimal in YAML 1.2: write \"{text}\", or no leading zero"
+            ));
         }
         if let Ok(number) = text.parse() {
             return Ok(Plain::Unsigned(number));
@@ -51,6 +55,11 @@ pub(super) fn resolve(text: &str) -> Result<Plain<'_>, String> {
         Ok(number) if may_be_float => Ok(Plain::Float(number)),
         _ => Ok(Plain::Text(text)),
     }
+}
+
+/// Whether an unquoted scalar is no value.
+pub(super) fn is_null(text: &str) -> bool {
+    matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
 fn is_boolean_in_yaml_1_1(text: &str) -> bool {

@@ -10,6 +10,8 @@ use super::error::{Error, Position};
 const MAX_DEPTH: usize = 80;
 /// How many values aliases may add to a document; without a bound few lines can stand for billions of values.
 const MAX_ALIASED: usize = 100_000;
+/// How many steps the path of an error in the document's form has: what nests too deep would fill a page.
+const MAX_STEPS: usize = 8;
 
 /// A value and where it begins.
 #[derive(Debug, Clone)]
@@ -39,9 +41,9 @@ pub(crate) struct Key {
 }
 
 impl Node {
-    /// The value at `key`, where this is a mapping that has it.
-    pub(crate) fn entry(&self, key: &str) -> Option<&Self> {
-        self.entries().iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
+    /// A mapping without entries.
+    pub(crate) fn empty() -> Self {
+        Self { position: Position::default(), content: Content::Mapping(Vec::new()) }
     }
 
     /// The entries of a mapping; none for anything else.
@@ -68,8 +70,11 @@ impl Node {
 pub(super) fn parse(text: &str) -> Result<Option<Node>, Error> {
     let mut builder = Builder::default();
     for event in Parser::new_from_str(text) {
-        let (event, span) = event.map_err(|error| syntax(&error))?;
-        builder.accept(event, position(span.start))?;
+        let accepted = match event {
+            Ok((event, span)) => builder.accept(event, position(span.start)),
+            Err(error) => Err(builder.unclosed(&error, text).unwrap_or_else(|| syntax(&error))),
+        };
+        accepted.map_err(|error| builder.located(error))?;
     }
     Ok(builder.root)
 }
@@ -165,6 +170,27 @@ impl Builder {
         Ok(())
     }
 
+    /// Where the text ends within brackets: what the parser misses there is of less use than the bracket.
+    fn unclosed(&mut self, error: &ScanError, text: &str) -> Option<Error> {
+        let position @ Position { line, column } = self.open.last()?.position;
+        let bracket = text.lines().nth(line - 1)?.chars().nth(column - 1)?;
+        let ended = text.chars().skip(error.marker().index()).all(char::is_whitespace);
+        if !ended || !matches!(bracket, '[' | '{') {
+            return None;
+        }
+        self.open.pop();
+        Some(Error::new(position, format!("`{bracket}` is never closed")))
+    }
+
+    /// The error seen from the root, through the collections that are open.
+    fn located(&self, error: Error) -> Error {
+        self.open.iter().take(MAX_STEPS).rev().fold(error, |error, open| match &open.collection {
+            Collection::Sequence(items) => error.under_index(items.len()),
+            Collection::Mapping { key: Some(key), .. } => error.under_key(&key.text),
+            Collection::Mapping { key: None, .. } => error,
+        })
+    }
+
     /// Gives a finished value to the collection around it.
     fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Error> {
         if anchor != 0 {
@@ -242,9 +268,9 @@ mod tests {
     fn errors_say_where() {
         assert_eq!(failure("a: 1\nb: 2\na: 3\n"), "3:1: key `a` occurs twice");
         assert_eq!(failure("a: 1\n---\nb: 2\n"), "2:1: a second document: a file holds one");
-        assert_eq!(failure("a: !secret x\n"), "1:4: tag `!secret` is not supported");
-        assert_eq!(failure("a: &x [*x]\n"), "1:8: an alias inside the value it refers to");
-        assert!(failure("a: [1,\n").starts_with("2:1: "), "{}", failure("a: [1,\n"));
+        assert_eq!(failure("a: !secret x\n"), "1:4: a: tag `!secret` is not supported");
+        assert_eq!(failure("a: &x [*x]\n"), "1:8: a[0]: an alias inside the value it refers to");
+        assert!(failure("a: [1,\n").starts_with("1:4: a: `[` is never closed"), "{}", failure("a: [1,\n"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! What a user of the machine tells it.
 
-pub use xdstp_cache::Interest;
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Interest, TypeUrl};
 
 use super::update::UpdateId;
 use crate::response::Rejected;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use xdstp_cache::{Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::command::Interest;
 use crate::frame::Frame;
 use crate::response::Rejected;
 use crate::wire::ResourceError;

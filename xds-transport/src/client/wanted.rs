@@ -3,9 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
+use xdstp_cache::Interest;
 use xdstp_uri::{NameKey, ResourceName};
-
-use super::command::Interest;
 
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
@@ -140,6 +139,12 @@ impl Wanted {
     /// Whether `name` is wanted by more than the glob it is a member of.
     pub(super) fn covers_otherwise(&self, name: &ResourceName) -> bool {
         self.wildcard.is_some() || self.names.contains_key(name)
+    }
+
+    /// Whether `name` is a member of a glob that no stream has answered yet.
+    pub(super) fn awaits_glob_of(&self, name: &ResourceName) -> bool {
+        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
+        parent.and_then(|parent| self.names.get(&parent as &dyn NameKey)).is_some_and(|wish| !wish.known)
     }
 
     /// Whether something that covers `name` was asked for after request number `seen`.

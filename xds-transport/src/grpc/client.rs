@@ -49,8 +49,8 @@ pub struct Ads {
 
 enum Responses {
     /// A server may wait for the first request before it answers at all.
-    Opening(Pin<Box<dyn Future<Output = Result<Response<Streaming<Bytes>>, Status>> + Send>>),
-    Open(Streaming<Bytes>),
+    Opening(Pin<Box<dyn Future<Output = Result<Streaming<Bytes>, Status>> + Send>>),
+    Open(Box<Streaming<Bytes>>),
 }
 
 impl Ads {
@@ -61,7 +61,8 @@ impl Ads {
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
             let path = PathAndQuery::from_static(methods::aggregated(protocol));
-            grpc.streaming(Request::new(ReceiverStream::new(handed_over)), path, BytesCodec).await
+            let request = Request::new(ReceiverStream::new(handed_over));
+            grpc.streaming(request, path, BytesCodec).await.map(Response::into_inner)
         };
         Self { requests, responses: Responses::Opening(Box::pin(opening)) }
     }
@@ -92,11 +93,13 @@ impl Ads {
 impl Responses {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
         if let Self::Opening(opening) = self {
-            *self = Self::Open(ready!(opening.as_mut().poll(cx))?.into_inner());
+            *self = Self::Open(Box::new(ready!(opening.as_mut().poll(cx))?));
         }
         match self {
             Self::Opening(_) => Poll::Pending,
-            Self::Open(streaming) => tokio_stream::Stream::poll_next(Pin::new(streaming), cx).map(Option::transpose),
+            Self::Open(streaming) => {
+                tokio_stream::Stream::poll_next(Pin::new(streaming.as_mut()), cx).map(Option::transpose)
+            }
         }
     }
 }

@@ -56,11 +56,15 @@ impl Session {
 
     pub(crate) fn handle_request(&mut self, request: &DiscoveryRequest, rule: &TypeRule, source: &mut impl Source) {
         self.tally.requests += 1;
-        // Rules 16, 18: a request that does not answer the last response is stale; the client repeats
-        // its names in the one that does.
+        // Rules 16, 18: a request that does not answer the last response is stale, and not answered.
         if let Some(last) = self.last_nonce
             && request.response_nonce.parse() != Ok(last)
         {
+            // Rule 17: one that crossed that response says what the client wanted meanwhile. The ACK will repeat
+            // its names, but not tell that one of them left and came back in between (rule 55).
+            if self.awaits_ack {
+                self.change_subscription(&request.resource_names, rule, source);
+            }
             return;
         }
         if self.awaits_ack {

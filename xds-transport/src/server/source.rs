@@ -17,9 +17,7 @@ use crate::server::stream::Tally;
 /// is one short call, so that whoever guards the source with a lock holds it for just that call.
 pub trait Source {
     /// The encoded node of the stream's client: once, before anything is opened (rule 4).
-    fn identify(&mut self, node: &Bytes) {
-        let _ = node;
-    }
+    fn identify(&mut self, _node: &Bytes) {}
 
     /// A subscriber for one type of the stream.
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId;
@@ -54,8 +52,7 @@ pub trait Source {
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool;
 
     /// The version that a SotW origin gave to everything this subscriber is interested in.
-    fn type_version(&self, id: SubscriberId) -> Option<Version> {
-        let _ = id;
+    fn type_version(&self, _id: SubscriberId) -> Option<Version> {
         None
     }
 }

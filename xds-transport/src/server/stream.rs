@@ -243,11 +243,10 @@ impl Stream {
     /// What ends the stream. A NACK, a stale nonce or an unknown name does not.
     pub fn handle_message(
         &mut self,
-        now: Instant,
+        _now: Instant,
         message: Bytes,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        let _ = now; // rate limits will need it
         let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
         match self.variant {
             Variant::Delta => {

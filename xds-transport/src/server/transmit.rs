@@ -68,7 +68,8 @@ impl Transmit {
         }
         let large = |body: &Body| body.bytes.len() >= LARGE;
         if prefix.is_empty()
-            && let Some(body) = self.bodies.pop_front_if(|body| large(body) && body.after == self.taken)
+            && self.bodies.front().is_some_and(|body| large(body) && body.after == self.taken)
+            && let Some(body) = self.bodies.pop_front()
         {
             self.remaining -= body.bytes.len();
             return Some(body.bytes);

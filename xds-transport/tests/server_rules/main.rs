@@ -3,6 +3,8 @@
 //! A client asks, the server answers one line per response: `C a@1 -b` is a Cluster response with
 //! `a` at version 1 and with `b` removed.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -54,6 +54,20 @@ fn rule_017_names_in_a_stale_request_come_with_the_ack() {
 }
 
 #[test]
+fn rule_017_a_name_that_left_in_a_stale_request_and_comes_back_with_the_ack_is_sent_again() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    let crossing = sotw_request(&["b"], &client.nonce(ENDPOINTS));
+    server.put(ENDPOINTS, "b", "2");
+    assert_eq!(client.poll(&mut server), ["E b@2"]);
+    client.try_send(&mut server, crossing).unwrap();
+    assert!(client.poll(&mut server).is_empty());
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["a", "b"]), ["E a@1"]);
+}
+
+#[test]
 fn rule_018_before_the_first_response_a_request_supersedes_the_one_before() {
     let mut server = Server::with(ENDPOINTS, &["a", "b"]);
     let mut client = Client::sotw();
@@ -112,7 +126,7 @@ fn rule_021_a_nack_is_an_error_detail_whatever_its_code() {
         type_url: CLUSTERS.into(),
         resource_names: vec!["a".into()],
         response_nonce: sotw.nonce(CLUSTERS),
-        error_detail: Some(xds_transport::wire::Status { code: 0, message: "b".into(), ..Default::default() }),
+        error_detail: Some(xds_transport::wire::Status { code: 0, message: "b".into() }),
         ..Default::default()
     };
     server.put(CLUSTERS, "a", "2");

@@ -94,3 +94,16 @@ fn rule_132_a_first_request_may_list_more_than_four_mebibytes_of_versions() {
     let removed: usize = client.delta.iter().map(|response| response.removed_resources.len()).sum();
     assert_eq!((put, removed), (2, 19_998));
 }
+
+#[test]
+fn rule_101_a_client_that_lists_glob_members_is_told_which_are_gone() {
+    let glob = "xdstp://x/T/d/*";
+    let mut server = Server::with(CLUSTERS, &["xdstp://x/T/d/1"]);
+    let holds = &[("xdstp://x/T/d/1", "1"), ("xdstp://x/T/d/2", "1")];
+    let ask = Ask { of: CLUSTERS, subscribe: &[glob], holds, ..Ask::default() };
+    assert_eq!(Client::delta().ask(&mut server, &ask), ["C -xdstp://x/T/d/2"]);
+    // Removed while it was known here: told once all the same.
+    server.put(CLUSTERS, "xdstp://x/T/d/2", "1");
+    server.remove(CLUSTERS, "xdstp://x/T/d/2");
+    assert_eq!(Client::delta().ask(&mut server, &ask), ["C -xdstp://x/T/d/2"]);
+}

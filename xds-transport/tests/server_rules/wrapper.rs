@@ -61,11 +61,13 @@ fn rule_110_delta_carries_a_ttl_only_for_who_understands_it() {
 }
 
 #[test]
-fn rule_110_a_resource_with_nothing_beside_it_is_never_wrapped() {
+fn rule_110_who_understands_the_wrapper_is_told_each_name_and_version() {
     let mut server = Server::with(ENDPOINTS, &["a"]);
-    let mut client = Client::sotw().with_features(&[WRAPPED, TTL]);
+    let mut client = Client::sotw().with_features(&[WRAPPED]);
     client.names(&mut server, ENDPOINTS, &["a"]);
-    assert_eq!(client.sotw[0].resources[0].type_url, ENDPOINTS);
+    let resource = Resource::decode(&*client.sotw[0].resources[0].value).unwrap();
+    assert_eq!((resource.name.as_str(), resource.version.as_str()), ("a", "1"));
+    assert_eq!(resource.resource.unwrap().value, payload("a", "1"));
 }
 
 #[test]

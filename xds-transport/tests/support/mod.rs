@@ -169,7 +169,7 @@ impl Ask<'_> {
 }
 
 fn status(message: &str) -> Status {
-    Status { code: 13, message: message.into(), ..Default::default() }
+    Status { code: 13, message: message.into() }
 }
 
 /// One stream as its client sees it. Every response is one line: `C a@1 b@2 -c` says that of type

@@ -189,6 +189,6 @@ impl<A: Accept> tower_service::Service<Request<axum::body::Body>> for Service<A>
 
     fn call(&mut self, request: Request<axum::body::Body>) -> Self::Future {
         let response = self.open(request.map(Body::new));
-        ready(Ok(response.unwrap_or_else(|status| status.into_http())))
+        ready(Ok(response.unwrap_or_else(Status::into_http)))
     }
 }

@@ -1,0 +1,217 @@
+//! The clients: as little as a delta client can be, so that the load costs less than what it loads.
+//! One connection and one stream each; every response is walked, counted and ACKed.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use fan_out::delta_ads::PATH;
+use fan_out::{Error, content};
+use h2::{RecvStream, SendStream};
+use prost::Message;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::wire::walk::{FieldValue, Fields};
+
+/// HTTP/2 windows, stream and connection: a batch fits, as it does with Envoy's defaults.
+const WINDOW: u32 = 4 << 20;
+/// The length of the prefix that gRPC puts before a message: a flag, and a length of four bytes.
+const PREFIX: usize = 5;
+/// How long a round may take before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Clients of one server, all subscribed to the same.
+pub(crate) struct Clients {
+    server: SocketAddr,
+    subscribe: Vec<String>,
+    progress: Arc<Progress>,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// The version that every update must have.
+    round: AtomicU64,
+    /// How many updates are still to arrive, at all clients together.
+    pending: AtomicI64,
+    changed: Notify,
+    failed: Mutex<Option<Error>>,
+}
+
+impl Clients {
+    pub(crate) fn new(server: SocketAddr, subscribe: Vec<String>) -> Self {
+        Self { server, subscribe, progress: Arc::default() }
+    }
+
+    /// Connects `count` more clients and waits until each has the `initial` resources it subscribed to.
+    pub(crate) async fn connect(&self, count: usize, initial: usize) -> Result<(), Error> {
+        // Some at a time, or the listener's backlog overflows.
+        for done in (0..count).step_by(32) {
+            let now = (count - done).min(32);
+            self.progress.expect(self.progress.round.load(Ordering::Relaxed), now * initial);
+            for _ in 0..now {
+                self.open().await?;
+            }
+            self.arrived().await?;
+        }
+        Ok(())
+    }
+
+    /// From now on, `updates` updates of version `round` are to arrive.
+    pub(crate) fn expect(&self, round: u64, updates: usize) {
+        self.progress.expect(round, updates);
+    }
+
+    /// Returns when all that was expected has arrived.
+    pub(crate) async fn arrived(&self) -> Result<(), Error> {
+        let wait = async {
+            while self.progress.pending.load(Ordering::Acquire) > 0 {
+                self.progress.changed.notified().await;
+            }
+        };
+        let in_time = tokio::time::timeout(PATIENCE, wait).await;
+        if let Some(error) = self.progress.failed.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Err(error);
+        }
+        in_time.map_err(|_| {
+            let pending = self.progress.pending.load(Ordering::Relaxed);
+            format!("{pending} updates did not arrive within {PATIENCE:?}").into()
+        })
+    }
+
+    /// Opens a stream and subscribes. Returns once the server knows of the stream.
+    async fn open(&self) -> Result<(), Error> {
+        let tcp = TcpStream::connect(self.server).await?;
+        tcp.set_nodelay(true)?;
+        let (mut http2, connection) = h2::client::Builder::new()
+            .initial_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .handshake::<_, Bytes>(tcp)
+            .await?;
+        tokio::spawn(connection);
+        let request = http::Request::post(format!("http://{}{PATH}", self.server))
+            .header("content-type", "application/grpc")
+            .header("te", "trailers")
+            .body(())?;
+        let (response, mut requests) = http2.send_request(request, false)?;
+        let first = DeltaDiscoveryRequest {
+            node: Bytes::from_static(b"\x0a\x07fan-out"), // id: "fan-out"
+            type_url: content::TYPE_URL.into(),
+            resource_names_subscribe: self.subscribe.clone(),
+            ..DeltaDiscoveryRequest::default()
+        };
+        requests.send_data(framed(&first), false)?;
+        let body = response.await?.into_body();
+        let progress = self.progress.clone();
+        tokio::spawn(async move {
+            // The connection lives as long as something can send on it.
+            let _http2 = http2;
+            let error = match receive(body, requests, &progress).await {
+                Ok(()) => "a server ended a stream".into(),
+                Err(error) => error,
+            };
+            progress.fail(error);
+        });
+        Ok(())
+    }
+}
+
+impl Progress {
+    fn expect(&self, round: u64, updates: usize) {
+        self.round.store(round, Ordering::Relaxed);
+        self.pending.store(updates as i64, Ordering::Release);
+    }
+
+    fn count(&self, updates: usize) -> Result<(), Error> {
+        let left = self.pending.fetch_sub(updates as i64, Ordering::AcqRel) - updates as i64;
+        match left {
+            0 => self.changed.notify_one(),
+            1.. => {}
+            _ => return Err("more updates arrived than were published".into()),
+        }
+        Ok(())
+    }
+
+    fn fail(&self, error: Error) {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.pending.store(0, Ordering::Release);
+        self.changed.notify_one();
+    }
+}
+
+async fn receive(mut body: RecvStream, mut requests: SendStream<Bytes>, progress: &Progress) -> Result<(), Error> {
+    let mut partial = BytesMut::new();
+    while let Some(data) = body.data().await {
+        let mut data = data?;
+        body.flow_control().release_capacity(data.len())?;
+        // A message that arrived in one piece is not copied.
+        while let (true, Some(length)) = (partial.is_empty(), complete(&data)) {
+            requests.send_data(handle(data.split_to(length), progress)?, false)?;
+        }
+        partial.extend_from_slice(&data);
+        while let Some(length) = complete(&partial) {
+            requests.send_data(handle(partial.split_to(length).freeze(), progress)?, false)?;
+        }
+        if partial.is_empty() {
+            partial = BytesMut::new();
+        }
+    }
+    Ok(())
+}
+
+/// Counts the resources of a response, and returns its ACK.
+fn handle(message: Bytes, progress: &Progress) -> Result<Bytes, Error> {
+    let round = progress.round.load(Ordering::Relaxed);
+    let (mut updates, mut nonce) = (0, Bytes::new());
+    for field in Fields::of(message.slice(PREFIX..)) {
+        let field = field?;
+        match (field.number, field.value) {
+            (2, FieldValue::Bytes(resource)) => {
+                updates += 1;
+                let version = version_of(resource)?;
+                if version.parse() != Ok(round) {
+                    return Err(format!("version {version} arrived in round {round}").into());
+                }
+            }
+            (5, FieldValue::Bytes(text)) => nonce = text,
+            (6, FieldValue::Bytes(name)) => return Err(format!("{name:?} was removed").into()),
+            _ => {}
+        }
+    }
+    progress.count(updates)?;
+    Ok(framed(&DeltaDiscoveryRequest {
+        type_url: content::TYPE_URL.into(),
+        response_nonce: std::str::from_utf8(&nonce)?.into(),
+        ..DeltaDiscoveryRequest::default()
+    }))
+}
+
+fn version_of(resource: Bytes) -> Result<String, Error> {
+    for field in Fields::of(resource) {
+        let field = field?;
+        if let (1, FieldValue::Bytes(version)) = (field.number, field.value) {
+            return Ok(std::str::from_utf8(&version)?.into());
+        }
+    }
+    Ok(String::new())
+}
+
+/// A message with the prefix that gRPC puts before it.
+fn framed(message: &impl Message) -> Bytes {
+    let length = message.encoded_len();
+    let mut framed = BytesMut::with_capacity(PREFIX + length);
+    framed.put_u8(0);
+    framed.put_u32(length as u32);
+    framed.extend_from_slice(&message.encode_to_vec());
+    framed.freeze()
+}
+
+/// The length of the message at the front, prefix included, once all of it is there.
+fn complete(data: &[u8]) -> Option<usize> {
+    let (prefix, _) = data.split_first_chunk::<PREFIX>()?;
+    let [_, length @ ..] = *prefix;
+    let length = PREFIX + u32::from_be_bytes(length) as usize;
+    (data.len() >= length).then_some(length)
+}

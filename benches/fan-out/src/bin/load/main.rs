@@ -1,0 +1,127 @@
+//! Drives the measurement: an origin, a server, and clients that wait for what the origin publishes.
+
+mod clients;
+mod measure;
+mod origin;
+mod processes;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser};
+use fan_out::Error;
+
+use crate::measure::{Measured, Programs, Scenario};
+
+/// What it costs to bring one update to many clients.
+#[derive(Parser)]
+enum Command {
+    /// Measures a relay beside the raw server, and prints a table.
+    Measure(Measure),
+    /// Serves one collection and changes it as standard input says.
+    Origin {
+        /// How many resources the collection holds.
+        #[arg(long)]
+        resources: usize,
+    },
+}
+
+#[derive(Args)]
+struct Measure {
+    /// The relay's program.
+    #[arg(long)]
+    relay: PathBuf,
+    /// The raw server's program.
+    #[arg(long)]
+    raw: PathBuf,
+    /// What the servers are started with, such as `taskset -c 0`.
+    #[arg(long, default_value = "", value_name = "COMMAND")]
+    launcher: String,
+    /// A few rounds: shows that it works, not how fast.
+    #[arg(long)]
+    short: bool,
+    /// Measures this many clients only, as the options below say.
+    #[arg(long)]
+    clients: Option<usize>,
+    /// How many resources the collection holds.
+    #[arg(long, default_value_t = 1000)]
+    resources: usize,
+    /// Clients subscribe to every name instead of the glob.
+    #[arg(long)]
+    exact: bool,
+    /// How many resources change in a round.
+    #[arg(long, default_value_t = 1)]
+    changes: usize,
+    /// How many rounds a turn has.
+    #[arg(long, default_value_t = 500)]
+    rounds: usize,
+    /// How many turns each server has.
+    #[arg(long, default_value_t = 5)]
+    turns: usize,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    match Command::parse() {
+        Command::Origin { resources } => origin::serve(resources).await,
+        Command::Measure(measure) => measure.run().await,
+    }
+}
+
+impl Measure {
+    async fn run(&self) -> Result<(), Error> {
+        let launcher: Vec<_> = self.launcher.split_whitespace().map(str::to_owned).collect();
+        let programs = Programs { relay: &self.relay, raw: &self.raw, launcher: &launcher };
+        println!(
+            "| clients | resources | interest | changes | server | updates/s | CPU µs/update | ratio | p50 ms | p99 ms | RSS KiB/stream |"
+        );
+        println!("|--:|--:|---|--:|---|--:|--:|--:|--:|--:|--:|");
+        for scenario in self.scenarios() {
+            let measured = scenario.measure(&programs).await?;
+            print_rows(&scenario, &measured);
+        }
+        Ok(())
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        let glob = |clients, resources, rounds| Scenario {
+            clients,
+            resources,
+            exact: false,
+            changes: 1,
+            rounds,
+            turns: if self.short { 2 } else { 5 },
+        };
+        if let Some(clients) = self.clients {
+            let Self { resources, exact, changes, rounds, turns, .. } = *self;
+            return vec![Scenario { clients, resources, exact, changes, rounds, turns }];
+        }
+        if self.short {
+            return vec![
+                glob(100, 1000, 100),
+                Scenario { exact: true, ..glob(100, 100, 100) },
+                Scenario { changes: 1000, ..glob(100, 1000, 3) },
+            ];
+        }
+        vec![
+            glob(100, 1000, 1000),
+            glob(1000, 1000, 100),
+            glob(100, 10, 1000),
+            glob(100, 10_000, 1000),
+            Scenario { exact: true, ..glob(100, 100, 1000) },
+            Scenario { changes: 1000, ..glob(100, 1000, 10) },
+        ]
+    }
+}
+
+fn print_rows(scenario: &Scenario, measured: &[Measured; 2]) {
+    let Scenario { clients, resources, changes, .. } = scenario;
+    let interest = if scenario.exact { "each name" } else { "glob" };
+    let [_, baseline] = measured;
+    for one in measured {
+        let Measured { server, updates_per_second, cpu, p50, p99, rss } = one;
+        let ratio = cpu / baseline.cpu;
+        println!(
+            "| {clients} | {resources} | {interest} | {changes} | {server} | {updates_per_second:.0} | {cpu:.2} | {ratio:.2} | {p50:.2} | {p99:.2} | {rss:.1} |"
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! One scenario: both servers are set up, then measured in turns.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use fan_out::{Error, content};
+
+use crate::clients::Clients;
+use crate::processes::{Origin, Server};
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    /// How many clients there are.
+    pub(crate) clients: usize,
+    /// How many resources the collection holds.
+    pub(crate) resources: usize,
+    /// Whether clients subscribe to every name instead of the glob.
+    pub(crate) exact: bool,
+    /// How many resources change in a round.
+    pub(crate) changes: usize,
+    /// How many rounds a turn has.
+    pub(crate) rounds: usize,
+    /// How many turns each server has.
+    pub(crate) turns: usize,
+}
+
+/// Where the programs are, and how to start them.
+pub(crate) struct Programs<'a> {
+    pub(crate) relay: &'a Path,
+    pub(crate) raw: &'a Path,
+    pub(crate) launcher: &'a [String],
+}
+
+/// What was measured of one server: medians of its turns.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) server: &'static str,
+    pub(crate) updates_per_second: f64,
+    /// Microseconds of the server's CPU per delivered update.
+    pub(crate) cpu: f64,
+    /// From the publish at the origin until the last client has it, in milliseconds.
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    /// KiB of resident memory per stream that waits.
+    pub(crate) rss: f64,
+}
+
+impl Scenario {
+    /// Measures the relay, then the raw server, as often as there are turns.
+    pub(crate) async fn measure(&self, programs: &Programs<'_>) -> Result<[Measured; 2], Error> {
+        let mut relay =
+            Side::set_up(self, "xds-relay", |origin| Server::relay(programs.relay, programs.launcher, origin)).await?;
+        let mut raw =
+            Side::set_up(self, "raw tonic", |origin| Server::raw(programs.raw, programs.launcher, origin)).await?;
+        for _ in 0..self.turns {
+            relay.turn(self).await?;
+            raw.turn(self).await?;
+        }
+        Ok([relay.measured(), raw.measured()])
+    }
+}
+
+/// One server with its origin and its clients.
+struct Side {
+    name: &'static str,
+    origin: Origin,
+    server: Server,
+    clients: Clients,
+    rss: f64,
+    round: u64,
+    turns: Vec<Turn>,
+}
+
+struct Turn {
+    cpu: f64,
+    updates_per_second: f64,
+    latencies: Vec<Duration>,
+}
+
+impl Side {
+    async fn set_up(
+        scenario: &Scenario,
+        name: &'static str,
+        start: impl FnOnce(std::net::SocketAddr) -> Result<Server, Error>,
+    ) -> Result<Self, Error> {
+        let origin = Origin::start(scenario.resources)?;
+        let server = start(origin.address)?;
+        let subscribe =
+            if scenario.exact { (0..scenario.resources).map(content::name).collect() } else { vec![content::glob()] };
+        let clients = Clients::new(server.address, subscribe);
+        // The baseline has no state to begin with.
+        let initial = if name == "raw tonic" { 0 } else { scenario.resources };
+        // With the first client the server has the resources themselves; the others show what a stream costs.
+        clients.connect(1, initial).await?;
+        let before = server.rss()?;
+        clients.connect(scenario.clients - 1, initial).await?;
+        let rss = (server.rss()? - before) as f64 / (scenario.clients - 1).max(1) as f64;
+        let mut side = Self { name, origin, server, clients, rss, round: 0, turns: Vec::new() };
+        side.rounds(scenario, scenario.rounds / 10 + 1).await?;
+        Ok(side)
+    }
+
+    async fn rounds(&mut self, scenario: &Scenario, rounds: usize) -> Result<Vec<Duration>, Error> {
+        let mut latencies = Vec::with_capacity(rounds);
+        for _ in 0..rounds {
+            self.round += 1;
+            let first = self.round as usize * scenario.changes % scenario.resources;
+            self.clients.expect(self.round, scenario.clients * scenario.changes);
+            let published = Instant::now();
+            self.origin.publish(self.round, first, scenario.changes)?;
+            self.clients.arrived().await.map_err(|error| format!("{}, round {}: {error}", self.name, self.round))?;
+            latencies.push(published.elapsed());
+        }
+        Ok(latencies)
+    }
+
+    async fn turn(&mut self, scenario: &Scenario) -> Result<(), Error> {
+        let (cpu, started) = (self.server.cpu()?, Instant::now());
+        let latencies = self.rounds(scenario, scenario.rounds).await?;
+        let elapsed = started.elapsed();
+        let cpu = self.server.cpu()? - cpu;
+        let updates = (scenario.clients * scenario.changes * scenario.rounds) as f64;
+        self.turns.push(Turn {
+            cpu: cpu.as_secs_f64() * 1e6 / updates,
+            updates_per_second: updates / elapsed.as_secs_f64(),
+            latencies,
+        });
+        Ok(())
+    }
+
+    fn measured(&self) -> Measured {
+        let median = |of: &dyn Fn(&Turn) -> f64| percentile(self.turns.iter().map(of).collect(), 0.5);
+        let latency =
+            |at| median(&|turn| percentile(turn.latencies.iter().map(|took| took.as_secs_f64() * 1e3).collect(), at));
+        Measured {
+            server: self.name,
+            updates_per_second: median(&|turn| turn.updates_per_second),
+            cpu: median(&|turn| turn.cpu),
+            p50: latency(0.5),
+            p99: latency(0.99),
+            rss: self.rss,
+        }
+    }
+}
+
+fn percentile(mut values: Vec<f64>, at: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * at).round() as usize).copied().unwrap_or(f64::NAN)
+}

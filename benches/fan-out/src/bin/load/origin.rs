@@ -1,0 +1,142 @@
+//! The origin: a delta server of one collection, as simple as it can be and still be right.
+//! A line `ROUND FIRST COUNT` on standard input changes that many resources, in one response to each client.
+
+use std::collections::HashSet;
+use std::io::{BufRead, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fan_out::delta_ads::{DeltaAds, Handler, Responses};
+use fan_out::{Error, content};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::Streaming;
+use tonic::transport::Server;
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
+
+/// How many resources the first answer to a client holds at most.
+const PER_RESPONSE: usize = 1000;
+
+#[derive(Clone)]
+struct Origin(Arc<Mutex<State>>);
+
+struct State {
+    /// The round that changed each resource last.
+    rounds: Vec<u64>,
+    clients: Vec<Client>,
+    nonce: u64,
+}
+
+struct Client {
+    responses: Responses,
+    all: bool,
+    names: HashSet<usize>,
+}
+
+/// Serves `resources` resources until standard input ends. Prints its address.
+pub(crate) async fn serve(resources: usize) -> Result<(), Error> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?);
+    std::io::stdout().flush()?;
+    let state = State { rounds: vec![0; resources], clients: Vec::new(), nonce: 0 };
+    let origin = Origin(Arc::new(Mutex::new(state)));
+    let service = DeltaAds::new(Arc::new(origin.clone()));
+    tokio::spawn(
+        Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(TcpListenerStream::new(listener)),
+    );
+    tokio::task::spawn_blocking(move || origin.obey(std::io::stdin().lock())).await?
+}
+
+impl Origin {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn obey(&self, commands: impl BufRead) -> Result<(), Error> {
+        for line in commands.lines() {
+            let numbers = line?.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+            let [round, first, count] = numbers[..] else { return Err("a command is ROUND FIRST COUNT".into()) };
+            self.lock().publish(round, first as usize, count as usize)?;
+        }
+        Ok(())
+    }
+}
+
+impl Handler for Origin {
+    fn open(&self, mut requests: Streaming<DeltaDiscoveryRequest>, responses: Responses) {
+        let origin = self.clone();
+        tokio::spawn(async move {
+            let at = {
+                let clients = &mut origin.lock().clients;
+                clients.push(Client { responses, all: false, names: HashSet::new() });
+                clients.len() - 1
+            };
+            while let Ok(Some(request)) = requests.message().await {
+                let answered = match request.error_detail {
+                    Some(error) => Err(format!("rejected: {}", error.message).into()),
+                    None => origin.lock().answer(at, &request),
+                };
+                if let Err(error) = answered {
+                    eprintln!("origin: {error}");
+                    break;
+                }
+            }
+            if let Some(client) = origin.lock().clients.get_mut(at) {
+                (client.all, client.names) = (false, HashSet::new());
+            }
+        });
+    }
+}
+
+impl State {
+    fn publish(&mut self, round: u64, first: usize, count: usize) -> Result<(), Error> {
+        let total = self.rounds.len();
+        let changed: Vec<_> = (first..first + count).map(|index| index % total).collect();
+        for index in &changed {
+            self.rounds[*index] = round;
+        }
+        for at in 0..self.clients.len() {
+            let client = &self.clients[at];
+            let wanted: Vec<_> =
+                changed.iter().copied().filter(|index| client.all || client.names.contains(index)).collect();
+            self.send(at, &wanted)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what a request subscribes, and sends all of it.
+    fn answer(&mut self, at: usize, request: &DeltaDiscoveryRequest) -> Result<(), Error> {
+        let mut wanted = Vec::new();
+        for name in &request.resource_names_subscribe {
+            if *name == content::glob() {
+                self.clients[at].all = true;
+                wanted.extend(0..self.rounds.len());
+            } else {
+                let index = name.rsplit('/').next().and_then(|text| text.parse().ok());
+                let index = index.filter(|index| *index < self.rounds.len() && *name == content::name(*index));
+                let index = index.ok_or_else(|| format!("no resource {name}"))?;
+                self.clients[at].names.insert(index);
+                wanted.push(index);
+            }
+        }
+        for name in &request.resource_names_unsubscribe {
+            let client = &mut self.clients[at];
+            client.all &= *name != content::glob();
+            client.names.retain(|index| *name != content::name(*index));
+        }
+        wanted.chunks(PER_RESPONSE).try_for_each(|part| self.send(at, part))
+    }
+
+    fn send(&mut self, at: usize, indices: &[usize]) -> Result<(), Error> {
+        if indices.is_empty() {
+            return Ok(());
+        }
+        self.nonce += 1;
+        let response = DeltaDiscoveryResponse {
+            type_url: content::TYPE_URL.into(),
+            nonce: self.nonce.to_string(),
+            resources: indices.iter().map(|index| content::resource(*index, self.rounds[*index])).collect(),
+            ..DeltaDiscoveryResponse::default()
+        };
+        Ok(self.clients[at].responses.try_send(Ok(response))?)
+    }
+}

@@ -1,0 +1,143 @@
+//! The processes that are measured, and what the system says of them.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use fan_out::{Error, content};
+
+/// What `/proc/<pid>/stat` counts CPU time in, whatever the kernel's own clock.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A process, ended with its handle.
+pub(crate) struct Process {
+    child: Child,
+    configuration: Option<PathBuf>,
+}
+
+/// The origin, and the pipe it takes commands from.
+pub(crate) struct Origin {
+    process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+/// A server under measurement.
+pub(crate) struct Server {
+    process: Process,
+    pub(crate) address: SocketAddr,
+}
+
+impl Origin {
+    pub(crate) fn start(resources: usize) -> Result<Self, Error> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["origin", "--resources", &resources.to_string()]).stdin(Stdio::piped());
+        let (process, address) = Process::start_and_read_address(&mut command)?;
+        Ok(Self { process, address })
+    }
+
+    /// Changes `count` resources from `first` on.
+    pub(crate) fn publish(&mut self, round: u64, first: usize, count: usize) -> Result<(), Error> {
+        let mut commands = self.process.child.stdin.as_ref().ok_or("the origin has no standard input")?;
+        Ok(commands.write_all(format!("{round} {first} {count}\n").as_bytes())?)
+    }
+}
+
+impl Server {
+    /// The raw tonic server in front of `origin`, started by `launcher` (such as `taskset -c 0`).
+    pub(crate) fn raw(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
+        let mut command = launched(launcher, program);
+        let (process, address) = Process::start_and_read_address(command.arg(origin.to_string()))?;
+        Ok(Self { process, address })
+    }
+
+    /// A relay in front of `origin`.
+    pub(crate) fn relay(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
+        let (address, admin) = (free_address()?, free_address()?);
+        let configuration = format!(
+            "listen: {address}\n\
+             admin: {admin}\n\
+             node: {{ id: fan-out-relay, cluster: fan-out }}\n\
+             origins:\n\
+             - name: origin\n  \
+               server: {origin}\n  \
+               protocol: delta\n  \
+               authorities: [{}]\n\
+             default_origin: origin\n",
+            content::AUTHORITY
+        );
+        let path = std::env::temp_dir().join(format!("fan-out-{}-{}.yaml", std::process::id(), address.port()));
+        std::fs::write(&path, configuration)?;
+        let mut command = launched(launcher, program);
+        command.arg("--config").arg(&path).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut process = Process { child: command.spawn()?, configuration: Some(path) };
+        let started = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = process.child.try_wait()? {
+                return Err(format!("{} ended at once: {status}", program.display()).into());
+            }
+            if started.elapsed() > Duration::from_secs(20) {
+                return Err(format!("{} does not listen on {address}", program.display()).into());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(Self { process, address })
+    }
+
+    /// CPU time the process has used, in user space and in the kernel, to 10 ms.
+    pub(crate) fn cpu(&self) -> Result<Duration, Error> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.child.id()))?;
+        // The command's name, in parentheses, may hold spaces: count from behind it.
+        let (_, fields) = stat.rsplit_once(')').ok_or("no command in /proc/<pid>/stat")?;
+        let ticks: u32 = fields.split_whitespace().skip(11).take(2).map(str::parse::<u32>).sum::<Result<_, _>>()?;
+        Ok(TICK * ticks)
+    }
+
+    /// Resident memory, in KiB.
+    pub(crate) fn rss(&self) -> Result<i64, Error> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.child.id()))?;
+        let line =
+            status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS in /proc/<pid>/status")?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+}
+
+impl Process {
+    /// Starts a process that prints the address it listens on as its first line.
+    fn start_and_read_address(command: &mut Command) -> Result<(Self, SocketAddr), Error> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take();
+        let process = Self { child, configuration: None };
+        let mut line = String::new();
+        BufReader::new(stdout.ok_or("no standard output")?).read_line(&mut line)?;
+        let address = line.trim().parse().map_err(|_| format!("{command:?} did not start"))?;
+        Ok((process, address))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Failures leave nothing to do: it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(path) = &self.configuration {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn launched(launcher: &[String], program: &Path) -> Command {
+    match launcher {
+        [] => Command::new(program),
+        [first, arguments @ ..] => {
+            let mut command = Command::new(first);
+            command.args(arguments).arg(program);
+            command
+        }
+    }
+}
+
+fn free_address() -> Result<SocketAddr, Error> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}

@@ -1,0 +1,63 @@
+//! What is served: resources whose names, versions and bodies follow from an index and a round.
+
+use bytes::Bytes;
+use xds_transport::wire::{Any, Resource};
+
+/// The one type served. What it is does not matter, because nobody on the way opens a payload; it is a
+/// type of Envoy's so that the rules of a type that is really pushed often apply.
+pub const TYPE_URL: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+
+/// The authority of every name.
+pub const AUTHORITY: &str = "fan-out.example";
+
+/// The encoded length of a resource's `Any` but for its type URL and name, in bytes.
+const FILLER: usize = 860;
+
+/// The name of a resource.
+pub fn name(index: usize) -> String {
+    format!("xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssignment/pool/{index}")
+}
+
+/// The name of the collection that holds all of them.
+pub fn glob() -> String {
+    format!("xdstp://{AUTHORITY}/envoy.config.endpoint.v3.ClusterLoadAssignment/pool/*")
+}
+
+/// A resource as it is after `round` changed it; its version is the round.
+pub fn resource(index: usize, round: u64) -> Resource {
+    let any = Any { type_url: TYPE_URL.into(), value: body(index, round) };
+    Resource { name: name(index), version: round.to_string(), resource: Some(any), ..Resource::default() }
+}
+
+/// A message with a name in field 1 and noise in a field that the type does not have.
+fn body(index: usize, round: u64) -> Bytes {
+    let name = name(index);
+    let mut body = Vec::with_capacity(name.len() + FILLER + 8);
+    prost::encoding::string::encode(1, &name, &mut body);
+    let mut noise = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (round + 1);
+    let filler: Vec<u8> = std::iter::repeat_with(|| {
+        noise ^= noise << 13;
+        noise ^= noise >> 7;
+        noise ^= noise << 17;
+        noise as u8
+    })
+    .take(FILLER)
+    .collect();
+    prost::encoding::bytes::encode(1000, &filler, &mut body);
+    body.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+
+    #[test]
+    fn a_resource_is_about_a_kibibyte_and_every_round_changes_it() {
+        let before = resource(7, 1);
+        assert!((1000..1200).contains(&before.encoded_len()), "{}", before.encoded_len());
+        assert_ne!(before.resource, resource(7, 2).resource);
+        assert_ne!(before.resource, resource(8, 1).resource);
+    }
+}

@@ -1,0 +1,8 @@
+//! Any bytes, read as what clients and a control plane do to one stream. The oracle is shared with the tests.
+#![no_main]
+
+#[path = "../../xds-transport/tests/oracle/mod.rs"]
+#[allow(dead_code, reason = "each target has its part of the oracle")]
+mod oracle;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracle::server_stream(bytes));

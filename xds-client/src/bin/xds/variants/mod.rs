@@ -1,0 +1,38 @@
+//! `xds variants`: the variants of a resource (xRFC TP2), without a server.
+
+mod file;
+mod lint;
+mod select;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use crate::names::unless_closed;
+use crate::show::complain;
+use crate::vectors;
+
+/// Check the variants of a resource, and which one a subscriber gets
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    /// Answer test vectors: one {op, …} a line on standard input, one answer a line
+    Run(vectors::Args),
+    Lint(lint::Args),
+    Select(select::Args),
+}
+
+/// A file or an argument is wrong, which is not the same as what was asked for not being so.
+const INVALID: u8 = 2;
+
+pub(crate) fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
+    match command {
+        Command::Run(_) => unless_closed(vectors::run(xds_matcher::json::answer)),
+        Command::Lint(args) => lint::run(&args),
+        Command::Select(args) => select::run(&args),
+    }
+}
+
+/// Says on standard error what is wrong.
+fn invalid(problem: &dyn Error) -> ExitCode {
+    complain(problem);
+    ExitCode::from(INVALID)
+}

@@ -1,0 +1,138 @@
+//! A client and an origin over loopback: the origin goes, and comes back with another state.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of a test fail by panicking")]
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::Server;
+use xds_transport::grpc::server::{Accept, Opened, Service, StreamHandle};
+use xds_transport::server::Settings;
+use xds_transport::{Frame, Protocol};
+use xdstp_cache::{Cache, Options};
+use xdstp_client::upstream::Connection;
+use xdstp_client::{Backoff, Client, Endpoint, Event};
+use xdstp_uri::ResourceName;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// Every stream is served the next state of a list: names, whose content never changes.
+struct Origin {
+    states: Mutex<VecDeque<&'static [&'static str]>>,
+    streams: mpsc::UnboundedSender<StreamHandle>,
+}
+
+impl Accept for Origin {
+    type Source = Cache<Frame>;
+
+    fn accept(&self, opened: Opened) -> Cache<Frame> {
+        let mut cache = Cache::new(Options::default());
+        let names = self.states.lock().unwrap().pop_front().unwrap_or_default();
+        for name in names {
+            let mut payload = vec![0x0a, u8::try_from(name.len()).unwrap()];
+            payload.extend(name.bytes());
+            let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
+            let name = ResourceName::parse(name).unwrap();
+            cache.upsert(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
+        }
+        let _ = self.streams.send(opened.handle);
+        cache
+    }
+
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
+}
+
+async fn serve(
+    address: &str,
+    states: impl IntoIterator<Item = &'static [&'static str]>,
+) -> (SocketAddr, mpsc::UnboundedReceiver<StreamHandle>) {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (streams, handles) = mpsc::unbounded_channel();
+    let origin = Origin { states: Mutex::new(states.into_iter().collect()), streams };
+    let routes = Service::new(Arc::new(origin)).into_routes();
+    tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
+    (address, handles)
+}
+
+fn endpoint(address: SocketAddr, protocol: Protocol) -> Endpoint {
+    let at_once = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
+    Endpoint::new(&address.to_string()).unwrap().with_protocol(protocol).with_backoff(at_once)
+}
+
+fn names(names: &[&str]) -> Vec<ResourceName> {
+    names.iter().map(|name| ResourceName::parse(name).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn rule_143_a_lost_stream_removes_nothing_and_the_next_one_only_what_is_gone() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let states: [&[&str]; 2] = [&["a", "b"], &["a", "c"]];
+        let (address, mut streams) = serve("127.0.0.1:0", states).await;
+        let client = Client::connect(endpoint(address, protocol));
+        let mut watch = client.watch(CDS, "*").unwrap();
+
+        let mut seen = Vec::new();
+        loop {
+            match watch.changed().await {
+                Event::Put { name, .. } => seen.push(name),
+                Event::Answered => break,
+                event => panic!("{event:?}"),
+            }
+        }
+        assert_eq!(seen, names(&["a", "b"]));
+
+        let mut connection = client.connection();
+        connection.mark_unchanged();
+        streams.recv().await.unwrap().end("a new state");
+        connection.changed().await.unwrap();
+
+        let (mut put, mut removed) = (Vec::new(), Vec::new());
+        while put.is_empty() || removed.is_empty() {
+            match watch.changed().await {
+                Event::Put { name, .. } => put.push(name),
+                Event::Removed { name } => removed.push(name),
+                event => panic!("{event:?}"),
+            }
+        }
+        assert_eq!((put, removed), (names(&["c"]), names(&["b"])), "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_is_not_there_yet_is_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let client = Client::connect(endpoint(address, Protocol::Delta));
+    let mut watch = client.watch(CDS, "a").unwrap();
+    let mut connection = client.connection();
+    let refused = connection.wait_for(Option::is_some).await.unwrap().clone();
+    assert!(matches!(refused, Some(Connection::Disconnected { error: Some(_), .. })), "{refused:?}");
+
+    let states: [&[&str]; 1] = [&["a"]];
+    let _origin = serve(&address.to_string(), states).await;
+    assert!(matches!(watch.changed().await, Event::Put { name, .. } if name.as_str() == "a"));
+}
+
+#[tokio::test]
+async fn dropping_the_client_and_its_watches_ends_the_stream() {
+    let (address, mut streams) = serve("127.0.0.1:0", []).await;
+    let client = Client::connect(endpoint(address, Protocol::Delta));
+    let mut watch = client.watch(CDS, "a").unwrap();
+    assert!(matches!(watch.changed().await, Event::Removed { .. }));
+    let handle = streams.recv().await.unwrap();
+    drop((client, watch));
+    let mut open = true;
+    while open {
+        tokio::task::yield_now().await;
+        open = false;
+        handle.inspect(&mut |_| open = true);
+    }
+}

@@ -1,0 +1,81 @@
+//! Reading what a configuration refers to, without serving it.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::{
+    config::{Config, OriginKind},
+    serve::Error,
+};
+
+/// What the files of an origin hold. Displayed as `2 Cluster, 1 Listener`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileContent {
+    /// The origin's name in the configuration.
+    pub origin: String,
+    /// Type URL → number of resources.
+    pub resources: BTreeMap<String, usize>,
+}
+
+impl FileContent {
+    pub(crate) fn new<'a>(origin: &str, type_urls: impl Iterator<Item = &'a str>) -> Self {
+        let mut resources = BTreeMap::new();
+        for type_url in type_urls {
+            *resources.entry(type_url.to_owned()).or_default() += 1;
+        }
+        Self { origin: origin.to_owned(), resources }
+    }
+}
+
+impl fmt::Display for FileContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.resources.is_empty() {
+            return f.write_str("no resources");
+        }
+        for (index, (type_url, count)) in self.resources.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{count} {}", type_url.rsplit(['.', '/']).next().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the resource files of a configuration's origins, as [`Relay::bind`](crate::Relay::bind) does; nothing is
+/// listened on, dialed or watched.
+///
+/// ```
+/// let mesh = xds_relay::ExampleMesh::unpack()?;
+/// let files = xds_relay::check(&mesh.config()?)?;
+/// assert_eq!(files[0].to_string(), "4 Cluster, 4 ClusterLoadAssignment, 4 Listener, 4 RouteConfiguration");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Origin`]: a file is bad; with file, line, column and field.
+#[cfg(feature = "file-origin")]
+pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
+    let mut contents = Vec::new();
+    for origin in &config.origins {
+        if let OriginKind::Files { directory, descriptors } = &origin.kind {
+            let name = &origin.name;
+            let (_, resources) = crate::file_origin::load_origin(name, directory, descriptors.as_deref())?;
+            contents.push(FileContent::new(name, resources.iter().map(|resource| resource.type_url.as_str())));
+        }
+    }
+    Ok(contents)
+}
+
+/// There are no resource files to read: this program was built without the feature `file-origin`.
+///
+/// # Errors
+/// [`Error::Origin`]: an origin of files.
+#[cfg(not(feature = "file-origin"))]
+pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
+    match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
+        None => Ok(Vec::new()),
+        Some(origin) => {
+            let reason = "this program was built without the feature `file-origin`".to_owned();
+            Err(Error::Origin { origin: origin.name.clone(), reason })
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! From the file as written to a configuration that can be run.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use bytesize::ByteSize;
+use http::Uri;
+use serde::Deserialize as _;
+
+use super::{
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_LINGER, DEFAULT_LISTEN, Limits, Locality, Node, NodeField, Origin,
+    OriginKind, Protocol,
+};
+use crate::yaml::{self, Error};
+
+/// A day: what is longer is a slip of the unit, and sums of times must not overflow.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Below, a request with one long name would not fit; above, protobuf has no messages.
+const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
+
+/// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
+pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
+    root.expect_fields(&[
+        "listen",
+        "admin",
+        "node",
+        "origins",
+        "default_origin",
+        "share_by",
+        "linger",
+        "drain",
+        "limits",
+    ])?;
+    let listen = |node: &yaml::Node| address(node, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000");
+    let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
+    let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
+    let node = root.field("node", relay_node)?.unwrap_or_default();
+    let share_by = root.field("share_by", share_by)?;
+    let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
+    let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
+    let limits = root.field("limits", limits)?.unwrap_or_default();
+    let expected = "expected a list of at least one origin, each with a name and a server or files";
+    let origins = root.required_field("origins", expected, |node| origins(node, directory, expected))?;
+    let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
+    let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
+    Ok(Config { listen, admin, node, origins, default_origin, share_by, linger, drain, limits })
+}
+
+fn address(node: &yaml::Node, expected: &str) -> Result<SocketAddr, Error> {
+    let text = node.text()?;
+    text.parse().or_else(|_| node.refuse(format!("`{text}`: {expected}")))
+}
+
+fn admin(node: &yaml::Node, listen: SocketAddr) -> Result<Option<SocketAddr>, Error> {
+    if node.text()? == "none" {
+        return Ok(None);
+    }
+    let admin = address(node, "expected IP:PORT, such as 127.0.0.1:18001, or none")?;
+    if admin == listen && admin.port() != 0 {
+        return node.refuse("the same address as listen; expected another port");
+    }
+    Ok(Some(admin))
+}
+
+/// Who the relay is.
+fn relay_node(node: &yaml::Node) -> Result<Node, Error> {
+    node.expect_fields(&["id", "cluster", "locality", "metadata"])?;
+    let default = Node::default();
+    Ok(Node {
+        id: node.field("id", owned_text)?.unwrap_or(default.id),
+        cluster: node.field("cluster", owned_text)?.unwrap_or(default.cluster),
+        locality: node.field("locality", locality)?.unwrap_or_default(),
+        metadata: node.field("metadata", |node| serde_json::Map::deserialize(node))?.unwrap_or_default(),
+    })
+}
+
+fn locality(node: &yaml::Node) -> Result<Locality, Error> {
+    node.expect_fields(&["region", "zone", "sub_zone"])?;
+    let part = |key| Ok(node.field(key, owned_text)?.unwrap_or_default());
+    Ok(Locality { region: part("region")?, zone: part("zone")?, sub_zone: part("sub_zone")? })
+}
+
+fn owned_text(node: &yaml::Node) -> Result<String, Error> {
+    node.text().map(str::to_owned)
+}
+
+fn origins(list: &yaml::Node, directory: &Path, expected: &str) -> Result<Vec<Origin>, Error> {
+    // The positions of origins by name, the names of origins by authority.
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let mut owners: BTreeMap<String, String> = BTreeMap::new();
+    let origins = list.items(|node| {
+        node.expect_fields(&["name", "server", "protocol", "files", "descriptors", "authorities"])?;
+        let expected = "expected a name for this origin";
+        let name = node.required_field("name", expected, |node| {
+            let name = origin_name(node)?;
+            match names.insert(name.clone(), names.len()) {
+                None => Ok(name),
+                Some(other) => node.refuse(format!("`{name}` is the name of origins[{other}] already")),
+            }
+        })?;
+        let authorities = node.field("authorities", |list| {
+            list.items(|node| {
+                let authority = authority(node)?;
+                match owners.insert(authority.clone(), name.clone()) {
+                    None => Ok(authority),
+                    Some(owner) => node.refuse(format!("`{authority}` is listed by origin `{owner}` already")),
+                }
+            })
+        })?;
+        Ok(Origin { kind: origin_kind(node, directory)?, authorities: authorities.unwrap_or_default(), name })
+    })?;
+    if origins.is_empty() {
+        return list.refuse(format!("empty; {expected}"));
+    }
+    Ok(origins)
+}
+
+fn origin_name(node: &yaml::Node) -> Result<String, Error> {
+    let name = node.text()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
+        return node.refuse(format!("`{name}`: expected up to 64 letters, digits, `.`, `_` and `-`"));
+    }
+    Ok(name.to_owned())
+}
+
+fn authority(node: &yaml::Node) -> Result<String, Error> {
+    let authority = node.text()?;
+    if authority.contains(['/', '?', '#']) || authority.contains(char::is_whitespace) {
+        return node.refuse(format!("`{authority}`: expected an authority alone, such as example.com"));
+    }
+    Ok(authority.to_owned())
+}
+
+fn origin_kind(node: &yaml::Node, directory: &Path) -> Result<OriginKind, Error> {
+    let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
+    match (node.entry("server"), node.entry("files")) {
+        (Some(_), Some(_)) => {
+            belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
+        }
+        (Some(_), None) => belongs_elsewhere("descriptors", "only an origin with files has descriptors").map(drop)?,
+        (None, Some(_)) => belongs_elsewhere("protocol", "only an origin with a server has a protocol").map(drop)?,
+        (None, None) => {}
+    }
+    if let Some(uri) = node.field("server", server)? {
+        return Ok(OriginKind::Server { uri, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
+    }
+    let existing = |what: &'static str, exists: fn(&Path) -> bool| {
+        move |node: &yaml::Node| -> Result<PathBuf, Error> {
+            let path = directory.join(node.text()?);
+            if exists(&path) { Ok(path) } else { node.refuse(format!("no {what} {}", path.display())) }
+        }
+    };
+    match node.field("files", existing("directory", Path::is_dir))? {
+        Some(directory) => {
+            let descriptors = node.field("descriptors", existing("file", Path::is_file))?;
+            Ok(OriginKind::Files { directory, descriptors })
+        }
+        None => node.refuse("expected server: HOST:PORT or files: DIRECTORY"),
+    }
+}
+
+fn protocol(node: &yaml::Node) -> Result<Protocol, Error> {
+    match node.text()? {
+        "delta" => Ok(Protocol::Delta),
+        "sotw" => Ok(Protocol::Sotw),
+        other => node.refuse(format!("`{other}`: expected delta or sotw")),
+    }
+}
+
+fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
+    let name = node.text()?;
+    let names: Vec<&str> = origins.iter().map(|origin| origin.name.as_str()).collect();
+    if !names.contains(&name) {
+        return node.refuse(format!("no origin `{name}`; expected one of {}", names.join(", ")));
+    }
+    Ok(name.to_owned())
+}
+
+fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
+    let mut fields: Vec<NodeField> = Vec::new();
+    list.items(|node| {
+        let text = node.text()?;
+        match text.parse() {
+            Err(expected) => node.refuse(format!("`{text}`: {expected}")),
+            Ok(field) if fields.contains(&field) => node.refuse(format!("`{text}`: listed twice")),
+            Ok(field) => {
+                fields.push(field);
+                Ok(())
+            }
+        }
+    })?;
+    // An empty list would put every node into one group: nobody who writes it can be sure to mean that.
+    if fields.is_empty() {
+        return list.refuse("empty; expected at least one part of the node, or no share_by to share nothing");
+    }
+    Ok(fields)
+}
+
+fn duration(node: &yaml::Node) -> Result<Duration, Error> {
+    let text = node.text()?;
+    match humantime::parse_duration(text) {
+        Ok(duration) if duration <= LONGEST => Ok(duration),
+        Ok(_) => node.refuse(format!("`{text}`: expected at most 24h")),
+        Err(_) => node.refuse(format!("`{text}`: expected a duration, such as 500ms, 30s or 2m")),
+    }
+}
+
+fn limits(node: &yaml::Node) -> Result<Limits, Error> {
+    node.expect_fields(&["max_request_bytes", "max_response_bytes"])?;
+    let default = Limits::default();
+    Ok(Limits {
+        max_request_bytes: node.field("max_request_bytes", size)?.unwrap_or(default.max_request_bytes),
+        max_response_bytes: node.field("max_response_bytes", size)?.unwrap_or(default.max_response_bytes),
+    })
+}
+
+fn size(node: &yaml::Node) -> Result<usize, Error> {
+    let text = node.text()?;
+    let bytes = text.parse().ok().map(|ByteSize(bytes)| bytes).filter(|bytes| MESSAGE_BYTES.contains(bytes));
+    match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
+        Some(bytes) => Ok(bytes),
+        None => node.refuse(format!("`{text}`: expected 4 KiB to 2 GiB, such as 16777216 or 16 MiB")),
+    }
+}
+
+fn server(node: &yaml::Node) -> Result<Uri, Error> {
+    let text = node.text()?;
+    server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))
+}
+
+/// `HOST:PORT` or `http://HOST:PORT`.
+fn server_uri(text: &str) -> Result<Uri, &'static str> {
+    const EXPECTED: &str = "expected HOST:PORT or http://HOST:PORT, such as control-plane.example.com:18000";
+    if text.starts_with("https://") {
+        return Err("TLS towards an origin is not supported; expected http://HOST:PORT");
+    }
+    let authority = text.strip_prefix("http://").map_or(text, |rest| rest.strip_suffix('/').unwrap_or(rest));
+    let authority: http::uri::Authority = authority.parse().map_err(|_| EXPECTED)?;
+    let port_given = authority.port_u16().is_some_and(|port| port != 0);
+    if !port_given || authority.host().is_empty() || authority.as_str().contains('@') {
+        return Err(EXPECTED);
+    }
+    Uri::builder().scheme("http").authority(authority).path_and_query("/").build().map_err(|_| EXPECTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_host_and_a_port() {
+        for (text, uri) in [
+            ("127.0.0.1:18010", "http://127.0.0.1:18010/"),
+            ("[::1]:18010", "http://[::1]:18010/"),
+            ("control-plane.example.com:80", "http://control-plane.example.com:80/"),
+            ("http://localhost:1", "http://localhost:1/"),
+            ("http://localhost:1/", "http://localhost:1/"),
+        ] {
+            assert_eq!(server_uri(text).unwrap().to_string(), uri);
+        }
+        for text in
+            ["", "localhost", "localhost:0", "localhost:65536", ":1", "http://", "http://a:1/b", "u@a:1", "unix:/a"]
+        {
+            assert!(server_uri(text).is_err(), "{text}");
+        }
+        assert!(server_uri("https://a:1").unwrap_err().contains("TLS"));
+    }
+}

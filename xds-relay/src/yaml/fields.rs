@@ -1,0 +1,70 @@
+//! Reading a tree by hand, where the meaning of a value is more than its type: every error gets its place and path on
+//! the way out.
+
+use super::error::Error;
+use super::scalar::is_null;
+use super::tree::{Content, Key, Node};
+
+impl Node {
+    /// The value at `key`, where this is a mapping that has it.
+    pub(crate) fn entry(&self, key: &str) -> Option<&Self> {
+        self.entries().iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
+    }
+
+    /// The first key that is none of `known`.
+    pub(crate) fn unknown_key(&self, known: &[&str]) -> Option<&Key> {
+        self.entries().iter().map(|(key, _)| key).find(|key| !known.contains(&key.text.as_str()))
+    }
+
+    /// Refuses what is no mapping, and a mapping with other keys than `known`.
+    pub(crate) fn expect_fields(&self, known: &[&str]) -> Result<(), Error> {
+        if !matches!(self.content, Content::Mapping(_)) {
+            return self.refuse("expected fields");
+        }
+        match self.unknown_key(known) {
+            None => Ok(()),
+            Some(key) => {
+                let reason = format!("unknown field `{}`, expected one of {}", key.text, known.join(", "));
+                Err(Error::new(key.position, reason).under_key(&key.text))
+            }
+        }
+    }
+
+    /// What `read` makes of the value at `key`, if there is one.
+    pub(crate) fn field<T>(&self, key: &str, read: impl FnOnce(&Self) -> Result<T, Error>) -> Result<Option<T>, Error> {
+        self.entry(key).map(|node| read(node).map_err(|error| error.under_key(key))).transpose()
+    }
+
+    /// What `read` makes of the value at `key`, which must be there.
+    pub(crate) fn required_field<T>(
+        &self,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        match self.field(key, read)? {
+            Some(value) => Ok(value),
+            None => Err(Error::new(self.position, format!("missing; {expected}")).under_key(key)),
+        }
+    }
+
+    /// What `read` makes of each item of a sequence.
+    pub(crate) fn items<T>(&self, mut read: impl FnMut(&Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+        let Content::Sequence(items) = &self.content else { return self.refuse("expected a list") };
+        items.iter().enumerate().map(|(index, item)| read(item).map_err(|error| error.under_index(index))).collect()
+    }
+
+    /// The text of a scalar as it was written, whatever else it could mean.
+    pub(crate) fn text(&self) -> Result<&str, Error> {
+        match &self.content {
+            Content::Plain(text) if is_null(text) => self.refuse("empty; expected a value, or no such field"),
+            Content::Plain(text) | Content::Text(text) => Ok(text),
+            Content::Sequence(_) | Content::Mapping(_) => self.refuse("expected a single value"),
+        }
+    }
+
+    /// This value is wrong.
+    pub(crate) fn refuse<T>(&self, reason: impl Into<String>) -> Result<T, Error> {
+        Err(Error::new(self.position, reason))
+    }
+}

@@ -1,0 +1,36 @@
+//! What README.md says of the configuration and the metrics is so.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of these tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_relay::{
+    Config,
+    config::Protocol,
+    metrics::{Gauges, Metrics},
+};
+
+const README: &str = include_str!("../README.md");
+
+#[test]
+fn the_configuration_with_the_defaults_is_the_shortest_one() {
+    let written = README.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let shortest = "origins: [{ name: control-plane, server: 127.0.0.1:18010 }]\n";
+    assert_eq!(Config::parse("README.md", written).unwrap(), Config::parse("shortest", shortest).unwrap());
+}
+
+#[test]
+fn the_table_of_metrics_is_complete() {
+    let metrics = Metrics::new([]);
+    metrics.declare_origin("a");
+    let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
+    let _open = metrics.stream_opened(Protocol::Delta);
+    let now = Gauges { resources: BTreeMap::from([(type_url.to_owned(), 1)]), ..Gauges::default() };
+    let text = metrics.render(&now);
+    let rendered: BTreeSet<_> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    let listed = README.lines().filter_map(|line| line.strip_prefix("| `xds_relay_")?.split('`').next());
+    let listed: BTreeSet<_> = listed.map(|name| format!("xds_relay_{name}")).collect();
+    assert_eq!(listed.iter().map(String::as_str).collect::<BTreeSet<_>>(), rendered);
+}

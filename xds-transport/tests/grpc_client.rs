@@ -1,0 +1,94 @@
+//! The gRPC client against the gRPC server, over loopback.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test above the layer line, whose helpers fail by panicking"
+)]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::{Endpoint, Server};
+use xds_transport::client::{Command, Event, Interest, Stream, Update, Verdict};
+use xds_transport::grpc::client::{Ads, DEFAULT_MAX_MESSAGE_SIZE};
+use xds_transport::grpc::server::{Accept, Opened, Service};
+use xds_transport::server::Settings;
+use xds_transport::{Frame, Protocol, TypeRules};
+use xdstp_cache::Cache;
+use xdstp_uri::ResourceName;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const LARGE: usize = 20 << 20;
+
+/// One cluster of 20 MiB for everybody.
+struct Large;
+
+impl Accept for Large {
+    type Source = Cache<Frame>;
+
+    fn accept(&self, _: Opened) -> Cache<Frame> {
+        let mut payload = b"\x0a\x05large\x12".to_vec();
+        let (length, mut rest) = (LARGE, LARGE);
+        while rest >= 0x80 {
+            payload.push((rest & 0x7f) as u8 | 0x80);
+            rest >>= 7;
+        }
+        payload.push(rest as u8);
+        payload.resize(payload.len() + length, b'x');
+        let mut cache = Cache::new(Default::default());
+        let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
+        let name = ResourceName::parse("large").expect("an opaque name");
+        cache.upsert(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
+        cache
+    }
+
+    fn settings(&self) -> Settings {
+        Settings::default()
+    }
+}
+
+async fn serve() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    let routes = Service::new(Arc::new(Large)).into_routes();
+    tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
+    address
+}
+
+async fn first_update(protocol: Protocol, max_message_size: usize) -> Result<Update, tonic::Status> {
+    let address = serve().await;
+    let channel = Endpoint::from_shared(format!("http://{address}")).expect("a URI").connect().await.expect("a server");
+    let mut machine = Stream::new(protocol, Default::default(), Arc::new(TypeRules::envoy()));
+    machine.apply(Command::Subscribe(CDS.into(), Interest::Wildcard));
+    machine.connected(Instant::now());
+    let mut ads = Ads::open(channel, protocol, max_message_size);
+    let message = ads.next(|| machine.poll_transmit(Instant::now())).await?.expect("a response");
+    machine.handle_message(Instant::now(), message).expect("a sound response");
+    match machine.poll_event() {
+        Some(Event::Update(update)) => {
+            machine.apply(Command::Finish(update.id, Verdict::Accept));
+            Ok(update)
+        }
+        other => panic!("no update but {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn rule_131_a_response_of_20_mib_arrives() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let update = first_update(protocol, DEFAULT_MAX_MESSAGE_SIZE).await.expect("a response");
+        assert_eq!(update.changed[0].name.as_str(), "large");
+        assert!(update.changed[0].resource.value.any().len() > LARGE);
+    }
+}
+
+#[tokio::test]
+async fn rule_131_the_limit_is_the_caller_s() {
+    let refused = first_update(Protocol::Delta, 4 << 20).await.expect_err("more than 4 MiB");
+    assert_eq!(refused.code(), tonic::Code::OutOfRange);
+}
