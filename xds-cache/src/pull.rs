@@ -341,7 +341,7 @@ impl<V> Cache<V> {
 
     /// The subscriber's other link that is sent this slot before `list` is walked: the name itself,
     /// or its glob when `list` is the wildcard (rule 103).
-    fn narrower(&self, id: SubscriberId, at: u32, list: u32) -> Option<u32> {
+    pub(crate) fn narrower(&self, id: SubscriberId, at: u32, list: u32) -> Option<u32> {
         let subscriber = &self.subscribers[id.index()];
         if subscriber.links.len() < 2 {
             return None;

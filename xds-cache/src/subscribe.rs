@@ -138,13 +138,16 @@ impl<V> Cache<V> {
         subscriber.links.push(at);
         self.push(at, Chain::Work);
         self.held.insert((id.0, target), at);
+        if let Target::List(list) = target {
+            self.restart_within(id, list);
+        }
         if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
     }
 
     /// Ends an interest. True when nobody is interested in it any more.
     ///
     /// A name that a wildcard or glob of the same subscriber still covers is answered once more
-    /// (rules 52, 53).
+    /// (rules 52, 53). To the client its wildcard covers every name: one that is not in it is told as removed.
     pub fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let type_index = self.subscribers[id.index()].type_index;
         let Some(target) = self.existing_target(type_index, interest) else { return false };
@@ -161,7 +164,13 @@ impl<V> Cache<V> {
         };
         // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
-        let pending = self.pending_within(id, target);
+        let wildcard = Target::List(self.types[type_index as usize].wildcard);
+        let keeps = target != wildcard && self.held.contains_key(&(id.0, wildcard));
+        let mut pending = self.pending_within(id, target);
+        if let (true, Target::List(list)) = (keeps, target) {
+            let members = self.lists[list as usize].members(&self.slots);
+            pending.extend(members.map(|at| self.slots[at as usize].name.clone()));
+        }
         let last = self.drop_link(at);
         // Rule 54: what it held of what it left, it holds no more.
         match name {
@@ -171,6 +180,8 @@ impl<V> Cache<V> {
                 subscriber.resumed.remove(&name);
                 if covered {
                     subscriber.forced.insert(name);
+                } else if keeps {
+                    subscriber.leaving.insert(name);
                 } else {
                     subscriber.leaving.remove(&name);
                 }
@@ -180,7 +191,11 @@ impl<V> Cache<V> {
                     if !self.is_wanted(id, type_index, &name) {
                         let Subscriber { resumed, leaving, .. } = &mut self.subscribers[id.index()];
                         resumed.remove(&name);
-                        leaving.remove(&name);
+                        if keeps {
+                            leaving.insert(name);
+                        } else {
+                            leaving.remove(&name);
+                        }
                     }
                 }
             }
@@ -301,12 +316,7 @@ impl<V> Cache<V> {
                 self.subscribers[subscriber as usize].resumed.remove(name);
             }
             Target::List(list) => {
-                // What narrower links of the subscriber have sent counts as sent: they start again too.
-                for other in self.subscribers[subscriber as usize].links.clone() {
-                    if self.is_within(self.links[other as usize].target, list) {
-                        self.restart(other);
-                    }
-                }
+                self.restart_within(SubscriberId(subscriber), list);
                 let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
                 let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
                 for (name, version) in &mut resumed {
@@ -323,6 +333,24 @@ impl<V> Cache<V> {
         self.links[at as usize].cursor = 0;
         self.links[at as usize].at = NONE;
         self.rechain(at, Chain::Work);
+    }
+
+    /// What narrower links of the subscriber have sent counts as sent when the list is walked: who asks for the
+    /// list is sent it again (rule 48).
+    fn restart_within(&mut self, id: SubscriberId, list: u32) {
+        let links = &self.subscribers[id.index()].links;
+        let members = &self.lists[list as usize];
+        // A list may be long, and so may the interests be: a pull walks the list anyway.
+        let within: Vec<_> = if links.len() < members.live as usize {
+            links.iter().copied().filter(|at| self.is_within(self.links[*at as usize].target, list)).collect()
+        } else {
+            members.members(&self.slots).filter_map(|at| self.narrower(id, at, list)).collect()
+        };
+        for at in within {
+            if self.links[at as usize].cursor > 0 {
+                self.restart(at);
+            }
+        }
     }
 
     /// Whether all of a target belongs to a list too.

@@ -51,7 +51,7 @@ pub struct RelayCore {
     max_request_bytes: usize,
     settings: Settings,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
-    streams: Mutex<BTreeMap<u64, StreamEntry>>,
+    streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
     metrics: Arc<Metrics>,
     counted: Mutex<HashMap<TypeUrl, Counted>>,
@@ -123,8 +123,10 @@ impl RelayCore {
     }
 
     /// The content of an origin of files changed: every scope it feeds changes with it.
-    pub fn set_files(&self, origin: usize, resources: Vec<FromFile>, now: Instant) {
+    pub fn set_files(&self, origin: usize, mut resources: Vec<FromFile>, now: Instant) {
         let Some(Origin { from: Supply::Files(files), .. }) = self.origins.get(origin) else { return };
+        // Rule 122: what is stored first may be sent first.
+        resources.sort_by_key(|(type_url, ..)| self.settings.rules.of(type_url).rank);
         let resources = Arc::new(resources);
         // A scope made after this line is filled with the new content, one made before is replaced below.
         *lock(files) = Some((resources.clone(), now));
@@ -155,7 +157,7 @@ impl RelayCore {
         let content = |origin: &Origin| match &origin.from {
             Supply::Server(_) => None,
             Supply::Files(files) => {
-                let files = lock(files).clone().unwrap_or_default();
+                let files = lock(files).as_ref().map(|(files, _)| files.clone()).unwrap_or_default();
                 Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
             }
         };
@@ -254,7 +256,7 @@ impl RelayCore {
 
     fn insert_stream(&self, entry: StreamEntry) -> u64 {
         let stream = self.next_stream.fetch_add(1, Ordering::Relaxed);
-        lock(&self.streams).insert(stream, entry);
+        lock(&self.streams).insert(stream, Arc::new(entry));
         stream
     }
 

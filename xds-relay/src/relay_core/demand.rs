@@ -140,3 +140,89 @@ impl Demand {
         self.wanted.is_empty() && self.asks.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINGER: Duration = Duration::from_secs(30);
+
+    fn wish(name: &str) -> Wish {
+        ("T".into(), Interest::from(name.parse::<xdstp_uri::ResourceName>().unwrap()))
+    }
+
+    fn told(demand: &mut Demand) -> String {
+        let mut told = Vec::new();
+        demand.take_asks(&mut |command| match command {
+            Command::Subscribe(_, interest) => told.push(format!("+{interest}")),
+            Command::Unsubscribe(_, interest) => told.push(format!("-{interest}")),
+            _ => {}
+        });
+        told.join(" ")
+    }
+
+    #[test]
+    fn rule_141_what_lingers_is_not_asked_for_again_unless_its_answer_is_forgotten() {
+        let now = Instant::now();
+        let mut demand = Demand::new(LINGER);
+        assert!(demand.want(wish("a"), false));
+        assert_eq!(told(&mut demand), "+a");
+        demand.leave(wish("a"));
+        assert_eq!(demand.expire(now, true, |_| false), []);
+        assert!(!demand.want(wish("a"), true));
+        assert_eq!(demand.poll_timeout(), None);
+        demand.leave(wish("a"));
+        assert!(demand.want(wish("a"), false));
+        assert_eq!(told(&mut demand), "-a +a");
+    }
+
+    #[test]
+    fn what_was_never_told_need_not_be_taken_back() {
+        let now = Instant::now();
+        let mut demand = Demand::new(Duration::ZERO);
+        demand.want(wish("a"), false);
+        demand.leave(wish("a"));
+        assert_eq!(demand.expire(now, true, |_| true), [wish("a")]);
+        assert_eq!(told(&mut demand), "");
+        assert!(demand.is_idle());
+    }
+
+    #[test]
+    fn what_is_wanted_anew_before_the_origin_is_told_is_asked_for_again() {
+        let now = Instant::now();
+        let mut demand = Demand::new(Duration::ZERO);
+        demand.want(wish("a"), false);
+        told(&mut demand);
+        demand.leave(wish("a"));
+        demand.expire(now, true, |_| true);
+        assert!(demand.want(wish("a"), false));
+        assert_eq!(told(&mut demand), "-a +a");
+    }
+
+    /// What can be served stays while the origin is away, and its time is not reported twice.
+    #[test]
+    fn an_origin_that_is_away_keeps_what_it_answered() {
+        let now = Instant::now();
+        let mut demand = Demand::new(LINGER);
+        for name in ["held", "not"] {
+            demand.want(wish(name), false);
+            demand.leave(wish(name));
+        }
+        demand.expire(now, false, |_| true);
+        assert_eq!(demand.poll_timeout(), Some(now + LINGER));
+        assert_eq!(demand.expire(now + LINGER, false, |wish| wish.1.as_str() == "held"), [wish("not")]);
+        assert_eq!(demand.poll_timeout(), None);
+        assert!(!demand.is_idle());
+        assert_eq!(demand.expire(now + LINGER, true, |_| true), [wish("held")]);
+        assert!(demand.wanted().is_empty());
+    }
+
+    #[test]
+    fn a_type_is_wanted_as_long_as_anything_of_it_is() {
+        let mut demand = Demand::new(Duration::ZERO);
+        demand.want(wish("a"), false);
+        assert!(demand.wants_type(&"T".into()));
+        assert!(!demand.wants_type(&"S".into()));
+        assert!(!demand.wants_type(&"U".into()));
+    }
+}

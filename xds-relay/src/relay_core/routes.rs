@@ -190,8 +190,18 @@ impl Routes {
         if !served.is_empty() {
             self.drop_private(id, |name, _, _| served.contains(name));
         }
+        let fetches = !stubs.is_empty() && !pulled.more;
         for (name, shared) in stubs {
             self.fetch_privately(id, name, shared);
+        }
+        // Whoever subscribes must pull, or it is not woken by the answer.
+        if fetches && let Some(subscriber) = self.subscribers.get(id.index()) {
+            for part in &subscriber.private_parts {
+                pulled = pulled.and(part.scope.pull(part.id, removals, visitor));
+                if pulled.more {
+                    break;
+                }
+            }
         }
         pulled
     }
@@ -344,6 +354,10 @@ impl Routes {
 
 impl Drop for Routes {
     fn drop(&mut self) {
+        // A driver that failed before it closed its stream leaves nothing behind either.
+        for (_, subscriber) in &self.subscribers {
+            subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
+        }
         self.relay.forget_stream(self.stream);
     }
 }

@@ -93,7 +93,7 @@ impl RelayCore {
 
     /// Ends the streams that ask for too much.
     pub(crate) fn end_greedy_streams(&self) {
-        let greedy = |stream: &StreamEntry| Some((stream.outside.clone()?, (*lock(&stream.view.must_end))?));
+        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, (*lock(&stream.view.must_end))?));
         let found: Vec<_> = lock(&self.streams).values().filter_map(greedy).collect();
         for (stream, reason) in found {
             stream.end(reason);

@@ -163,10 +163,10 @@ impl Consumer for Feed {
                 self.settling.clear();
                 match &error {
                     Some(error) => {
-                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}")
+                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}");
                     }
                     None => {
-                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream")
+                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream");
                     }
                 }
                 state.guard = None;

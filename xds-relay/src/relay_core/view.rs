@@ -58,16 +58,15 @@ impl RelayCore {
                 streams: streams.into_values().collect(),
             });
         }
-        let streams = lock(&self.streams);
-        let clients = streams.values().map(|stream| client(stream)).collect();
-        drop(streams);
+        // A stream that ends has its own lock when it takes this one.
+        let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
+        let clients = streams.iter().map(|stream| client(stream)).collect();
         ConfigDump { origins, scopes: scopes.iter().map(|scope| dump(scope, now)).collect(), clients }
     }
 
     /// Tells the metrics what happened since they were told last.
     pub fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges::default();
-        gauges.ready = self.readiness() == Readiness::Ready;
+        let mut gauges = Gauges { ready: self.readiness() == Readiness::Ready, ..Gauges::default() };
         let scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
         for scope in scopes {
             scope.inspect(|cache| {
@@ -175,8 +174,8 @@ fn client(stream: &StreamEntry) -> ClientDump {
     if let Some(outside) = &stream.outside {
         outside.inspect(&mut look);
     }
-    let parts = lock(&stream.view.parts).clone();
-    for (type_url, part) in parts {
+    // Parts leave this list before they are closed: those in it are open.
+    for (type_url, part) in lock(&stream.view.parts).iter() {
         let Some(of) = types.get_mut(type_url.as_str()) else { continue };
         for interest in part.scope.inspect(|cache| cache.interests(part.id).collect::<Vec<_>>()) {
             match interest {

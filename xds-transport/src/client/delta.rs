@@ -1,10 +1,10 @@
 //! One type on one delta stream, the client's side.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, TypeUrl};
+use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use super::command::Verdict;
@@ -246,18 +246,24 @@ impl Session {
         Some(request)
     }
 
-    /// All that was accepted, glob and wildcard members included (rules 83, 101), as entries of a map field.
+    /// All that is held, glob and wildcard members included (rules 83, 101), as entries of a map field.
+    ///
+    /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
+    /// does what is held of a glob that was never answered, because only a member answers it: these are sent again.
+    /// Not to name them at all would be never to hear that they are gone.
     fn initial_versions(&self) -> Vec<Bytes> {
-        let accepted = self.held.iter().filter(|(_, entry)| entry.accepted);
-        let mut accepted: Vec<_> = accepted.map(|(name, entry)| (name.as_str(), entry.version.as_str())).collect();
-        accepted.sort_unstable();
+        let version = |name: &ResourceName, entry: &'_ Entry| {
+            if entry.accepted && !self.wanted.awaits_glob_of(name) { entry.version.clone() } else { "".into() }
+        };
+        let mut versions: BTreeMap<_, _> = self.unfinished.names().map(|name| (name, Version::from(""))).collect();
+        versions.extend(self.held.iter().map(|(name, entry)| (name, version(name, entry))));
         let entry = |(name, version): (&str, &str)| {
             let mut entry = Vec::with_capacity(name.len() + version.len() + 8);
             walk::put_bytes(&mut entry, 1, name.as_bytes());
             walk::put_bytes(&mut entry, 2, version.as_bytes());
             entry.into()
         };
-        accepted.into_iter().map(entry).collect()
+        versions.iter().map(|(name, version)| entry((name.as_str(), version.as_str()))).collect()
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Session {
     full_state: bool,
     wanted: Wanted,
     held: Held,
+    /// Of a full state: what was seen, and is not held because it could not be used.
+    refused: BTreeSet<ResourceName>,
     unfinished: Unfinished,
     /// The last accepted version. It survives the stream (rule 15).
     version: String,
@@ -34,8 +36,12 @@ pub(super) struct Session {
     nonce: String,
     /// The first request of this stream was sent.
     opened: bool,
-    /// Names were sent on this stream: an empty list no longer asks for everything (rule 40).
+    /// Names were sent on this stream: an empty list may no longer ask for everything (rule 40).
     named: bool,
+    /// Names were sent in a request that cannot be stale: an empty list does not ask for everything any more.
+    surely_named: bool,
+    /// Names were sent only to make the next list, which is empty, the end of the wildcard.
+    ends_wildcard: bool,
     /// Something was asked for since the last response.
     asked: bool,
     /// The newest response waits to be answered: with an error, if there is one.
@@ -51,11 +57,14 @@ impl Session {
             full_state: rule.full_state_in_sotw,
             wanted: Wanted::default(),
             held: Held::default(),
+            refused: BTreeSet::new(),
             unfinished: Unfinished::default(),
             version: String::new(),
             nonce: String::new(),
             opened: false,
             named: false,
+            surely_named: false,
+            ends_wildcard: false,
             asked: false,
             answer: None,
             absences: Deadlines::default(),
@@ -81,6 +90,8 @@ impl Session {
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
         self.named = false;
+        self.surely_named = false;
+        self.ends_wildcard = false;
         self.asked = false;
         self.nonce.clear();
         self.answer = None;
@@ -109,12 +120,17 @@ impl Session {
                 self.version.clear();
             }
         }
+        self.refused.retain(|name| self.wanted.covers(name));
         if self.wanted.is_empty() {
             self.version.clear();
         }
     }
 
     pub(super) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
+        if let (true, Verdict::Reject { reasons }) = (self.full_state, &verdict) {
+            let names = reasons.iter().filter_map(|rejected| ResourceName::parse(&rejected.name).ok());
+            self.refused.extend(names.filter(|name| self.wanted.covers(name)));
+        }
         let Some(answer) = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held) else { return };
         if answer.error.is_none() {
             self.version = answer.version;
@@ -183,8 +199,9 @@ impl Session {
 
         if complete {
             // Only what was seen before: the response may be older than the request for the rest (rule 76).
-            let missing = self.held.iter().map(|(name, _)| name).filter(|name| !present.contains(*name));
-            update.removed.extend(missing.cloned());
+            let seen = self.held.iter().map(|(name, _)| name).chain(&self.refused);
+            update.removed.extend(seen.filter(|name| !present.contains(*name)).cloned());
+            self.refused.clear();
         }
         for name in not_found(&response.errors) {
             if name.is_glob() {
@@ -242,28 +259,35 @@ impl Session {
             return None;
         }
         let answer = self.answer.take();
-        if answer.is_none() && self.wanted.is_told() {
+        // Any request with the newest nonce acknowledges that response: what is wanted waits for the verdict, or a
+        // NACK would come too late (rules 22, 25).
+        let told = self.wanted.is_told() && !self.ends_wildcard;
+        if answer.is_none() && (told || self.unfinished.owes_answer()) {
             return None;
         }
+        // A server waits for the answer to its response, and drops any other request that crosses it (rule 16).
+        let surely_read = answer.is_some() || !self.opened;
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
         let again: BTreeSet<_> = self.wanted.leaving().intersection(self.wanted.unsent()).cloned().collect();
         let mut names: Vec<_> = self.wanted.all();
         names.retain(|interest| !again.contains(interest));
 
-        let legacy = self.legacy_wildcard && !self.named;
-        if legacy && names.is_empty() {
+        if self.legacy_wildcard && !self.surely_named && !self.ends_wildcard && names.is_empty() {
             // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
             names.push(Interest::Wildcard);
+            self.ends_wildcard = true;
         } else {
+            self.ends_wildcard = false;
             let asked = self.wanted.sent(now, &again);
             self.asked |= !asked.is_empty();
             self.await_answers(asked);
-            if legacy && names == [Interest::Wildcard] {
+            if self.legacy_wildcard && !self.named && names == [Interest::Wildcard] {
                 names.clear();
             }
         }
         self.opened = true;
         self.named |= !names.is_empty();
+        self.surely_named |= surely_read && !names.is_empty();
         Some(DiscoveryRequest {
             version_info: self.version.clone(),
             resource_names: names.iter().map(|interest| interest.as_str().to_owned()).collect(),

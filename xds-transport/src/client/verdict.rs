@@ -48,6 +48,16 @@ impl Unfinished {
         self.0.contains_key(&id)
     }
 
+    /// The names of resources that wait for a verdict.
+    pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
+        self.0.values().flat_map(|pending| &pending.received).map(|(name, _)| name)
+    }
+
+    /// Whether a response of this stream waits for its verdict.
+    pub(super) fn owes_answer(&self) -> bool {
+        self.0.values().any(|pending| pending.nonce.is_some())
+    }
+
     pub(super) fn forget_stream(&mut self) {
         for pending in self.0.values_mut() {
             pending.nonce = None;

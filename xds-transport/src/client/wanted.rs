@@ -141,6 +141,12 @@ impl Wanted {
         self.wildcard.is_some() || self.names.contains_key(name)
     }
 
+    /// Whether `name` is a member of a glob that no stream has answered yet.
+    pub(super) fn awaits_glob_of(&self, name: &ResourceName) -> bool {
+        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
+        parent.and_then(|parent| self.names.get(&parent as &dyn NameKey)).is_some_and(|wish| !wish.known)
+    }
+
     /// Whether something that covers `name` was asked for after request number `seen`.
     pub(super) fn asked_since(&self, name: &ResourceName, seen: u64) -> bool {
         self.covering(name).any(|wish| wish.asked > seen)

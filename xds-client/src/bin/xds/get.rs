@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use xdstp_cache::Interest;
 
 use crate::target::{Session, Target, print, report_connection};
 
@@ -29,7 +28,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
     tokio::spawn(report_connection(client, args.target.server().to_owned()));
     let end = Instant::now() + Duration::from_secs(args.timeout);
     let mut waiting: BTreeSet<usize> = (0..interests.len()).collect();
-    let collections = interests.iter().any(Interest::is_collection);
+    let collections = interests.iter().any(xdstp_cache::Interest::is_collection);
     loop {
         let until = match (waiting.is_empty(), collections) {
             (false, _) => end,

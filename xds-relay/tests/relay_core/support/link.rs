@@ -7,7 +7,7 @@ use bytes::Bytes;
 use xds_relay::config::{self, OriginKind};
 use xds_relay::relay_core::{Dial, Dialed, RelayCore, Routes};
 use xds_transport::client::{Command, Event};
-use xds_transport::server::{Stream, Variant};
+use xds_transport::server::{Stream, Transmit, Variant};
 use xds_transport::{Protocol, TypeRules};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
@@ -73,6 +73,17 @@ struct FarEnd {
     /// `None`: the cache of the origin.
     routes: Option<Routes>,
     woken: Arc<Flag>,
+}
+
+impl FarEnd {
+    fn transmit(&mut self, now: Instant, origin: Option<&mut Origin>, node: &Bytes) -> Option<Bytes> {
+        let transmit = match (&mut self.routes, origin) {
+            (Some(routes), _) => self.stream.poll_transmit(now, routes),
+            (None, Some(origin)) => self.stream.poll_transmit(now, origin.cache_of(node)),
+            (None, None) => unreachable!(),
+        };
+        transmit.unwrap().map(Transmit::into_bytes)
+    }
 }
 
 impl Link {
@@ -141,17 +152,12 @@ impl Link {
             }
             // An origin with a cache is asked whenever it may have changed; a relay only when it wakes.
             let due = far.stream.poll_timeout().is_some_and(|due| due <= now);
-            let asked = far.routes.is_none() || far.woken.take() || due;
-            while asked {
-                let transmit = match (&mut far.routes, origin.as_deref_mut()) {
-                    (Some(routes), _) => far.stream.poll_transmit(now, routes).unwrap(),
-                    (None, Some(origin)) => far.stream.poll_transmit(now, origin.cache_of(&self.node)).unwrap(),
-                    (None, None) => unreachable!(),
-                };
-                let Some(transmit) = transmit else { break };
-                spoke = true;
-                self.upstream.handle_message(now, transmit.into_bytes()).unwrap();
-                deliver(now, &mut self.upstream, &mut *self.consumer);
+            if far.routes.is_none() || far.woken.take() || due {
+                while let Some(response) = far.transmit(now, origin.as_deref_mut(), &self.node) {
+                    spoke = true;
+                    self.upstream.handle_message(now, response).unwrap();
+                    deliver(now, &mut self.upstream, &mut *self.consumer);
+                }
             }
             if !spoke {
                 break;

@@ -1,0 +1,144 @@
+//! The client's user: what it wants, and what it holds because it was told so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use xds_transport::client::{Update, Verdict};
+use xds_transport::{Rejected, server::Variant};
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use crate::origin::Origin;
+use crate::world::{Of, World, covers, read};
+
+#[derive(Default)]
+pub(crate) struct Consumer {
+    kinds: BTreeMap<Of, Kind>,
+}
+
+#[derive(Default)]
+pub(crate) struct Kind {
+    pub(crate) wants: BTreeSet<Interest>,
+    /// Bodies and versions.
+    view: BTreeMap<ResourceName, (u8, String)>,
+    absent: BTreeSet<ResourceName>,
+    answered: BTreeSet<Interest>,
+    /// Versions and bodies it refused last.
+    refused: BTreeMap<ResourceName, u8>,
+}
+
+impl Kind {
+    fn covers(&self, name: &ResourceName) -> bool {
+        self.wants.iter().any(|interest| covers(interest, name, true))
+    }
+}
+
+impl Consumer {
+    pub(crate) fn subscribe(&mut self, of: Of, interest: Interest) {
+        self.kinds.entry(of).or_default().wants.insert(interest);
+    }
+
+    /// What is not wanted any more is forgotten.
+    pub(crate) fn unsubscribe(&mut self, of: Of, interest: &Interest) {
+        let Some(kind) = self.kinds.get_mut(&of) else { return };
+        kind.wants.remove(interest);
+        kind.answered.remove(interest);
+        let wants = std::mem::take(&mut kind.wants);
+        let covered = |name: &ResourceName| wants.iter().any(|interest| covers(interest, name, true));
+        kind.view.retain(|name, _| covered(name));
+        kind.absent.retain(|name| covered(name));
+        kind.refused.retain(|name, _| covered(name));
+        kind.wants = wants;
+    }
+
+    pub(crate) fn wants(&self, of: Of) -> BTreeSet<Interest> {
+        self.kinds.get(&of).map(|kind| kind.wants.clone()).unwrap_or_default()
+    }
+
+    /// The version it holds a name at.
+    pub(crate) fn version(&self, of: Of, name: &ResourceName) -> Option<&str> {
+        self.kinds.get(&of)?.view.get(name).map(|(_, version)| version.as_str())
+    }
+
+    /// Takes what an update brings, but for what it cannot use.
+    pub(crate) fn take(&mut self, world: &World, update: Update) -> Result<Verdict, String> {
+        let of = world.of(update.type_url.as_str()).ok_or("an update of no type")?;
+        let kind = self.kinds.entry(of).or_default();
+        if !update.rejected.is_empty() {
+            return Err(format!("the machine cannot read {:?}", update.rejected));
+        }
+        let mut reasons = Vec::new();
+        for changed in update.changed {
+            let body = read(&payload(changed.resource.value.any())).1;
+            if !kind.covers(&changed.name) {
+                continue; // It was given up while the update was on its way here.
+            }
+            kind.absent.remove(&changed.name);
+            if body == World::BAD {
+                reasons.push(Rejected::new(changed.name.as_str(), "a bad body"));
+                kind.refused.insert(changed.name, body);
+                continue;
+            }
+            kind.refused.remove(&changed.name);
+            kind.view.insert(changed.name, (body, changed.resource.version.to_string()));
+        }
+        for name in update.removed {
+            if kind.covers(&name) {
+                kind.view.remove(&name);
+                kind.refused.remove(&name);
+                kind.absent.insert(name);
+            }
+        }
+        kind.answered.extend(update.answered.into_iter().filter(|interest| kind.wants.contains(interest)));
+        Ok(if reasons.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons } })
+    }
+
+    /// Whether it holds what the origin has for it, now that nothing is on its way.
+    pub(crate) fn check_converged(&self, world: &World, origin: &Origin) -> Result<(), String> {
+        for (of, kind) in &self.kinds {
+            for name in &world.kinds[*of].names {
+                kind.check_name(world, origin, *of, name).map_err(|wrong| format!("{of}: {name} {wrong}"))?;
+            }
+            if let Some(interest) = kind.wants.iter().find(|one| one.is_collection() && !kind.answered.contains(one)) {
+                return Err(format!("{of}: {interest} was never answered"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    fn check_name(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> Result<(), String> {
+        let served = self.wants.iter().any(|one| covers(one, name, world.setup.wildcard_covers_xdstp));
+        let there = origin.body(of, name).filter(|_| served);
+        let held = self.view.get(name);
+        if let Some((body, _)) = held
+            && !origin.had(of, name, *body)
+        {
+            return Err(format!("is held as {body}, which it never was"));
+        }
+        match (there, held) {
+            (Some(World::BAD), _) if self.refused.contains_key(name) => {}
+            (Some(there), Some((body, version))) if there == *body => {
+                let expected = origin.resource(of, name).map(|resource| resource.version.to_string());
+                let bare = world.setup.protocol == Variant::Sotw && !world.setup.wrapped;
+                if !bare && expected.as_ref() != Some(version) {
+                    return Err(format!("is held at version {version:?}, not {expected:?}"));
+                }
+            }
+            (None, None) => {
+                if self.wants.contains(&Interest::Name(name.clone())) && !self.absent.contains(name) {
+                    return Err("is not known to be absent".into());
+                }
+            }
+            (None, Some(_)) if !world.says_absence(of) => {}
+            _ => return Err(format!("is held as {held:?}, and the origin has {there:?}")),
+        }
+        Ok(())
+    }
+}
+
+/// The value in an encoded `Any`.
+fn payload(any: &[u8]) -> Vec<u8> {
+    use prost::Message;
+    xds_transport::wire::Any::decode(any).unwrap().value.to_vec()
+}

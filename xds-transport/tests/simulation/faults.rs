@@ -1,0 +1,229 @@
+//! Faults that are planted to see them found: around the machines, so that the machines stay as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use xds_transport::Frame;
+use xds_transport::server::{Source, Tally, Variant};
+use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_uri::ResourceName;
+
+use crate::messages::{Request, Response};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    // A server's books.
+    DropUnsubscribe,
+    ForgetInitialVersions,
+    LoseTombstone,
+    SwallowResubscribe,
+    LeakSubscriber,
+    LeaveOutOfFullState,
+    ForgetDependents,
+    LoseWake,
+    // A server's messages.
+    ReuseNonce,
+    ResendAfterNack,
+    NameTwice,
+    DoNotWaitForAcks,
+    HonourStaleNonce,
+    WildcardAfterTheLastName,
+    // A client's messages.
+    ForgetNameOnReconnect,
+    KeepNonceOnReconnect,
+    LoseAck,
+    AckTwice,
+    VersionOfRejected,
+    ForgetNode,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 20] = [
+        Self::DropUnsubscribe,
+        Self::ForgetInitialVersions,
+        Self::LoseTombstone,
+        Self::SwallowResubscribe,
+        Self::LeakSubscriber,
+        Self::LeaveOutOfFullState,
+        Self::ForgetDependents,
+        Self::LoseWake,
+        Self::ReuseNonce,
+        Self::ResendAfterNack,
+        Self::NameTwice,
+        Self::DoNotWaitForAcks,
+        Self::HonourStaleNonce,
+        Self::WildcardAfterTheLastName,
+        Self::ForgetNameOnReconnect,
+        Self::KeepNonceOnReconnect,
+        Self::LoseAck,
+        Self::AckTwice,
+        Self::VersionOfRejected,
+        Self::ForgetNode,
+    ];
+}
+
+/// A cache whose books are wrong in one way.
+pub(crate) struct Books<'a> {
+    pub(crate) cache: &'a mut Cache<Frame>,
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Books<'_> {
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+}
+
+impl Source for Books<'_> {
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        self.cache.open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        if !self.has(Fault::LeakSubscriber) {
+            Source::close(self.cache, id, tally);
+        }
+    }
+
+    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        let again = self.cache.is_subscribed(id, interest);
+        !(again && self.has(Fault::SwallowResubscribe)) && Source::subscribe(self.cache, id, interest)
+    }
+
+    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        self.has(Fault::DropUnsubscribe) || Source::unsubscribe(self.cache, id, interest)
+    }
+
+    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        if !self.has(Fault::ForgetInitialVersions) {
+            Source::resume(self.cache, id, held);
+        }
+    }
+
+    fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
+        let loses = self.has(Fault::LoseTombstone);
+        let mut visitor = |pull: Pull<'_, Frame>| match pull {
+            Pull::Removed { .. } if loses => ControlFlow::Continue(()),
+            pull => visitor(pull),
+        };
+        Source::pull(self.cache, id, removals, &mut visitor)
+    }
+
+    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
+        let mut leaves_out = self.has(Fault::LeaveOutOfFullState);
+        Source::visit(self.cache, id, &mut |name, resource| {
+            if !std::mem::take(&mut leaves_out) {
+                visitor(name, resource);
+            }
+        })
+    }
+
+    fn has_work(&self, id: SubscriberId) -> bool {
+        self.cache.has_work(id)
+    }
+
+    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        !self.has(Fault::ForgetDependents) && self.cache.resend(id, name)
+    }
+}
+
+/// What stands between a server and the wire.
+#[derive(Default)]
+pub(crate) struct ServerShim {
+    asked: BTreeMap<String, BTreeSet<String>>,
+    /// The last nonce of each type, and the names it brought.
+    last: BTreeMap<String, (String, Vec<String>)>,
+    last_nonce: String,
+}
+
+impl ServerShim {
+    /// What the server reads.
+    pub(crate) fn request(&mut self, fault: Option<Fault>, protocol: Variant, request: &mut Request) {
+        let first = !self.asked.contains_key(&request.type_url);
+        let asked = self.asked.entry(request.type_url.clone()).or_default();
+        if protocol == Variant::Sotw {
+            asked.clear();
+        }
+        asked.extend(request.names.iter().cloned());
+        for name in &request.unsubscribe {
+            asked.remove(name);
+        }
+        let asks_for_nothing = asked.is_empty();
+        let last = self.last.get(&request.type_url);
+        match (fault, last) {
+            (Some(Fault::WildcardAfterTheLastName), _) if asks_for_nothing && !first => request.names.push("*".into()),
+            (Some(Fault::ResendAfterNack), Some((_, names)))
+                if request.error.is_some() && protocol == Variant::Delta =>
+            {
+                request.names.extend(names.iter().filter(|name| asked.contains(*name)).cloned());
+            }
+            (Some(Fault::HonourStaleNonce), Some((nonce, _))) => request.nonce.clone_from(nonce),
+            _ => {}
+        }
+    }
+
+    /// What the server writes, and what it takes for an answer to it.
+    pub(crate) fn response(&mut self, fault: Option<Fault>, response: &mut Response) -> Option<Request> {
+        let names = response.resources.iter().map(|sent| sent.name.clone()).collect();
+        let type_url = response.type_url.clone();
+        self.last.insert(type_url.clone(), (response.nonce.clone(), names));
+        let last_nonce = std::mem::replace(&mut self.last_nonce, response.nonce.clone());
+        match fault {
+            Some(Fault::ReuseNonce) if !last_nonce.is_empty() => response.nonce = last_nonce,
+            Some(Fault::NameTwice) => response.resources.extend(response.resources.last().cloned()),
+            Some(Fault::DoNotWaitForAcks) => {
+                let names = self.asked.get(&type_url).into_iter().flatten().cloned().collect();
+                return Some(Request { type_url, nonce: response.nonce.clone(), names, ..Request::default() });
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+/// What stands between a client and the wire.
+#[derive(Default)]
+pub(crate) struct ClientShim {
+    streams: u64,
+    opened: BTreeSet<String>,
+    last_nonce: BTreeMap<String, String>,
+    last_version: BTreeMap<String, String>,
+}
+
+impl ClientShim {
+    pub(crate) fn connected(&mut self) {
+        self.streams += 1;
+        self.opened.clear();
+    }
+
+    pub(crate) fn response(&mut self, response: &Response) {
+        self.last_nonce.insert(response.type_url.clone(), response.nonce.clone());
+        self.last_version.insert(response.type_url.clone(), response.version.clone());
+    }
+
+    /// What the client writes: nothing, the request, or more.
+    pub(crate) fn request(&mut self, fault: Option<Fault>, protocol: Variant, mut request: Request) -> Vec<Request> {
+        let first = self.opened.insert(request.type_url.clone());
+        let again = first && self.streams > 1;
+        match fault {
+            Some(Fault::ForgetNameOnReconnect) if again && request.names.len() > 1 => drop(request.names.pop()),
+            Some(Fault::KeepNonceOnReconnect) if again => {
+                request.nonce = self.last_nonce.get(&request.type_url).cloned().unwrap_or_default();
+            }
+            Some(Fault::LoseAck) if protocol == Variant::Delta && !request.nonce.is_empty() => return Vec::new(),
+            Some(Fault::AckTwice) if !request.nonce.is_empty() => return vec![request.clone(), request],
+            Some(Fault::VersionOfRejected) if request.error.is_some() => {
+                request.version = self.last_version.get(&request.type_url).cloned().unwrap_or_default();
+            }
+            Some(Fault::ForgetNode) if self.streams > 1 => request.node = Bytes::new(),
+            _ => {}
+        }
+        vec![request]
+    }
+}

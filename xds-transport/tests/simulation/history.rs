@@ -1,0 +1,100 @@
+//! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
+
+use crate::random::Random;
+use crate::world::{Of, Setup, World};
+
+/// Numbers stand for types, names and interests of the [`World`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Subscribe(Of, usize),
+    Unsubscribe(Of, usize),
+    Put(Of, usize, u8),
+    Remove(Of, usize),
+    /// The origin sends a resource again as it is.
+    Touch(Of, usize),
+    /// The link breaks; the two ends notice after so many ms.
+    Cut {
+        client: u64,
+        server: u64,
+    },
+    /// Nothing arrives in one direction for so many ms.
+    Stall {
+        up: bool,
+        ms: u64,
+    },
+    /// No connection can be made for so many ms.
+    Outage(u64),
+    /// A replica starts anew, with the content alone.
+    Restart(usize),
+    Wait(u64),
+    /// The link heals, and all comes to rest.
+    Settle,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub(crate) setup: Setup,
+    /// For what the link does by itself.
+    pub(crate) seed: u64,
+    pub(crate) steps: Vec<Step>,
+}
+
+const STEPS: u64 = 60;
+
+impl History {
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let setup = Setup::random(&mut random);
+        let mut types: Vec<Of> = (0..World::KINDS).filter(|_| random.one_in(2)).collect();
+        types.push(random.index(World::KINDS));
+        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &types)).collect();
+        Self { setup, seed, steps }
+    }
+
+    /// The shortest history that still fails, by leaving out steps.
+    pub(crate) fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
+        let mut least = self.clone();
+        let (mut chunk, mut before) = (least.steps.len().max(1), usize::MAX);
+        while chunk > 0 {
+            let mut at = 0;
+            while at < least.steps.len() {
+                let mut shorter = least.clone();
+                shorter.steps.drain(at..(at + chunk).min(least.steps.len()));
+                if fails(&shorter) {
+                    least = shorter;
+                } else {
+                    at += chunk;
+                }
+            }
+            // Once single steps go, what went before may go too.
+            let again = chunk == 1 && least.steps.len() < before;
+            before = least.steps.len();
+            chunk = if again { 1 } else { chunk / 2 };
+        }
+        least
+    }
+}
+
+fn step(random: &mut Random, types: &[Of]) -> Step {
+    let of = random.pick(types);
+    let name = random.index(World::NAMES);
+    // Collections are few among the interests, and worth as much as the names.
+    let interest = if random.one_in(2) {
+        random.index(World::INTERESTS)
+    } else {
+        World::NAMES + random.index(World::INTERESTS - World::NAMES)
+    };
+    match random.below(100) {
+        0..22 => Step::Subscribe(of, interest),
+        22..38 => Step::Unsubscribe(of, interest),
+        38..60 => Step::Put(of, name, random.below(u64::from(World::BODIES)) as u8),
+        60..70 => Step::Remove(of, name),
+        70..72 => Step::Touch(of, name),
+        72..79 => Step::Cut { client: random.below(300), server: random.below(300) },
+        79..82 => Step::Stall { up: random.one_in(2), ms: random.below(3000) },
+        82..84 => Step::Outage(random.below(3000)),
+        84..86 => Step::Restart(random.index(2)),
+        86..96 => Step::Wait(random.pick(&[1, 10, 100, 1000, 20_000])),
+        _ => Step::Settle,
+    }
+}

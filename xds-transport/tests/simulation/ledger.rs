@@ -1,0 +1,304 @@
+//! What a server may send on one stream: kept from what passes by, apart from the server's own books.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use xds_transport::server::Variant;
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use crate::messages::{Request, Response};
+use crate::origin::Origin;
+use crate::world::{Of, World, covers};
+
+/// Unacknowledged responses of one type in delta, at most.
+const PIPELINED: usize = 8;
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    nonces: BTreeSet<String>,
+    types: BTreeMap<Of, Asked>,
+    /// Contents by SotW version: an equal version means an equal content (rule 33).
+    versions: BTreeMap<(Of, String), BTreeMap<ResourceName, u8>>,
+}
+
+/// One type.
+#[derive(Default)]
+struct Asked {
+    interests: BTreeSet<Interest>,
+    /// Names were asked for: no names is no wildcard any more (rule 40).
+    ever_named: bool,
+    last_nonce: Option<String>,
+    unacked: VecDeque<String>,
+    /// What was sent, or told as removed, at which moment of the origin.
+    sent: BTreeMap<ResourceName, u64>,
+    /// What the client said it holds, and at which moment of the origin, until it is told otherwise.
+    held: BTreeMap<ResourceName, (String, u64)>,
+    /// Names it must be told about although it does not ask for them (rules 52, 84).
+    parting: BTreeSet<ResourceName>,
+    /// A collection was asked for: even an empty response is owed (rule 86).
+    owes_answer: bool,
+    /// Names that what refers to them was sent without (rule 124).
+    dependents: BTreeSet<ResourceName>,
+    /// SotW: something was asked for since the last response.
+    due: bool,
+    /// The moment of the last response.
+    responded: u64,
+}
+
+impl Ledger {
+    /// A request arrives at the server as the client wrote it.
+    pub(crate) fn request(&mut self, world: &World, origin: &Origin, request: &Request) {
+        let Some(of) = world.of(&request.type_url) else { return };
+        let first = !self.types.contains_key(&of);
+        let asked = self.types.entry(of).or_default();
+        match world.setup.protocol {
+            Variant::Delta => {
+                if let Some(at) = asked.unacked.iter().position(|nonce| *nonce == request.nonce) {
+                    asked.unacked.drain(..=at);
+                }
+                asked.delta(world, origin, of, request, first);
+            }
+            Variant::Sotw => {
+                // Rule 16: stale. The names come again with the answer to the newest response.
+                if asked.last_nonce.as_ref().is_some_and(|last| *last != request.nonce) {
+                    return;
+                }
+                asked.unacked.clear();
+                asked.sotw(world, of, request);
+            }
+        }
+    }
+
+    /// A response leaves the server.
+    pub(crate) fn response(&mut self, world: &World, origin: &Origin, response: &Response) -> Result<(), String> {
+        let of = world.of(&response.type_url).ok_or("a response of a type nobody asked for")?;
+        if response.nonce.is_empty() || !self.nonces.insert(response.nonce.clone()) {
+            return Err(format!("rule 13: nonce {:?} is empty or came before", response.nonce));
+        }
+        let asked = self.types.get_mut(&of).ok_or("rule 10: a type that was not asked for on this stream")?;
+        let limit = if world.setup.protocol == Variant::Delta { PIPELINED } else { 1 };
+        asked.unacked.push_back(response.nonce.clone());
+        if asked.unacked.len() > limit {
+            return Err(format!("rule 129: {} responses wait for their ACK", asked.unacked.len()));
+        }
+        asked.last_nonce = Some(response.nonce.clone());
+        asked.check_names(response)?;
+        let mut touched = Vec::new();
+        for sent in &response.resources {
+            let name = parsed(&sent.name)?;
+            let there = origin.resource(of, &name).ok_or(format!("{name} is sent, and the origin has none"))?;
+            if origin.body(of, &name) != Some(sent.body()) {
+                return Err(format!("rule 128: {name} is not sent in its newest state"));
+            }
+            if !sent.version.is_empty() && sent.version != there.version.as_str() {
+                return Err(format!("{name} is sent at version {:?}, not {:?}", sent.version, there.version));
+            }
+            if !asked.covers(world, &name) {
+                return Err(format!("rule 63: {name} is sent unasked"));
+            }
+            asked.dependents.remove(&name);
+            touched.extend(world.dependents(of, &sent.any.value));
+        }
+        match world.setup.protocol {
+            Variant::Delta => asked.check_delta(world, origin, of, response)?,
+            Variant::Sotw => {
+                let content = asked.check_sotw(world, origin, of, response)?;
+                let before = self.versions.entry((of, response.version.clone())).or_insert_with(|| content.clone());
+                if *before != content {
+                    return Err(format!("rule 33: version {:?} of {before:?} and of {content:?}", response.version));
+                }
+            }
+        }
+        let asked = self.types.entry(of).or_default();
+        (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
+        for (of, name) in touched {
+            let Some(asked) = self.types.get_mut(&of) else { continue };
+            if asked.interests.contains(&Interest::Name(name.clone())) {
+                asked.sent.remove(&name);
+                asked.held.remove(&name);
+                asked.dependents.insert(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing more is to be sent.
+    pub(crate) fn check_at_rest(&self, origin: &Origin) -> Result<(), String> {
+        for (of, asked) in &self.types {
+            if let Some(name) = asked.dependents.iter().find(|name| origin.body(*of, name).is_some()) {
+                return Err(format!("rule 124: {name} was not sent again"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a server that read every request takes the client to want.
+    pub(crate) fn interests(&self, of: Of) -> BTreeSet<Interest> {
+        self.types.get(&of).map(|asked| asked.interests.clone()).unwrap_or_default()
+    }
+}
+
+impl Asked {
+    fn delta(&mut self, world: &World, origin: &Origin, of: Of, request: &Request, first: bool) {
+        if first && request.names.is_empty() && world.rule(of).legacy_wildcard {
+            self.subscribe(world, Interest::Wildcard);
+        }
+        for name in &request.names {
+            self.subscribe(world, parsed(name).unwrap().into());
+        }
+        if first {
+            for (name, version) in &request.initial {
+                let name = parsed(name).unwrap();
+                let named = self.interests.contains(&Interest::Name(name.clone()));
+                if !self.covers(world, &name) {
+                    self.parting.insert(name);
+                } else if !named || world.rule(of).skip_known_on_resume {
+                    self.held.insert(name, (version.clone(), origin.moment));
+                }
+            }
+        }
+        for name in &request.unsubscribe {
+            self.unsubscribe(world, &parsed(name).unwrap().into());
+        }
+    }
+
+    fn sotw(&mut self, world: &World, of: Of, request: &Request) {
+        self.ever_named |= !request.names.is_empty();
+        let mut interests: BTreeSet<Interest> = request.names.iter().map(|name| parsed(name).unwrap().into()).collect();
+        if interests.is_empty() && world.rule(of).legacy_wildcard && !self.ever_named {
+            interests.insert(Interest::Wildcard);
+        }
+        for new in interests.difference(&self.interests.clone()) {
+            self.due = true;
+            self.subscribe(world, new.clone());
+        }
+        for left in self.interests.clone().difference(&interests) {
+            self.unsubscribe(world, left);
+        }
+    }
+
+    /// Rule 48: what is asked for is sent, whatever was sent before.
+    fn subscribe(&mut self, world: &World, interest: Interest) {
+        let within = |name: &ResourceName| covers(&interest, name, world.setup.wildcard_covers_xdstp);
+        self.sent.retain(|name, _| !within(name) && Interest::Name(name.clone()) != interest);
+        self.held.retain(|name, _| !within(name));
+        self.owes_answer |= interest.is_collection();
+        self.interests.insert(interest);
+    }
+
+    fn unsubscribe(&mut self, world: &World, interest: &Interest) {
+        if !self.interests.remove(interest) {
+            return;
+        }
+        self.dependents.retain(|name| Interest::Name(name.clone()) != *interest);
+        let left = |name: &ResourceName| covers(interest, name, true);
+        let wanted: BTreeSet<_> =
+            self.held.keys().filter(|name| !left(name) || self.covers(world, name)).cloned().collect();
+        self.held.retain(|name, _| wanted.contains(name));
+        // Rules 52, 53: what another interest covers, or may cover in the eyes of the client, is answered once.
+        self.sent.retain(|name, _| !left(name));
+        self.due |= self.interests.iter().any(Interest::is_collection);
+        if self.interests.contains(&Interest::Wildcard) {
+            for kind in &world.kinds {
+                self.parting.extend(kind.names.iter().filter(|name| covers(interest, name, true)).cloned());
+            }
+        }
+    }
+
+    fn covers(&self, world: &World, name: &ResourceName) -> bool {
+        self.interests.iter().any(|interest| covers(interest, name, world.setup.wildcard_covers_xdstp))
+    }
+
+    /// Rule 69.
+    fn check_names(&self, response: &Response) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        let resources = response.resources.iter().map(|sent| &sent.name);
+        for name in resources.chain(&response.removed) {
+            if !seen.insert(parsed(name)?) {
+                return Err(format!("rule 69: {name} twice in one response"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_delta(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) -> Result<(), String> {
+        if response.resources.is_empty() && response.removed.is_empty() && !self.owes_answer {
+            return Err("rule 37: an empty response that is not owed".into());
+        }
+        for sent in &response.resources {
+            let name = parsed(&sent.name)?;
+            let held = self.held.remove(&name);
+            if held.is_some_and(|(held, moment)| held == sent.version && origin.changed(of, &name) <= moment) {
+                return Err(format!("rule 35: {name} is sent although the client said that it holds it"));
+            }
+            self.check_news(origin, of, name)?;
+        }
+        for name in &response.removed {
+            let name = parsed(name)?;
+            let asked_itself = self.interests.contains(&Interest::Name(name.clone()));
+            if name.is_glob() {
+                let empty = world.kinds[of].names.iter().all(|n| !n.answers(&name) || origin.body(of, n).is_none());
+                if !asked_itself || !empty {
+                    return Err(format!("rule 99: {name} is told as empty"));
+                }
+            } else if self.covers(world, &name) {
+                if origin.body(of, &name).is_some() {
+                    return Err(format!("{name} is told as removed, and the origin has it"));
+                }
+            } else if !self.parting.remove(&name) {
+                return Err(format!("rule 63: {name} is told as removed unasked"));
+            }
+            self.held.remove(&name);
+            self.check_news(origin, of, name)?;
+        }
+        Ok(())
+    }
+
+    /// Rules 23, 37: nothing is sent again before it changes or is asked for.
+    fn check_news(&mut self, origin: &Origin, of: Of, name: ResourceName) -> Result<(), String> {
+        let moment = origin.changed(of, &name);
+        match self.sent.insert(name.clone(), moment) {
+            Some(before) if before == moment => Err(format!("rules 23, 37: {name} is sent again as it was")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the content that the version stands for.
+    fn check_sotw(
+        &mut self,
+        world: &World,
+        origin: &Origin,
+        of: Of,
+        response: &Response,
+    ) -> Result<BTreeMap<ResourceName, u8>, String> {
+        let names = world.kinds[of].names.iter().filter(|name| self.covers(world, name));
+        let content: BTreeMap<_, _> = names.filter_map(|name| Some((name.clone(), origin.body(of, name)?))).collect();
+        let sent: BTreeSet<_> = response.resources.iter().map(|sent| parsed(&sent.name)).collect::<Result<_, _>>()?;
+        if world.rule(of).full_state_in_sotw {
+            if sent.len() != content.len() {
+                return Err(format!("rule 66: {sent:?} is not all of {content:?}"));
+            }
+            let news = world.kinds[of].names.iter().any(|name| {
+                self.covers(world, name)
+                    && (origin.changed(of, name) > self.responded
+                        || !self.sent.contains_key(name) && sent.contains(name))
+            });
+            if !news && !self.due {
+                return Err("rules 23, 37: a response without news".into());
+            }
+            self.sent.extend(sent.into_iter().map(|name| (name, origin.moment)));
+        } else {
+            if sent.is_empty() {
+                return Err("rule 67: an empty response says nothing".into());
+            }
+            for name in sent {
+                self.check_news(origin, of, name)?;
+            }
+        }
+        Ok(content)
+    }
+}
+
+fn parsed(name: &str) -> Result<ResourceName, String> {
+    ResourceName::parse(name).map_err(|error| format!("{name:?} is no name: {error}"))
+}

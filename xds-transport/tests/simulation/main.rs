@@ -1,0 +1,77 @@
+//! A client and an origin in virtual time, under histories drawn from seeds.
+//!
+//! A link of latency, breaks, stalls and losses joins [`client::Stream`](xds_transport::client::Stream) and
+//! [`server::Stream`](xds_transport::server::Stream); what passes over it is checked by books of its own, message by
+//! message, and whenever all comes to rest, the client must hold what the origin has for it.
+//!
+//! `SIMULATION_SEEDS=N` runs N seeds instead of the gate's; `SIMULATION_SEED=n` runs one and prints all of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+mod consumer;
+mod faults;
+mod history;
+mod ledger;
+mod link;
+mod messages;
+mod origin;
+mod pair;
+mod random;
+mod requests;
+mod world;
+
+use faults::Fault;
+use history::History;
+use pair::{Counts, run, transcript};
+
+/// How many seeds the gate runs.
+const SEEDS: u64 = 2000;
+
+#[test]
+fn every_history_converges_and_keeps_the_rules() {
+    if let Some(seed) = number("SIMULATION_SEED") {
+        let history = History::random(seed);
+        println!("{history:#?}\n{}", transcript(&history, None));
+        return run(&history, None).map_or_else(|wrong| panic!("seed {seed}: {wrong}"), drop);
+    }
+    let mut all = Counts::default();
+    for seed in 0..number("SIMULATION_SEEDS").unwrap_or(SEEDS) {
+        let history = History::random(seed);
+        match run(&history, None) {
+            Ok(counts) => {
+                all.messages += counts.messages;
+                all.streams += counts.streams;
+                all.nacks += counts.nacks;
+                all.virtual_ms += counts.virtual_ms;
+            }
+            Err(wrong) => panic!("{}", failure(seed, &history, &wrong)),
+        }
+    }
+    println!("{all:?}");
+}
+
+#[test]
+fn every_planted_fault_is_found() {
+    for fault in Fault::ALL {
+        let found = (0..SEEDS).find(|seed| run(&History::random(*seed), Some(fault)).is_err());
+        let seed = found.unwrap_or_else(|| panic!("{fault:?} is not found"));
+        let wrong = run(&History::random(seed), Some(fault)).err();
+        println!("{fault:?}: seed {seed}: {}", wrong.unwrap_or_default());
+    }
+}
+
+/// A failing history, as short as it gets, and all that is said in it.
+fn failure(seed: u64, history: &History, wrong: &str) -> String {
+    let least = history.shrunk(|shorter| run(shorter, None).is_err());
+    format!("seed {seed}: {wrong}\nleast: {least:#?}\n{}", transcript(&least, None))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}

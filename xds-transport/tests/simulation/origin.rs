@@ -1,0 +1,133 @@
+//! What the origin holds, and the replicas that serve it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Instant;
+
+use xds_transport::Frame;
+use xdstp_cache::{Cache, Options, Resource, SubscriberId};
+use xdstp_uri::ResourceName;
+
+use crate::world::{Of, World};
+
+pub(crate) struct Origin {
+    content: Vec<BTreeMap<ResourceName, (u8, Resource<Frame>)>>,
+    /// The moment of the last change of a name.
+    changed: Vec<BTreeMap<ResourceName, u64>>,
+    pub(crate) moment: u64,
+    /// Bodies a name ever had.
+    ever: HashSet<(Of, ResourceName, u8)>,
+    pub(crate) replicas: Vec<Replica>,
+}
+
+pub(crate) struct Replica {
+    pub(crate) cache: Cache<Frame>,
+    pub(crate) woken: Vec<SubscriberId>,
+}
+
+impl Replica {
+    fn new(world: &World) -> Self {
+        let mut options = Options::default();
+        options.wildcard_covers_xdstp = world.setup.wildcard_covers_xdstp;
+        options.tombstones = world.setup.tombstones;
+        Self { cache: Cache::new(options), woken: Vec::new() }
+    }
+}
+
+impl Origin {
+    pub(crate) fn new(world: &World) -> Self {
+        Self {
+            content: vec![BTreeMap::new(); World::KINDS],
+            changed: vec![BTreeMap::new(); World::KINDS],
+            moment: 0,
+            ever: HashSet::new(),
+            replicas: (0..2).map(|_| Replica::new(world)).collect(),
+        }
+    }
+
+    pub(crate) fn put(&mut self, world: &World, of: Of, name: usize, body: u8, now: Instant) {
+        let Some(name) = world.kinds[of].names.get(name) else { return };
+        if self.body(of, name) == Some(body) {
+            return;
+        }
+        let resource = world.resource(of, name, body);
+        self.note(of, name);
+        self.ever.insert((of, name.clone(), body));
+        self.content[of].insert(name.clone(), (body, resource.clone()));
+        for Replica { cache, woken } in &mut self.replicas {
+            cache.upsert(&world.kinds[of].url, name, resource.clone(), now, woken);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, world: &World, of: Of, name: usize, now: Instant) {
+        let name = &world.kinds[of].names[name];
+        self.note(of, name);
+        self.content[of].remove(name);
+        for Replica { cache, woken } in &mut self.replicas {
+            cache.remove(&world.kinds[of].url, name, now, woken);
+        }
+    }
+
+    pub(crate) fn touch(&mut self, world: &World, of: Of, name: usize) {
+        let name = &world.kinds[of].names[name];
+        if self.body(of, name).is_some() {
+            self.note(of, name);
+        }
+        for Replica { cache, woken } in &mut self.replicas {
+            cache.touch(&world.kinds[of].url, name, woken);
+        }
+    }
+
+    /// A replica that starts anew knows what there is, and not what there was.
+    pub(crate) fn restart(&mut self, world: &World, replica: usize, now: Instant) {
+        let mut anew = Replica::new(world);
+        for (of, content) in self.content.iter().enumerate() {
+            for (name, (_, resource)) in content {
+                anew.cache.upsert(&world.kinds[of].url, name, resource.clone(), now, &mut anew.woken);
+            }
+        }
+        self.replicas[replica] = anew;
+    }
+
+    fn note(&mut self, of: Of, name: &ResourceName) {
+        self.moment += 1;
+        self.changed[of].insert(name.clone(), self.moment);
+    }
+
+    pub(crate) fn body(&self, of: Of, name: &ResourceName) -> Option<u8> {
+        self.content[of].get(name).map(|(body, _)| *body)
+    }
+
+    pub(crate) fn resource(&self, of: Of, name: &ResourceName) -> Option<&Resource<Frame>> {
+        self.content[of].get(name).map(|(_, resource)| resource)
+    }
+
+    /// When a name changed last; 0 for never.
+    pub(crate) fn changed(&self, of: Of, name: &ResourceName) -> u64 {
+        self.changed[of].get(name).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn had(&self, of: Of, name: &ResourceName, body: u8) -> bool {
+        self.ever.contains(&(of, name.clone(), body))
+    }
+
+    /// Whether a cache that nobody uses any more holds the content and nothing else.
+    pub(crate) fn check_at_rest(&self, world: &World) -> Result<(), String> {
+        for Replica { cache, .. } in &self.replicas {
+            if cache.subscriber_count() > 0 {
+                return Err(format!("{} subscribers are left of closed streams", cache.subscriber_count()));
+            }
+            let kept: BTreeSet<_> = cache
+                .resources()
+                .map(|stored| (stored.type_url.as_str(), stored.name, stored.watchers, stored.resource.is_some()))
+                .collect();
+            let content = self.content.iter().enumerate();
+            let content: BTreeSet<_> = content
+                .flat_map(|(of, content)| content.keys().map(move |name| (world.kinds[of].url.as_str(), name, 0, true)))
+                .collect();
+            if kept != content {
+                return Err(format!("a cache nobody uses holds {kept:?} and not {content:?}"));
+            }
+        }
+        Ok(())
+    }
+}
