@@ -30,7 +30,7 @@ pub(crate) fn run(args: Args) -> io::Result<ExitCode> {
     let mut all_valid = true;
     if args.names.is_empty() {
         let separator = if args.nul { 0 } else { b'\n' };
-        // A name that is too long still is if it is cut behind the limit and within a character.
+        // What is cut is still too long, even within a character.
         for record in Records::new(io::stdin().lock(), separator, MAX_LEN + 4) {
             all_valid &= show(&mut out, &Name::of(&record?.bytes))?;
         }

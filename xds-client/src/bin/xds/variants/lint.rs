@@ -33,8 +33,8 @@ const EXAMPLES: usize = 32;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     let (variants, values) = match (Variants::read(&args.file), values_by_key(&args.values)) {
-        (Err(problem), _) => return Ok(invalid(&problem)),
-        (_, Err(problem)) => return Ok(invalid(&*Box::<dyn Error>::from(problem))),
+        (Err(problem), _) => return Ok(invalid(problem)),
+        (_, Err(problem)) => return Ok(invalid(problem)),
         (Ok(variants), Ok(values)) => (variants, values),
     };
     let values: Vec<(&str, &[&str])> = values.iter().map(|(key, values)| (*key, &**values)).collect();

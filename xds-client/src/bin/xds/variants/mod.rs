@@ -5,6 +5,7 @@ mod lint;
 mod select;
 
 use std::error::Error;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use crate::names::unless_closed;
@@ -32,7 +33,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Says on standard error what is wrong.
-fn invalid(problem: &dyn Error) -> ExitCode {
+fn invalid(problem: impl Display) -> ExitCode {
     complain(problem);
     ExitCode::from(INVALID)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     let variants = match Variants::read(&args.file) {
         Ok(variants) => variants,
-        Err(problem) => return Ok(invalid(&problem)),
+        Err(problem) => return Ok(invalid(problem)),
     };
     let found = match &args.constraints {
         Some(text) => subscription(text).and_then(|subscription| for_draft_client(&variants, &subscription)),
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     };
     match found {
         Ok((selection, matches)) => unless_closed(print(selection, &matches)),
-        Err(problem) => Ok(invalid(&*problem)),
+        Err(problem) => Ok(invalid(problem)),
     }
 }
 
