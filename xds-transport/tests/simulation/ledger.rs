@@ -192,9 +192,7 @@ impl Asked {
         }
         self.dependents.retain(|name| Interest::Name(name.clone()) != *interest);
         let left = |name: &ResourceName| covers(interest, name, true);
-        let wanted: BTreeSet<_> =
-            self.held.keys().filter(|name| !left(name) || self.covers(world, name)).cloned().collect();
-        self.held.retain(|name, _| wanted.contains(name));
+        self.held.retain(|name, _| !left(name));
         // Rules 52, 53: what another interest covers, or may cover in the eyes of the client, is answered once.
         self.sent.retain(|name, _| !left(name));
         self.due |= self.interests.iter().any(Interest::is_collection);
