@@ -97,7 +97,9 @@ impl Ledger {
                 return Err(format!("rule 63: {name} is sent unasked"));
             }
             asked.dependents.remove(&name);
-            touched.extend(world.dependents(of, &sent.any.value));
+            // A full state repeats what is no news.
+            let news = !asked.sent.contains_key(&name) || origin.changed(of, &name) > asked.responded;
+            touched.extend(world.dependents(of, &sent.any.value).into_iter().map(|(of, name)| (of, name, news)));
         }
         match world.setup.protocol {
             Variant::Delta => asked.check_delta(world, origin, of, response)?,
@@ -111,12 +113,14 @@ impl Ledger {
         }
         let asked = self.types.entry(of).or_default();
         (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
-        for (of, name) in touched {
+        for (of, name, news) in touched {
             let Some(asked) = self.types.get_mut(&of) else { continue };
             if asked.interests.contains(&Interest::Name(name.clone())) {
                 asked.sent.remove(&name);
                 asked.held.remove(&name);
-                asked.dependents.insert(name);
+                if news {
+                    asked.dependents.insert(name);
+                }
             }
         }
         Ok(())
