@@ -255,8 +255,8 @@ impl Session {
         let version = |name: &ResourceName, entry: &'_ Entry| {
             if entry.accepted && !self.wanted.awaits_glob_of(name) { entry.version.clone() } else { "".into() }
         };
-        let mut versions: BTreeMap<_, _> = self.unfinished.names().map(|name| (name, Version::from(""))).collect();
-        versions.extend(self.held.iter().map(|(name, entry)| (name, version(name, entry))));
+        let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, entry)| (name, version(name, entry))).collect();
+        versions.extend(self.unfinished.names().map(|name| (name, Version::from(""))));
         let entry = |(name, version): (&str, &str)| {
             let mut entry = Vec::with_capacity(name.len() + version.len() + 8);
             walk::put_bytes(&mut entry, 1, name.as_bytes());

@@ -288,8 +288,10 @@ impl Session {
         self.opened = true;
         self.named |= !names.is_empty();
         self.surely_named |= surely_read && !names.is_empty();
+        // Nor is a version named that what waits for its verdict is about to replace.
+        let version = if surely_read && answer.is_none() && self.unfinished.any() { "" } else { &self.version };
         Some(DiscoveryRequest {
-            version_info: self.version.clone(),
+            version_info: version.into(),
             resource_names: names.iter().map(|interest| interest.as_str().to_owned()).collect(),
             type_url: self.type_url.as_str().into(),
             response_nonce: self.nonce.clone(),

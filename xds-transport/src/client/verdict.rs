@@ -53,6 +53,10 @@ impl Unfinished {
         self.0.values().flat_map(|pending| &pending.received).map(|(name, _)| name)
     }
 
+    pub(super) fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Whether a response of this stream waits for its verdict.
     pub(super) fn owes_answer(&self) -> bool {
         self.0.values().any(|pending| pending.nonce.is_some())

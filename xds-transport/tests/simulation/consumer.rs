@@ -126,7 +126,9 @@ impl Kind {
                 }
             }
             (None, None) => {
-                if self.wants.contains(&Interest::Name(name.clone())) && !self.absent.contains(name) {
+                // What was refused was there; that it went cannot always be said.
+                let told = self.absent.contains(name) || self.refused.contains_key(name) && !world.says_absence(of);
+                if self.wants.contains(&Interest::Name(name.clone())) && !told {
                     return Err("is not known to be absent".into());
                 }
             }

@@ -97,7 +97,9 @@ impl Ledger {
                 return Err(format!("rule 63: {name} is sent unasked"));
             }
             asked.dependents.remove(&name);
-            touched.extend(world.dependents(of, &sent.any.value));
+            // A full state repeats what is no news.
+            let news = !asked.sent.contains_key(&name) || origin.changed(of, &name) > asked.responded;
+            touched.extend(world.dependents(of, &sent.any.value).into_iter().map(|(of, name)| (of, name, news)));
         }
         match world.setup.protocol {
             Variant::Delta => asked.check_delta(world, origin, of, response)?,
@@ -111,12 +113,14 @@ impl Ledger {
         }
         let asked = self.types.entry(of).or_default();
         (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
-        for (of, name) in touched {
+        for (of, name, news) in touched {
             let Some(asked) = self.types.get_mut(&of) else { continue };
             if asked.interests.contains(&Interest::Name(name.clone())) {
                 asked.sent.remove(&name);
                 asked.held.remove(&name);
-                asked.dependents.insert(name);
+                if news {
+                    asked.dependents.insert(name);
+                }
             }
         }
         Ok(())
@@ -192,9 +196,7 @@ impl Asked {
         }
         self.dependents.retain(|name| Interest::Name(name.clone()) != *interest);
         let left = |name: &ResourceName| covers(interest, name, true);
-        let wanted: BTreeSet<_> =
-            self.held.keys().filter(|name| !left(name) || self.covers(world, name)).cloned().collect();
-        self.held.retain(|name, _| wanted.contains(name));
+        self.held.retain(|name, _| !left(name));
         // Rules 52, 53: what another interest covers, or may cover in the eyes of the client, is answered once.
         self.sent.retain(|name, _| !left(name));
         self.due |= self.interests.iter().any(Interest::is_collection);
