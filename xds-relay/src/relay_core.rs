@@ -94,10 +94,12 @@ impl RelayCore {
                 authorities.insert(canonical.unwrap_or_else(|| authority.clone()), index);
             }
             let (protocol, from) = match &origin.kind {
-                OriginKind::Server { protocol, .. } => (*protocol, Supply::Server(Mutex::default())),
+                OriginKind::Server { protocol, .. } => {
+                    metrics.declare_origin(&origin.name);
+                    (*protocol, Supply::Server(Mutex::default()))
+                }
                 OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
             };
-            metrics.declare_origin(&origin.name);
             let info = OriginInfo { name: origin.name.clone(), protocol, metrics: metrics.clone() };
             origins.push(Origin { info: Arc::new(info), from });
         }

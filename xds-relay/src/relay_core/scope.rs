@@ -86,6 +86,8 @@ struct State {
 pub(crate) struct Changes {
     pub(crate) changed: Vec<Changed>,
     pub(crate) removed: Vec<ResourceName>,
+    /// What lives on for a time of its own: clients must hear of it before that is over (rule 111).
+    pub(crate) refreshed: Vec<ResourceName>,
     /// Collections that are complete with this.
     pub(crate) answered: Vec<Interest>,
     /// The version a SotW origin gave to the type.
@@ -224,8 +226,9 @@ impl Scope {
 
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, removed, answered, version } = changes;
+        let Changes { changed, removed, refreshed, answered, version } = changes;
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
+        let mut refreshed = refreshed.into_iter();
         let mut over = false;
         while !over {
             self.change(|state, woken| {
@@ -241,7 +244,8 @@ impl Scope {
                 if changed.len() == 0 {
                     removed.by_ref().take(BATCH).for_each(|name| cache.remove(type_url, &name, now, woken));
                 }
-                over = changed.len() == 0 && removed.len() == 0;
+                refreshed.by_ref().take(BATCH).for_each(|name| cache.touch(type_url, &name, woken));
+                over = changed.len() == 0 && removed.len() == 0 && refreshed.len() == 0;
                 if over {
                     for collection in &answered {
                         cache.answered(type_url, collection, woken);

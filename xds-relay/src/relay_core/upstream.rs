@@ -134,6 +134,11 @@ impl Consumer for Feed {
                 parts.entry(part).or_default().removed.push(name);
             }
         }
+        for (name, _) in update.refreshed {
+            if let Some(part) = index.of_name(&name) {
+                parts.entry(part).or_default().refreshed.push(name);
+            }
+        }
         for interest in answered {
             if let Some(part) = index.of_interest(&interest) {
                 parts.entry(part).or_default().answered.push(interest);
