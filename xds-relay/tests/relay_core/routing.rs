@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
-use xds_relay::relay_core::{RelayCore, ServedStream};
+use prost::Message;
+use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
 use xds_transport::server::{Source, Stream};
+use xds_transport::wire::DeltaDiscoveryRequest;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -204,4 +206,36 @@ fn a_stream_that_is_dropped_unclosed_leaves_nothing_behind() {
     drop(routes);
     world.advance(2 * SECOND);
     assert_eq!(world.scopes_of(0), [""; 0]);
+}
+
+/// The stream ends between the look at it and the next.
+#[test]
+fn what_a_session_did_is_counted_once() {
+    struct Ending(Mutex<Option<(Stream, Routes)>>);
+    impl ServedStream for Ending {
+        fn peer(&self) -> &str {
+            "peer"
+        }
+        fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+            if let Some((mut stream, mut routes)) = self.0.lock().unwrap().take() {
+                look(&stream);
+                stream.close(&mut routes);
+            }
+        }
+        fn end(&self, _: &str) {}
+    }
+
+    let world = World::new(DELTA);
+    let core = &world.relays[0].core;
+    let ending = Arc::new(Ending(Mutex::new(None)));
+    for round in 1..3 {
+        let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(ending.clone()));
+        let mut stream = Stream::new(DELTA, core.settings());
+        let request = DeltaDiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() };
+        stream.handle_message(world.now, request.encode_to_vec().into(), &mut routes).unwrap();
+        *ending.0.lock().unwrap() = Some((stream, routes));
+        core.gauges();
+        core.gauges();
+        assert_eq!(core.metrics().downstream(CLUSTERS).requests.value(), round);
+    }
 }
