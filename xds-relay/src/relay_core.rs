@@ -252,8 +252,7 @@ impl RelayCore {
     fn count(&self, type_url: &TypeUrl, tally: &Tally) {
         let mut counted = lock(&self.counted);
         let counted_as = counted_as(&counted, type_url);
-        let closed = &mut counted.entry(counted_as).or_default().closed;
-        *closed = sum(closed, tally);
+        counted.entry(counted_as).or_default().closed.add(tally);
     }
 
     fn insert_stream(&self, entry: StreamEntry) -> u64 {
@@ -302,12 +301,6 @@ fn counted_as(counted: &HashMap<TypeUrl, Counted>, type_url: &TypeUrl) -> TypeUr
     const MOST: usize = 256;
     let full = counted.len() >= MOST && !counted.contains_key(type_url);
     if full { TypeUrl::from("") } else { type_url.clone() }
-}
-
-fn sum(a: &Tally, b: &Tally) -> Tally {
-    let mut sum = a.clone();
-    sum.add(b);
-    sum
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -148,7 +148,11 @@ impl Consumer for Feed {
             .filter(|version| self.info.protocol == Protocol::Sotw && !version.is_empty())
             .map(Version::from);
         for (index, scope) in scopes.iter().enumerate() {
-            let mut changes = parts.remove(&index).unwrap_or_default();
+            let changes = parts.remove(&index);
+            if changes.is_none() && version.is_none() {
+                continue;
+            }
+            let mut changes = changes.unwrap_or_default();
             changes.version.clone_from(&version);
             scope.store(&update.type_url, changes, now);
         }

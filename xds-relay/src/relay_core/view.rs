@@ -15,7 +15,7 @@ use crate::admin::{
 use crate::metrics::Gauges;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::streams::StreamEntry;
-use crate::relay_core::{Counted, RelayCore, Supply, counted_as, lock, sum};
+use crate::relay_core::{RelayCore, Supply, counted_as, lock};
 
 impl RelayCore {
     /// Whether clients should come: every origin of files has been read. An origin that cannot be reached
@@ -81,24 +81,25 @@ impl RelayCore {
     }
 
     fn tell_metrics(&self) {
+        // Before the open streams are looked at: a session that ends meanwhile is missed this time, and
+        // told the next. The other way round it would be told twice.
+        let mut totals: HashMap<TypeUrl, Tally> =
+            lock(&self.counted).iter().map(|(type_url, of)| (type_url.clone(), of.closed.clone())).collect();
         let mut sessions: Vec<(TypeUrl, Tally)> = Vec::new();
         for stream in self.streams() {
             stream.inspect(&mut |stream| {
                 sessions.extend(stream.sessions().map(|session| (session.type_url.clone(), session.tally.clone())));
             });
         }
-        let mut live: HashMap<TypeUrl, Tally> = HashMap::new();
         let mut counted = lock(&self.counted);
         for (type_url, tally) in sessions {
             let counted_as = counted_as(&counted, &type_url);
             counted.entry(counted_as.clone()).or_default();
-            live.entry(counted_as).or_default().add(&tally);
+            totals.entry(counted_as).or_default().add(&tally);
         }
-        for (type_url, Counted { closed, told }) in counted.iter_mut() {
-            let total = sum(closed, live.get(type_url).unwrap_or(&Tally::default()));
+        for (type_url, total) in totals {
+            let told = &mut counted.entry(type_url.clone()).or_default().told;
             let metrics = self.metrics.downstream(type_url.as_str());
-            // A session that ended in between is in both: it is told once, and what follows is told when
-            // it comes to more.
             let news = |total: u64, told: &mut u64| {
                 let news = total.saturating_sub(*told);
                 *told += news;

@@ -11,5 +11,6 @@ mod outage;
 mod resume;
 mod routing;
 mod sharing;
+mod streams;
 mod uncached;
 mod versions;

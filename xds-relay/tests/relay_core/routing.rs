@@ -1,18 +1,6 @@
 //! Which scope and which origin a name belongs to.
 
-use std::sync::{Arc, Mutex};
-use std::task::Waker;
-
-use xds_relay::relay_core::{RelayCore, ServedStream};
-use xds_transport::server::{Source, Stream};
-use xdstp_cache::Interest;
-use xdstp_uri::ResourceName;
-
 use crate::support::*;
-
-fn endpoints(authority: &str, name: &str) -> String {
-    format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/{name}")
-}
 
 #[test]
 fn rule_004_one_session_over_old_style_names_and_two_authorities_of_two_origins() {
@@ -103,35 +91,6 @@ fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::FromFile {
     (of.into(), name.parse().unwrap(), resource)
 }
 
-/// Each authority costs a scope: a client that names them without end has its stream ended.
-#[test]
-fn names_of_too_many_authorities_open_no_more_scopes_and_end_the_stream() {
-    struct Outside(Mutex<Option<String>>);
-    impl ServedStream for Outside {
-        fn peer(&self) -> &str {
-            ""
-        }
-        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
-        fn end(&self, reason: &str) {
-            *self.0.lock().unwrap() = Some(reason.to_owned());
-        }
-    }
-
-    let world = World::new(DELTA);
-    let core = &world.relays[0].core;
-    let outside = Arc::new(Outside(Mutex::new(None)));
-    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
-    let subscriber = routes.open(&ENDPOINTS.into());
-    for at in 0..1100 {
-        let name: ResourceName = endpoints(&format!("a{at}"), "x").parse().unwrap();
-        routes.subscribe(subscriber, &Interest::Name(name));
-    }
-    assert_eq!(world.scopes_of(0).len(), 1024);
-    assert_eq!(*outside.0.lock().unwrap(), None);
-    core.sweep();
-    assert_eq!(outside.0.lock().unwrap().as_deref(), Some("names of too many authorities"));
-}
-
 #[test]
 fn leaving_what_was_never_asked_for_opens_no_scope() {
     let mut world = World::new(DELTA);
@@ -139,69 +98,4 @@ fn leaving_what_was_never_asked_for_opens_no_scope() {
     world.subscribe(client, ENDPOINTS, &["a", &endpoints("z", "x")]);
     world.unsubscribe(client, ENDPOINTS, &["b", &endpoints("y", "x")]);
     assert_eq!(world.scopes_of(0).len(), 2);
-}
-
-/// A stream that comes while the last one's scope is swept finds a scope that is fed.
-#[test]
-fn a_stream_and_a_sweep_at_once() {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
-    world.put(0, CLUSTERS, "a", "1");
-    let (core, now) = (world.relays[0].core.clone(), world.now);
-    let stop = Arc::new(AtomicBool::new(false));
-    let sweeping = std::thread::spawn({
-        let stop = stop.clone();
-        move || {
-            while !stop.load(Ordering::Relaxed) {
-                core.sweep();
-                core.config_dump(now);
-                core.gauges();
-            }
-        }
-    });
-    for round in 0..300 {
-        let client = world.client(DELTA, "n");
-        world.subscribe(client, CLUSTERS, &["*"]);
-        assert_eq!(world.clients[client].held(CLUSTERS), ["a@1"], "round {round}");
-        world.disconnect(client);
-        world.clients.clear();
-    }
-    stop.store(true, Ordering::Relaxed);
-    sweeping.join().unwrap();
-    world.advance(SECOND);
-    assert_eq!(world.scopes_of(0), [""; 0]);
-}
-
-/// A stream that ends holds its own lock while it is taken off the list of streams.
-#[test]
-fn looking_at_a_stream_does_not_lock_the_list_of_streams() {
-    struct Ending(Arc<RelayCore>);
-    impl ServedStream for Ending {
-        fn peer(&self) -> &str {
-            "peer"
-        }
-        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {
-            drop(self.0.open_stream(SOTW, Waker::noop().clone(), None));
-        }
-        fn end(&self, _: &str) {}
-    }
-
-    let world = World::new(DELTA);
-    let core = &world.relays[0].core;
-    let _stream = core.open_stream(DELTA, Waker::noop().clone(), Some(Arc::new(Ending(core.clone()))));
-    assert_eq!(core.config_dump(world.now).clients.len(), 1);
-    core.gauges();
-}
-
-#[test]
-fn a_stream_that_is_dropped_unclosed_leaves_nothing_behind() {
-    let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
-    let core = world.relays[0].core.clone();
-    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
-    let subscriber = routes.open(&CLUSTERS.into());
-    routes.subscribe(subscriber, &Interest::Wildcard);
-    world.settle();
-    drop(routes);
-    world.advance(2 * SECOND);
-    assert_eq!(world.scopes_of(0), [""; 0]);
 }

@@ -105,3 +105,21 @@ fn rule_121_wrapper_fields_are_passed_on_byte_for_byte() {
     let decoded: DeltaDiscoveryResponse = prost::Message::decode(response).unwrap();
     assert_eq!(decoded.resources[0].aliases, ["alias"]);
 }
+
+#[test]
+fn rule_121_a_sotw_origin_can_forbid_sharing_too() {
+    for downstream in [DELTA, SOTW] {
+        let mut world = World::of(&[SOTW], &[&[]], "share_by: [cluster]");
+        world.origins[0].answer_apart("n2");
+        put_uncached(&mut world, "u", "1");
+        let (one, two) = (world.client(downstream, "n1"), world.client(downstream, "n2"));
+        for client in [one, two] {
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(SECOND);
+        }
+        assert_eq!(world.clients[one].held(CLUSTERS), ["u@1"]);
+        assert_eq!(world.clients[two].held(CLUSTERS), ["u@1n2"]);
+        put_uncached(&mut world, "u", "2");
+        assert_eq!(world.clients[two].held(CLUSTERS), ["u@2n2"]);
+    }
+}

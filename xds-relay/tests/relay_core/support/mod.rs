@@ -249,6 +249,11 @@ impl World {
     }
 }
 
+/// The name of an endpoint assignment.
+pub(crate) fn endpoints(authority: &str, name: &str) -> String {
+    format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/{name}")
+}
+
 /// A flag that a waker sets: who is not woken is not asked.
 #[derive(Default)]
 pub(crate) struct Flag(AtomicBool);

@@ -1,0 +1,139 @@
+//! Streams as they come, end, and are looked at.
+
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use prost::Message;
+use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
+use xds_transport::server::{Source, Stream};
+use xds_transport::wire::DeltaDiscoveryRequest;
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use crate::support::*;
+
+/// Each authority costs a scope: a client that names them without end has its stream ended.
+#[test]
+fn names_of_too_many_authorities_open_no_more_scopes_and_end_the_stream() {
+    struct Outside(Mutex<Option<String>>);
+    impl ServedStream for Outside {
+        fn peer(&self) -> &str {
+            ""
+        }
+        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+        fn end(&self, reason: &str) {
+            *self.0.lock().unwrap() = Some(reason.to_owned());
+        }
+    }
+
+    let world = World::new(DELTA);
+    let core = &world.relays[0].core;
+    let outside = Arc::new(Outside(Mutex::new(None)));
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
+    let subscriber = routes.open(&ENDPOINTS.into());
+    for at in 0..1100 {
+        let name: ResourceName = endpoints(&format!("a{at}"), "x").parse().unwrap();
+        routes.subscribe(subscriber, &Interest::Name(name));
+    }
+    assert_eq!(world.scopes_of(0).len(), 1024);
+    assert_eq!(*outside.0.lock().unwrap(), None);
+    core.sweep();
+    assert_eq!(outside.0.lock().unwrap().as_deref(), Some("names of too many authorities"));
+}
+
+/// A stream that comes while the last one's scope is swept finds a scope that is fed.
+#[test]
+fn a_stream_and_a_sweep_at_once() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
+    world.put(0, CLUSTERS, "a", "1");
+    let (core, now) = (world.relays[0].core.clone(), world.now);
+    let stop = Arc::new(AtomicBool::new(false));
+    let sweeping = std::thread::spawn({
+        let stop = stop.clone();
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                core.sweep();
+                core.config_dump(now);
+                core.gauges();
+            }
+        }
+    });
+    for round in 0..300 {
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &["*"]);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["a@1"], "round {round}");
+        world.disconnect(client);
+        world.clients.clear();
+    }
+    stop.store(true, Ordering::Relaxed);
+    sweeping.join().unwrap();
+    world.advance(SECOND);
+    assert_eq!(world.scopes_of(0), [""; 0]);
+}
+
+/// A stream that ends holds its own lock while it is taken off the list of streams.
+#[test]
+fn looking_at_a_stream_does_not_lock_the_list_of_streams() {
+    struct Ending(Arc<RelayCore>);
+    impl ServedStream for Ending {
+        fn peer(&self) -> &str {
+            "peer"
+        }
+        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {
+            drop(self.0.open_stream(SOTW, Waker::noop().clone(), None));
+        }
+        fn end(&self, _: &str) {}
+    }
+
+    let world = World::new(DELTA);
+    let core = &world.relays[0].core;
+    let _stream = core.open_stream(DELTA, Waker::noop().clone(), Some(Arc::new(Ending(core.clone()))));
+    assert_eq!(core.config_dump(world.now).clients.len(), 1);
+    core.gauges();
+}
+
+#[test]
+fn a_stream_that_is_dropped_unclosed_leaves_nothing_behind() {
+    let mut world = World::of(&[DELTA], &[&[]], "linger: 0s");
+    let core = world.relays[0].core.clone();
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
+    let subscriber = routes.open(&CLUSTERS.into());
+    routes.subscribe(subscriber, &Interest::Wildcard);
+    world.settle();
+    drop(routes);
+    world.advance(2 * SECOND);
+    assert_eq!(world.scopes_of(0), [""; 0]);
+}
+
+/// The stream ends between the look at it and the next.
+#[test]
+fn what_a_session_did_is_counted_once() {
+    struct Ending(Mutex<Option<(Stream, Routes)>>);
+    impl ServedStream for Ending {
+        fn peer(&self) -> &str {
+            "peer"
+        }
+        fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+            if let Some((mut stream, mut routes)) = self.0.lock().unwrap().take() {
+                look(&stream);
+                stream.close(&mut routes);
+            }
+        }
+        fn end(&self, _: &str) {}
+    }
+
+    let world = World::new(DELTA);
+    let core = &world.relays[0].core;
+    let ending = Arc::new(Ending(Mutex::new(None)));
+    for round in 1..3 {
+        let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(ending.clone()));
+        let mut stream = Stream::new(DELTA, core.settings());
+        let request = DeltaDiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() };
+        stream.handle_message(world.now, request.encode_to_vec().into(), &mut routes).unwrap();
+        *ending.0.lock().unwrap() = Some((stream, routes));
+        core.gauges();
+        core.gauges();
+        assert_eq!(core.metrics().downstream(CLUSTERS).requests.value(), round);
+    }
+}
