@@ -37,6 +37,8 @@ pub(super) struct Session {
     /// The first request of this stream was sent.
     opened: bool,
     named: Named,
+    /// What left in requests that the server may have dropped: until it has surely read that, or sent the resource.
+    left: BTreeSet<Interest>,
     /// Names were sent only to make the next list, which is empty, the end of the wildcard.
     ends_wildcard: bool,
     /// Something was asked for since the last response.
@@ -71,6 +73,7 @@ impl Session {
             nonce: String::new(),
             opened: false,
             named: Named::Never,
+            left: BTreeSet::new(),
             ends_wildcard: false,
             asked: false,
             answer: None,
@@ -97,6 +100,7 @@ impl Session {
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
         self.named = Named::Never;
+        self.left.clear();
         self.ends_wildcard = false;
         self.asked = false;
         self.nonce.clear();
@@ -180,7 +184,9 @@ impl Session {
             if !self.wanted.covers(&name) || refused.contains(name.as_str()) {
                 continue;
             }
-            self.wanted.answer(&Interest::Name(name.clone()));
+            let interest = Interest::Name(name.clone());
+            self.wanted.answer(&interest);
+            self.left.remove(&interest);
             update.answered.extend(self.wanted.answer_parent(&name));
             present.insert(name.clone());
             let Some(frame) = resource.frame else {
@@ -276,6 +282,13 @@ impl Session {
         }
         let surely_read = answer.is_some() || !self.opened;
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
+        if surely_read {
+            for crossed in std::mem::take(&mut self.left) {
+                self.wanted.ask_again(crossed);
+            }
+        } else {
+            self.left.extend(self.wanted.leaving().iter().cloned());
+        }
         let again: BTreeSet<_> = self.wanted.leaving().intersection(self.wanted.unsent()).cloned().collect();
         let mut names: Vec<_> = self.wanted.all();
         names.retain(|interest| !again.contains(interest));
