@@ -83,6 +83,7 @@ impl Session {
         if !self.wanted.unsubscribe(interest) {
             return;
         }
+        self.unfinished.forget_unwanted(&self.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {
                 if !self.wanted.covers(name) {

@@ -36,10 +36,9 @@ pub(super) struct Session {
     nonce: String,
     /// The first request of this stream was sent.
     opened: bool,
-    /// Names were sent on this stream: an empty list may no longer ask for everything (rule 40).
-    named: bool,
-    /// Names were sent in a request that cannot be stale: an empty list does not ask for everything any more.
-    surely_named: bool,
+    named: Named,
+    /// What left in requests that the server may have dropped: until it has surely read that, or sent the resource.
+    left: BTreeSet<Interest>,
     /// Names were sent only to make the next list, which is empty, the end of the wildcard.
     ends_wildcard: bool,
     /// Something was asked for since the last response.
@@ -47,6 +46,17 @@ pub(super) struct Session {
     /// The newest response waits to be answered: with an error, if there is one.
     answer: Option<Option<Status>>,
     absences: Deadlines<Interest>,
+}
+
+/// Whether names were sent on this stream: an empty list asks for everything until the server has read some (rule 40).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    Never,
+    Sent,
+    /// They were, and a response crossed them: a server drops what does not answer its newest response (rule 16).
+    Crossed,
+    /// They were, in a request that no response can cross.
+    Read,
 }
 
 impl Session {
@@ -62,8 +72,8 @@ impl Session {
             version: String::new(),
             nonce: String::new(),
             opened: false,
-            named: false,
-            surely_named: false,
+            named: Named::Never,
+            left: BTreeSet::new(),
             ends_wildcard: false,
             asked: false,
             answer: None,
@@ -89,8 +99,8 @@ impl Session {
 
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
-        self.named = false;
-        self.surely_named = false;
+        self.named = Named::Never;
+        self.left.clear();
         self.ends_wildcard = false;
         self.asked = false;
         self.nonce.clear();
@@ -108,6 +118,7 @@ impl Session {
         if !self.wanted.unsubscribe(interest) {
             return;
         }
+        self.unfinished.forget_unwanted(&self.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {
                 if !self.wanted.covers(name) {
@@ -144,6 +155,9 @@ impl Session {
     /// `None` when nothing is wanted: the response is acknowledged unseen.
     pub(super) fn handle_response(&mut self, now: Instant, id: UpdateId, response: Response) -> Option<Update> {
         self.nonce.clone_from(&response.nonce);
+        if self.named == Named::Sent {
+            self.named = Named::Crossed;
+        }
         if self.wanted.is_empty() {
             self.answer = Some(None);
             return None;
@@ -171,7 +185,9 @@ impl Session {
             if !self.wanted.covers(&name) || refused.contains(name.as_str()) {
                 continue;
             }
-            self.wanted.answer(&Interest::Name(name.clone()));
+            let interest = Interest::Name(name.clone());
+            self.wanted.answer(&interest);
+            self.left.remove(&interest);
             update.answered.extend(self.wanted.answer_parent(&name));
             present.insert(name.clone());
             let Some(frame) = resource.frame else {
@@ -265,14 +281,20 @@ impl Session {
         if answer.is_none() && (told || self.unfinished.owes_answer()) {
             return None;
         }
-        // A server waits for the answer to its response, and drops any other request that crosses it (rule 16).
         let surely_read = answer.is_some() || !self.opened;
         // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
+        if surely_read {
+            for crossed in std::mem::take(&mut self.left) {
+                self.wanted.ask_again(crossed);
+            }
+        } else {
+            self.left.extend(self.wanted.leaving().iter().cloned());
+        }
         let again: BTreeSet<_> = self.wanted.leaving().intersection(self.wanted.unsent()).cloned().collect();
         let mut names: Vec<_> = self.wanted.all();
         names.retain(|interest| !again.contains(interest));
 
-        if self.legacy_wildcard && !self.surely_named && !self.ends_wildcard && names.is_empty() {
+        if self.legacy_wildcard && names.is_empty() && matches!(self.named, Named::Never | Named::Crossed) {
             // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
             names.push(Interest::Wildcard);
             self.ends_wildcard = true;
@@ -281,13 +303,14 @@ impl Session {
             let asked = self.wanted.sent(now, &again);
             self.asked |= !asked.is_empty();
             self.await_answers(asked);
-            if self.legacy_wildcard && !self.named && names == [Interest::Wildcard] {
+            if self.legacy_wildcard && self.named == Named::Never && names == [Interest::Wildcard] {
                 names.clear();
             }
         }
         self.opened = true;
-        self.named |= !names.is_empty();
-        self.surely_named |= surely_read && !names.is_empty();
+        if !names.is_empty() && self.named != Named::Read {
+            self.named = if surely_read { Named::Read } else { Named::Sent };
+        }
         // Nor is a version named that what waits for its verdict is about to replace.
         let version = if surely_read && answer.is_none() && self.unfinished.any() { "" } else { &self.version };
         Some(DiscoveryRequest {

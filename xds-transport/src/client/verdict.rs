@@ -48,6 +48,13 @@ impl Unfinished {
         self.0.contains_key(&id)
     }
 
+    /// What is given up while its verdict is out is not held, even if it is wanted again by then.
+    pub(super) fn forget_unwanted(&mut self, wanted: &Wanted) {
+        for pending in self.0.values_mut() {
+            pending.received.retain(|(name, _)| wanted.covers(name));
+        }
+    }
+
     /// The names of resources that wait for a verdict.
     pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
         self.0.values().flat_map(|pending| &pending.received).map(|(name, _)| name)

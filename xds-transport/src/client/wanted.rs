@@ -46,6 +46,14 @@ impl Wanted {
         self.unsent.insert(interest);
     }
 
+    /// What is wanted, though the origin may not know that it left before: it leaves once more and is asked for anew.
+    pub(super) fn ask_again(&mut self, interest: Interest) {
+        if self.wish(&interest).is_some() {
+            self.leaving.insert(interest.clone());
+            self.unsent.insert(interest);
+        }
+    }
+
     /// Whether it was wanted.
     pub(super) fn unsubscribe(&mut self, interest: &Interest) -> bool {
         let wish = match interest {

@@ -29,6 +29,8 @@ pub(crate) struct Session {
     awaits_ack: bool,
     /// Something the client must be told; what, is read from the source when it is written.
     changed: bool,
+    /// What was pulled could not be sent yet.
+    withheld: bool,
 }
 
 impl Session {
@@ -49,6 +51,7 @@ impl Session {
             last_nonce: None,
             awaits_ack: false,
             changed: false,
+            withheld: false,
         };
         session.change_subscription(&request.resource_names, rule, source);
         session
@@ -133,10 +136,11 @@ impl Session {
         if self.awaits_ack || (self.names.is_empty() && !self.wildcard) {
             return None;
         }
+        let mut references = Vec::new();
         let transmit = if rule.full_state_in_sotw {
-            self.full_state(rule, outgoing, source)
+            self.full_state(rule, outgoing, &mut references, source)
         } else {
-            self.changes(rule, outgoing, source)
+            self.changes(rule, outgoing, &mut references, source)
         };
         let (mut transmit, hash) = transmit?;
         let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
@@ -148,6 +152,7 @@ impl Session {
         {
             return None;
         }
+        outgoing.references.append(&mut references);
         let nonce = outgoing.nonce();
         (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
         transmit.push_text(1, &version);
@@ -163,10 +168,10 @@ impl Session {
     fn full_state(
         &mut self,
         rule: &TypeRule,
-        outgoing: &mut Outgoing<'_>,
+        outgoing: &Outgoing<'_>,
+        references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
-        let references = &mut *outgoing.references;
         let mut changed = self.changed;
         let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
             changed = true;
@@ -184,13 +189,17 @@ impl Session {
         let visited = source.visit(self.id, &mut |name, resource| {
             hash.add(name, &resource.version);
             push(&mut transmit, &self.spelled, name, resource, outgoing.features);
+            if self.withheld {
+                Reference::collect(rule, &resource.value, references);
+            }
         });
         // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
         let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
         if unknown {
+            self.withheld = true;
             return None;
         }
-        self.changed = false;
+        (self.changed, self.withheld) = (false, false);
         Some((transmit, hash))
     }
 
@@ -198,11 +207,11 @@ impl Session {
     fn changes(
         &mut self,
         rule: &TypeRule,
-        outgoing: &mut Outgoing<'_>,
+        outgoing: &Outgoing<'_>,
+        references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let references = &mut *outgoing.references;
         source.pull(self.id, Removals::Include, &mut |pull| {
             if let Pull::Put { name, resource } = pull {
                 push(&mut transmit, &self.spelled, name, resource, outgoing.features);
