@@ -138,6 +138,11 @@ impl Session {
         self.wildcard
     }
 
+    pub(crate) fn has_work(&self, source: &impl Source) -> bool {
+        let pending = self.owes_answer || !self.malformed.is_empty() || source.has_work(self.id);
+        pending && self.unacked.len() < UNACKED
+    }
+
     pub(crate) fn has_responded(&self) -> bool {
         self.responded
     }

@@ -126,6 +126,10 @@ impl Session {
         self.awaits_ack && (self.changed || source.has_work(self.id))
     }
 
+    pub(crate) fn has_work(&self, source: &impl Source) -> bool {
+        !self.awaits_ack && (self.changed || source.has_work(self.id))
+    }
+
     /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
     pub(crate) fn poll_transmit(
         &mut self,

@@ -296,6 +296,15 @@ impl Stream {
         Ok(transmit)
     }
 
+    /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send: after most requests, which are ACKs,
+    /// it has not.
+    pub fn has_work(&self, source: &impl Source) -> bool {
+        self.types.iter().any(|of| match &of.session {
+            Session::Sotw(session) => session.has_work(source),
+            Session::Delta(session) => session.has_work(source),
+        })
+    }
+
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.held_until
@@ -320,6 +329,10 @@ impl Stream {
             for Type { url, rule, session } in types.iter_mut() {
                 let Session::Delta(session) = session else { continue };
                 let defers = rule.removals_last && session.has_responded();
+                // What deferred nothing has said all it has.
+                if last_round && !(defers && session.has_work(source)) {
+                    continue;
+                }
                 let removals = if defers && !last_round { Removals::Defer } else { Removals::Include };
                 let mut outgoing = Outgoing {
                     type_url: url,

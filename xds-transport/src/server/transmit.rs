@@ -11,6 +11,8 @@ use crate::wire::walk;
 
 /// Small bodies are copied together into chunks of this size; larger ones are sent as they are.
 const CHUNK: usize = 16 * 1024;
+/// What the response's own fields take, about: type URL, nonce, control plane, keys and lengths.
+const TAIL: usize = 160;
 /// From here on a body is worth a chunk of its own.
 const LARGE: usize = 4 * 1024;
 
@@ -109,7 +111,10 @@ impl Transmit {
     /// Appends an element of `DeltaDiscoveryResponse.resources`.
     pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
         let Resource { version, value: frame, .. } = resource;
-        walk::put_delimited(&mut self.heads, 2, frame.encoded_len(name, version, ttl));
+        let length = frame.encoded_len(name, version, ttl);
+        // Room for this head and for the fields of the response that follow the last one.
+        self.heads.reserve(length - frame.any().len() + TAIL);
+        walk::put_delimited(&mut self.heads, 2, length);
         frame.put_head(&mut self.heads, name, version, ttl);
         self.push_body(frame.any().clone());
     }

@@ -26,13 +26,15 @@ pub(crate) struct ResponseBody<S: Source> {
     timer: Pin<Box<Sleep>>,
     /// When the timer is set to, if it is.
     timeout: Option<Instant>,
+    /// The last look found something, or there was none yet: there may be more.
+    more: bool,
     over: bool,
 }
 
 impl<S: Source> ResponseBody<S> {
     pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>) -> Self {
         let timer = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
-        Self { state, reading, transmit: None, timer, timeout: None, over: false }
+        Self { state, reading, transmit: None, timer, timeout: None, more: true, over: false }
     }
 
     /// The next response, or the status the stream ends with.
@@ -80,21 +82,23 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
         }
         loop {
             // Before looking, or a wake between looking and registering is lost.
-            this.state.wake.0.register(cx.waker());
+            this.state.wake.register(cx.waker());
+            if !this.state.wake.take_due() && !this.more {
+                let Some(timeout) = this.timeout else { return Poll::Pending };
+                this.timer.as_mut().reset(timeout.into());
+                ready!(this.timer.as_mut().poll(cx));
+            }
             match this.poll_stream() {
                 Err(status) => return Poll::Ready(Some(Ok(this.trailers(&status)))),
                 Ok(Some(mut transmit)) => {
+                    this.more = true;
                     let length = u32::try_from(transmit.remaining()).unwrap_or(u32::MAX).to_be_bytes();
                     let [a, b, c, d] = length;
                     let chunk = transmit.chunk_after(&[0, a, b, c, d]).unwrap_or_default();
                     this.transmit = Some(transmit);
                     return Poll::Ready(Some(Ok(Frame::data(chunk))));
                 }
-                Ok(None) => {
-                    let Some(timeout) = this.timeout else { return Poll::Pending };
-                    this.timer.as_mut().reset(timeout.into());
-                    ready!(this.timer.as_mut().poll(cx));
-                }
+                Ok(None) => this.more = false,
             }
         }
     }

@@ -36,15 +36,16 @@ pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<
 }
 
 fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, limit: usize) -> Result<(), Status> {
-    let mut handled = false;
+    let mut work = false;
     while let Some(message) = next_message(buffer, limit)? {
-        handled = true;
         let mut inner = state.lock();
         let inner = &mut *inner;
         let Some(source) = inner.source.as_mut() else { return Ok(()) };
         inner.stream.handle_message(Instant::now(), message, source).map_err(|error| status_of(&error))?;
+        // Most requests are ACKs that leave nothing to do.
+        work = inner.stream.has_work(source);
     }
-    if handled {
+    if work {
         state.wake.wake();
     }
     Ok(())

@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use atomic_waker::AtomicWaker;
 use http::{Request, Response, header};
@@ -52,12 +53,29 @@ pub struct Opened {
 
 /// Has a stream look at its source. Cheap to clone and to call, from any thread, under no lock.
 #[derive(Clone, Debug, Default)]
-pub struct Wake(pub(crate) Arc<AtomicWaker>);
+pub struct Wake(Arc<Signal>);
+
+#[derive(Debug, Default)]
+struct Signal {
+    waker: AtomicWaker,
+    /// Woken since the stream looked last: HTTP/2 polls a body far more often than there is something to say.
+    due: AtomicBool,
+}
 
 impl Wake {
     /// The stream has something to pull.
     pub fn wake(&self) {
-        self.0.wake();
+        self.0.due.store(true, Ordering::Release);
+        self.0.waker.wake();
+    }
+
+    /// Register before asking whether it [is due](Self::take_due), or a wake in between is lost.
+    pub(crate) fn register(&self, waker: &Waker) {
+        self.0.waker.register(waker);
+    }
+
+    pub(crate) fn take_due(&self) -> bool {
+        self.0.due.swap(false, Ordering::AcqRel)
     }
 }
 
