@@ -7,6 +7,7 @@
 mod cache;
 mod interest;
 mod links;
+mod look;
 mod pull;
 mod resource;
 mod subscribe;
