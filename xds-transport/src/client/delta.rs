@@ -183,7 +183,7 @@ impl Session {
         Ok(Some(update))
     }
 
-    /// TP3. A server that heeds other clients names what is `NOT_FOUND` among the removed too (rule 117).
+    /// TP3. For clients that ignore errors, what has one is named among the removed too (rule 117): the error counts.
     fn fail(&mut self, errors: Vec<ResourceError>, received: &[(ResourceName, Entry)], update: &mut Update) {
         if errors.is_empty() {
             return;
@@ -200,7 +200,9 @@ impl Session {
                 }
             } else if !self.wanted.covers(&failure.name) {
                 continue;
-            } else if failure.is_data_error() && said.insert(failure.name.clone()) {
+            } else if !failure.is_data_error() {
+                update.removed.retain(|name| *name != failure.name);
+            } else if said.insert(failure.name.clone()) {
                 update.removed.push(failure.name.clone());
             }
             update.errors.push(failure);
