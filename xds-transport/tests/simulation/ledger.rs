@@ -59,11 +59,15 @@ impl Ledger {
                 asked.delta(world, origin, of, request, first);
             }
             Variant::Sotw => {
-                // Rule 16: stale. The names come again with the answer to the newest response.
-                if asked.last_nonce.as_ref().is_some_and(|last| *last != request.nonce) {
+                let stale = asked.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
+                // Rules 16, 17: one that crossed a response may be heard, but does not acknowledge it. Any other that
+                // is stale is not: its names come again with the answer to the newest response.
+                if stale && asked.unacked.is_empty() {
                     return;
                 }
-                asked.unacked.clear();
+                if !stale {
+                    asked.unacked.clear();
+                }
                 asked.sotw(world, of, request);
             }
         }

@@ -377,7 +377,7 @@ impl<'a> Pair<'a> {
                 }
                 for connection in self.connections.iter_mut().filter(|one| one.replica == index) {
                     let server = connection.server.iter();
-                    connection.armed |= server.flat_map(|server| server.sessions()).any(|one| one.subscriber == id);
+                    connection.armed |= server.flat_map(server::Stream::sessions).any(|one| one.subscriber == id);
                 }
             }
         }
