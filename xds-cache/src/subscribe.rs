@@ -49,6 +49,8 @@ pub(crate) struct Subscriber {
     pub(crate) leaving: BTreeSet<ResourceName>,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
     pub(crate) forced: BTreeSet<ResourceName>,
+    /// Names and globs whose error is to be told, unless that is over by then.
+    pub(crate) failing: BTreeSet<ResourceName>,
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
     /// `None` where the version does not count, because it asked for the name again (rule 48).
     pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
@@ -64,12 +66,17 @@ impl Subscriber {
             parting: BTreeSet::new(),
             leaving: BTreeSet::new(),
             forced: BTreeSet::new(),
+            failing: BTreeSet::new(),
             resumed: HashMap::new(),
         }
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.slots != NONE || self.lists != NONE || self.has_removals() || !self.forced.is_empty()
+        self.slots != NONE
+            || self.lists != NONE
+            || self.has_removals()
+            || !self.forced.is_empty()
+            || !self.failing.is_empty()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
@@ -99,6 +106,7 @@ impl<V> Cache<V> {
         let Subscriber { type_index, .. } = self.subscribers.remove(id.index());
         self.types[type_index as usize].subscribers -= 1;
         self.drop_type_if_unused(type_index);
+        self.make_room();
         left
     }
 
@@ -140,6 +148,10 @@ impl<V> Cache<V> {
         self.held.insert((id.0, target), at);
         if let Target::List(list) = target {
             self.restart_within(id, list);
+            self.repeat_errors_within(at, list);
+        }
+        if watchers == 1 {
+            self.idle.remove(target);
         }
         if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
     }
@@ -200,6 +212,7 @@ impl<V> Cache<V> {
                 }
             }
         }
+        self.make_room();
         last
     }
 
@@ -314,9 +327,11 @@ impl<V> Cache<V> {
             Target::Slot(slot) => {
                 let name = &self.slots[slot as usize].name;
                 self.subscribers[subscriber as usize].resumed.remove(name);
+                self.links[at as usize].gone_cursor = 0;
             }
             Target::List(list) => {
                 self.restart_within(SubscriberId(subscriber), list);
+                self.repeat_errors_within(at, list);
                 let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
                 let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
                 for (name, version) in &mut resumed {
@@ -403,12 +418,18 @@ impl<V> Cache<V> {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;
                 let last = self.slots[slot as usize].watchers == 0;
+                if last {
+                    self.renew(slot);
+                }
                 self.drop_slot_if_unused(slot);
                 last
             }
             Target::List(list) => {
                 self.lists[list as usize].watchers -= 1;
                 let last = self.lists[list as usize].watchers == 0;
+                if last {
+                    self.renew_list(list);
+                }
                 self.drop_list_if_unused(list);
                 last
             }
