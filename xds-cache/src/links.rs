@@ -5,7 +5,7 @@
 //! chain of work of its subscriber. An update moves the first chain over to the second, so a
 //! subscriber that is behind already costs nothing per further update.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use slab::Slab;
@@ -82,6 +82,8 @@ pub(crate) struct List {
     pub(crate) gone: VecDeque<Gone>,
     /// The last tombstone that was dropped: who has not passed it has missed a removal.
     pub(crate) trimmed: Seq,
+    /// The glob itself and names below it that have an error, by when they got it.
+    pub(crate) failed: BTreeMap<Seq, ResourceName>,
 }
 
 /// A tombstone.
@@ -106,6 +108,7 @@ impl List {
             watchers: 0,
             gone: VecDeque::new(),
             trimmed: 0,
+            failed: BTreeMap::new(),
         }
     }
 
@@ -162,6 +165,11 @@ impl List {
         self.gone.back().map_or(self.trimmed, |gone| gone.seq)
     }
 
+    /// The last tombstone or error.
+    pub(crate) fn newest_gone_or_failed(&self) -> Seq {
+        self.newest_gone().max(self.failed.last_key_value().map_or(0, |(seq, _)| *seq))
+    }
+
     /// Every member, in order of last change.
     pub(crate) fn members<'a, V>(&'a self, slots: &'a Slab<Slot<V>>) -> impl Iterator<Item = u32> + 'a {
         let index_or_end = |at: u32| (at != NONE).then_some(at);
@@ -190,7 +198,8 @@ pub(crate) struct Link {
     pub(crate) subscriber: u32,
     /// The subscriber has been sent everything of the target up to here.
     pub(crate) cursor: Seq,
-    /// The same for tombstones: never reset, or a removal before a re-subscribe is lost.
+    /// The same for the tombstones and errors of a collection, never reset, or a removal before a re-subscribe is
+    /// lost; and for the error of a name.
     pub(crate) gone_cursor: Seq,
     /// Where the last walk of a list stopped.
     pub(crate) at: u32,

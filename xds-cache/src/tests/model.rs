@@ -365,10 +365,6 @@ impl Model {
                     client.resumed.remove(&name);
                     client.owed.remove(&name);
                     client.owed_removal.remove(&name);
-                    if client.interests.contains(&Interest::Wildcard) {
-                        // To the client, it covers every name (rule 52).
-                        client.may_remove.insert(name.clone());
-                    }
                 } else if !interest.is_collection() {
                     client.resumed.remove(&name);
                     client.owed.insert(name.clone());
