@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use slab::Slab;
 use xdstp_uri::{NameKey, ResourceName};
 
+use crate::index::{self, Index};
 use crate::interest::Interest;
 use crate::links::{self, Chain, Gone, Link, List, NONE, Place, Seq, Slot, State, Target};
 use crate::resource::{Resource, TypeUrl, Version};
@@ -101,22 +102,22 @@ pub struct Stored<'a, V> {
 pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
-    pub(crate) types: Slab<Type>,
+    pub(crate) types: Slab<Type<V>>,
     type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
     pub(crate) lists: Slab<List>,
     pub(crate) links: Slab<Link>,
     /// Which link a subscriber has to a target.
-    pub(crate) held: HashMap<(u32, Target), u32>,
+    pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
     /// The lists that have tombstones, by the age of the oldest.
     buried: BTreeSet<(Instant, u32)>,
 }
 
-pub(crate) struct Type {
+pub(crate) struct Type<V> {
     pub(crate) url: TypeUrl,
     version: Option<Version>,
-    pub(crate) names: HashMap<ResourceName, u32>,
+    pub(crate) names: Index<Slot<V>>,
     pub(crate) wildcard: u32,
     pub(crate) globs: HashMap<ResourceName, u32>,
     pub(crate) subscribers: u32,
@@ -133,7 +134,7 @@ impl<V> Cache<V> {
             slots: Slab::new(),
             lists: Slab::new(),
             links: Slab::new(),
-            held: HashMap::new(),
+            held: Index::default(),
             subscribers: Slab::new(),
             buried: BTreeSet::new(),
         }
@@ -190,7 +191,7 @@ impl<V> Cache<V> {
         self.expire(now);
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
-        let found = self.types[type_index as usize].names.get(name).copied();
+        let found = self.slot_of(type_index, name);
         let mut was_present = false;
         if let Some(at) = found {
             let slot = &mut self.slots[at as usize];
@@ -233,8 +234,8 @@ impl<V> Cache<V> {
     pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
         let Some(type_index) = self.type_index.get(type_url) else { return self.options.authoritative };
         match interest {
-            Interest::Name(name) if !name.is_glob() => match self.types[*type_index as usize].names.get(name) {
-                Some(at) => !matches!(self.slots[*at as usize].state, State::Unknown),
+            Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_index, name) {
+                Some(at) => !matches!(self.slots[at as usize].state, State::Unknown),
                 None => self.options.authoritative,
             },
             collection => self
@@ -281,7 +282,7 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                if let Some(at) = self.types[type_index as usize].names.get(name).copied() {
+                if let Some(at) = self.slot_of(type_index, name) {
                     self.evict_slot(at);
                 }
             }
@@ -327,8 +328,7 @@ impl<V> Cache<V> {
     }
 
     pub(crate) fn find(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<u32> {
-        let type_index = self.type_index.get(type_url)?;
-        self.types[*type_index as usize].names.get(name).copied()
+        self.slot_of(*self.type_index.get(type_url)?, name)
     }
 
     pub(crate) fn type_index(&mut self, type_url: &TypeUrl) -> u32 {
@@ -340,7 +340,7 @@ impl<V> Cache<V> {
         self.types.insert(Type {
             url: type_url.clone(),
             version: None,
-            names: HashMap::new(),
+            names: Index::default(),
             wildcard,
             globs: HashMap::new(),
             subscribers: 0,
@@ -351,8 +351,8 @@ impl<V> Cache<V> {
 
     /// The slot of a name, made if missing.
     pub(crate) fn slot(&mut self, type_index: u32, name: &ResourceName) -> u32 {
-        if let Some(at) = self.types[type_index as usize].names.get(name) {
-            return *at;
+        if let Some(at) = self.slot_of(type_index, name) {
+            return at;
         }
         let (state, seq) =
             if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
@@ -366,9 +366,13 @@ impl<V> Cache<V> {
             watchers: 0,
             places: [Place::NOWHERE; 2],
         };
-        let at = self.slots.insert(slot) as u32;
-        self.types[type_index as usize].names.insert(name.clone(), at);
+        let at = index::add(&mut self.slots, slot);
+        self.types[type_index as usize].names.insert(&self.slots, at);
         at
+    }
+
+    pub(crate) fn slot_of(&self, type_index: u32, name: &ResourceName) -> Option<u32> {
+        self.types[type_index as usize].names.find(&self.slots, name)
     }
 
     /// The list of a collection, made if missing.
@@ -503,8 +507,8 @@ impl<V> Cache<V> {
     pub(crate) fn drop_slot_if_unused(&mut self, at: u32) {
         let slot = &self.slots[at as usize];
         if slot.watchers == 0 && slot.state.resource().is_none() {
-            let slot = self.slots.remove(at as usize);
-            self.types[slot.type_index as usize].names.remove(&slot.name);
+            self.types[slot.type_index as usize].names.remove(&self.slots, at);
+            self.slots.remove(at as usize);
         }
     }
 
@@ -525,7 +529,7 @@ impl<V> Cache<V> {
         let Some(of) = self.types.get(index as usize) else { return };
         let wildcard = &self.lists[of.wildcard as usize];
         let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
-        if of.subscribers == 0 && of.names.is_empty() && of.globs.is_empty() && of.version.is_none() && fresh {
+        if of.subscribers == 0 && of.names.len() == 0 && of.globs.is_empty() && of.version.is_none() && fresh {
             let of = self.types.remove(index as usize);
             self.lists.remove(of.wildcard as usize);
             self.type_index.remove(&of.url);

@@ -5,6 +5,7 @@
 )]
 
 mod cache;
+mod index;
 mod interest;
 mod links;
 mod pull;

@@ -11,6 +11,7 @@ use std::time::Instant;
 use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::index::Keyed;
 use crate::resource::Resource;
 
 /// No index.
@@ -34,6 +35,17 @@ pub(crate) struct Slot<V> {
     pub(crate) watchers: u32,
     /// Its place in the wildcard list and in its directory's list.
     pub(crate) places: [Place; 2],
+}
+
+impl<V> Keyed for Slot<V> {
+    type Key<'a>
+        = &'a ResourceName
+    where
+        V: 'a;
+
+    fn key(&self) -> &ResourceName {
+        &self.name
+    }
 }
 
 pub(crate) enum State<V> {
@@ -217,6 +229,14 @@ impl Link {
             next: NONE,
             prev: NONE,
         }
+    }
+}
+
+impl Keyed for Link {
+    type Key<'a> = (u32, Target);
+
+    fn key(&self) -> (u32, Target) {
+        (self.subscriber, self.target)
     }
 }
 

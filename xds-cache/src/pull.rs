@@ -169,7 +169,7 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let Some(narrowest) = self.covering(id, type_index, &name).next() else { return ControlFlow::Continue(()) };
-        let slot = self.types[type_index as usize].names.get(&name).copied().map(|at| &self.slots[at as usize]);
+        let slot = self.slot_of(type_index, &name).map(|at| &self.slots[at as usize]);
         if let Some(slot) = slot
             && let Some(resource) = slot.state.resource()
         {
@@ -266,7 +266,7 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
         resumed.retain(|name, _| {
-            let slot = self.types[type_index as usize].names.get(name).copied();
+            let slot = self.slot_of(type_index, name);
             let named = self.named(id, type_index, name).is_some();
             let gone = !named && self.collections_of(type_index, name).contains(&list);
             if gone && slot.is_none_or(|at| self.slots[at as usize].state.resource().is_none()) {
@@ -328,14 +328,14 @@ impl<V> Cache<V> {
         if name.is_glob() {
             let list = self.list_of(type_index, &Interest::Name(name.clone()));
             return list.is_some_and(|list| {
-                self.held.contains_key(&(id.0, Target::List(list))) && self.lists[list as usize].live == 0
+                self.holds(id, Target::List(list)) && self.lists[list as usize].live == 0
             });
         }
         if let Some(slot) = self.named(id, type_index, name) {
             return matches!(self.slots[slot as usize].state, State::Absent);
         }
-        let slot = self.types[type_index as usize].names.get(name);
-        let present = slot.is_some_and(|at| self.slots[*at as usize].state.resource().is_some());
+        let slot = self.slot_of(type_index, name);
+        let present = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
         !present || !self.covered(id, type_index, name)
     }
 
@@ -346,12 +346,12 @@ impl<V> Cache<V> {
         if subscriber.links.len() < 2 {
             return None;
         }
-        let by_name = || self.held.get(&(id.0, Target::Slot(at)));
+        let by_name = || self.link_of(id, Target::Slot(at));
         let by_glob = || {
             let glob = self.slots[at as usize].places[1].list;
-            (glob != list && glob != NONE).then(|| self.held.get(&(id.0, Target::List(glob)))).flatten()
+            (glob != list && glob != NONE).then(|| self.link_of(id, Target::List(glob))).flatten()
         };
-        by_name().or_else(by_glob).copied()
+        by_name().or_else(by_glob)
     }
 
     /// Sends a name again to a subscriber that asked for it, although it did not change (rule 124).
