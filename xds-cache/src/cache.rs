@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
-use xdstp_uri::{NameKey, ResourceName};
+use xdstp_uri::ResourceName;
 
-use crate::index::{self, Index};
+use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Gone, Link, List, NONE, Place, Seq, Slot, State, Target};
+use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
+use crate::table::Type;
 
 /// What kind of cache it is.
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
     pub(crate) types: Slab<Type<V>>,
-    type_index: HashMap<TypeUrl, u32>,
+    pub(crate) type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
     pub(crate) lists: Slab<List>,
     pub(crate) links: Slab<Link>,
@@ -111,16 +112,7 @@ pub struct Cache<V> {
     pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
     /// The lists that have tombstones, by the age of the oldest.
-    buried: BTreeSet<(Instant, u32)>,
-}
-
-pub(crate) struct Type<V> {
-    pub(crate) url: TypeUrl,
-    version: Option<Version>,
-    pub(crate) names: Index<Slot<V>>,
-    pub(crate) wildcard: u32,
-    pub(crate) globs: HashMap<ResourceName, u32>,
-    pub(crate) subscribers: u32,
+    pub(crate) buried: BTreeSet<(Instant, u32)>,
 }
 
 impl<V> Cache<V> {
@@ -269,270 +261,5 @@ impl<V> Cache<V> {
             changed_at: slot.changed_at,
             watchers: slot.watchers,
         })
-    }
-
-    /// Forgets what only `interest` kept: nobody is subscribed to it any more, so nobody is told.
-    /// What others are subscribed to stays, and so does what belongs to an answered collection.
-    ///
-    /// An authoritative cache forgets nothing: there, what is not in it does not exist.
-    pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest) {
-        if self.options.authoritative {
-            return;
-        }
-        let Some(type_index) = self.type_index.get(type_url).copied() else { return };
-        match interest {
-            Interest::Name(name) if !name.is_glob() => {
-                if let Some(at) = self.slot_of(type_index, name) {
-                    self.evict_slot(at);
-                }
-            }
-            collection => {
-                let Some(list) = self.list_of(type_index, collection) else { return };
-                if self.lists[list as usize].watchers > 0 {
-                    return;
-                }
-                self.lists[list as usize].known = false;
-                self.trim(list, |_| true);
-                let members: Vec<_> = self.lists[list as usize].members(&self.slots).collect();
-                for at in members {
-                    self.evict_slot(at);
-                }
-                if self.lists.contains(list as usize) {
-                    self.drop_list_if_unused(list);
-                }
-            }
-        }
-        self.drop_type_if_unused(type_index);
-    }
-
-    fn evict_slot(&mut self, at: u32) {
-        let slot = &self.slots[at as usize];
-        let mut lists =
-            slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
-        if slot.watchers > 0 || lists.any(|list| list.watchers > 0 || list.known) {
-            return;
-        }
-        let (places, name) = (slot.places, slot.name.clone());
-        self.slots[at as usize].state = State::Absent;
-        for place in places.into_iter().filter(|place| place.list != NONE) {
-            self.lists[place.list as usize].unlink(&mut self.slots, at);
-            self.unbury(place.list, &name);
-            self.drop_list_if_unused(place.list);
-        }
-        self.drop_slot_if_unused(at);
-    }
-
-    pub(crate) fn next_seq(&mut self) -> Seq {
-        self.seq += 1;
-        self.seq
-    }
-
-    pub(crate) fn find(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<u32> {
-        self.slot_of(*self.type_index.get(type_url)?, name)
-    }
-
-    pub(crate) fn type_index(&mut self, type_url: &TypeUrl) -> u32 {
-        if let Some(index) = self.type_index.get(type_url) {
-            return *index;
-        }
-        let index = self.types.vacant_key() as u32;
-        let wildcard = self.lists.insert(List::new(None, index, self.options.authoritative)) as u32;
-        self.types.insert(Type {
-            url: type_url.clone(),
-            version: None,
-            names: Index::default(),
-            wildcard,
-            globs: HashMap::new(),
-            subscribers: 0,
-        });
-        self.type_index.insert(type_url.clone(), index);
-        index
-    }
-
-    /// The slot of a name, made if missing.
-    pub(crate) fn slot(&mut self, type_index: u32, name: &ResourceName) -> u32 {
-        if let Some(at) = self.slot_of(type_index, name) {
-            return at;
-        }
-        let (state, seq) =
-            if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
-        let slot = Slot {
-            name: name.clone(),
-            type_index,
-            state,
-            seq,
-            changed_at: None,
-            clean: NONE,
-            watchers: 0,
-            places: [Place::NOWHERE; 2],
-        };
-        let at = index::add(&mut self.slots, slot);
-        self.types[type_index as usize].names.insert(&self.slots, at);
-        at
-    }
-
-    pub(crate) fn slot_of(&self, type_index: u32, name: &ResourceName) -> Option<u32> {
-        self.types[type_index as usize].names.find(&self.slots, name)
-    }
-
-    /// The list of a collection, made if missing.
-    pub(crate) fn list(&mut self, type_index: u32, collection: &Interest) -> u32 {
-        if let Some(list) = self.list_of(type_index, collection) {
-            return list;
-        }
-        let Interest::Name(glob) = collection else { return self.types[type_index as usize].wildcard };
-        let list = List::new(Some(glob.clone()), type_index, self.options.authoritative);
-        let index = self.lists.insert(list) as u32;
-        self.types[type_index as usize].globs.insert(glob.clone(), index);
-        index
-    }
-
-    pub(crate) fn list_of(&self, type_index: u32, collection: &Interest) -> Option<u32> {
-        let resources = &self.types[type_index as usize];
-        match collection {
-            Interest::Wildcard => Some(resources.wildcard),
-            Interest::Name(glob) => resources.globs.get(glob).copied(),
-        }
-    }
-
-    /// The lists a name belongs to, as far as they exist: wildcard, directory.
-    pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
-        let resources = &self.types[type_index as usize];
-        let wildcard = if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
-        let directory = name.glob_parent_key().and_then(|glob| resources.globs.get(&glob as &dyn NameKey).copied());
-        [wildcard, directory.unwrap_or(NONE)]
-    }
-
-    fn enter_lists(&mut self, at: u32) {
-        let Slot { type_index, name, .. } = &self.slots[at as usize];
-        let (type_index, name) = (*type_index, name.clone());
-        if let Some(glob) = name.glob_parent() {
-            self.list(type_index, &Interest::Name(glob));
-        }
-        for list in self.collections_of(type_index, &name).into_iter().filter(|list| *list != NONE) {
-            self.lists[list as usize].append(list, &mut self.slots, at);
-        }
-    }
-
-    /// The slot changed now: it is the newest of its lists, and its watchers have something to pull.
-    fn changed(&mut self, at: u32, woken: &mut Vec<SubscriberId>) {
-        let seq = self.next_seq();
-        let slot = &mut self.slots[at as usize];
-        slot.seq = seq;
-        let places = slot.places;
-        self.mark(Target::Slot(at), woken);
-        for Place { list, .. } in places.into_iter().filter(|place| place.list != NONE) {
-            let members = &mut self.lists[list as usize];
-            members.unlink(&mut self.slots, at);
-            members.append(list, &mut self.slots, at);
-            self.mark(Target::List(list), woken);
-        }
-    }
-
-    /// Moves the up-to-date links of a target to the chains of work of their subscribers.
-    fn mark(&mut self, target: Target, woken: &mut Vec<SubscriberId>) {
-        let clean = match target {
-            Target::Slot(at) => &mut self.slots[at as usize].clean,
-            Target::List(at) => &mut self.lists[at as usize].clean,
-        };
-        while *clean != NONE {
-            let at = *clean;
-            links::unlink(&mut self.links, clean, at);
-            let id = self.links[at as usize].subscriber;
-            let subscriber = &mut self.subscribers[id as usize];
-            if !subscriber.has_work() {
-                woken.push(SubscriberId(id));
-            }
-            let head = match target {
-                Target::Slot(_) => &mut subscriber.slots,
-                Target::List(_) => &mut subscriber.lists,
-            };
-            links::push(&mut self.links, head, at, Chain::Work);
-        }
-    }
-
-    fn bury(&mut self, list: u32, gone: Gone) {
-        self.lists[list as usize].gone.push_back(gone);
-        let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);
-        self.buried.extend(oldest.map(|at| (at, list)));
-        let excess = self.lists[list as usize].gone.len().saturating_sub(self.options.tombstones);
-        let mut dropped = 0;
-        self.trim(list, |_| {
-            dropped += 1;
-            dropped <= excess
-        });
-    }
-
-    /// Drops the tombstones that are older than they may be.
-    fn expire(&mut self, now: Instant) {
-        let age = self.options.tombstone_age;
-        while let Some((oldest, list)) = self.buried.first().copied()
-            && now.saturating_duration_since(oldest) > age
-        {
-            self.trim(list, |gone| now.saturating_duration_since(gone.at) > age);
-            let type_index = self.lists[list as usize].type_index;
-            self.drop_list_if_unused(list);
-            self.drop_type_if_unused(type_index);
-        }
-    }
-
-    /// Drops the oldest tombstones of a list, as long as `drops` says so.
-    fn trim(&mut self, index: u32, mut drops: impl FnMut(&Gone) -> bool) {
-        self.with_tombstones(index, |list| {
-            while let Some(oldest) = list.gone.front()
-                && drops(oldest)
-            {
-                list.trimmed = oldest.seq;
-                list.gone.pop_front();
-            }
-        });
-    }
-
-    /// A name that is forgotten is not known to be gone.
-    fn unbury(&mut self, index: u32, name: &ResourceName) {
-        self.with_tombstones(index, |list| list.gone.retain(|gone| gone.name != *name));
-    }
-
-    fn with_tombstones(&mut self, index: u32, change: impl FnOnce(&mut List)) {
-        let list = &mut self.lists[index as usize];
-        let Some(was) = list.gone.front().map(|gone| gone.at) else { return };
-        change(list);
-        let is = list.gone.front().map(|gone| gone.at);
-        if is != Some(was) {
-            self.buried.remove(&(was, index));
-            self.buried.extend(is.map(|at| (at, index)));
-        }
-    }
-
-    pub(crate) fn drop_slot_if_unused(&mut self, at: u32) {
-        let slot = &self.slots[at as usize];
-        if slot.watchers == 0 && slot.state.resource().is_none() {
-            self.types[slot.type_index as usize].names.remove(&self.slots, at);
-            self.slots.remove(at as usize);
-        }
-    }
-
-    pub(crate) fn drop_list_if_unused(&mut self, index: u32) {
-        let list = &self.lists[index as usize];
-        if let Some(glob) = &list.glob
-            && list.watchers == 0
-            && list.live == 0
-            && list.gone.is_empty()
-        {
-            self.types[list.type_index as usize].globs.remove(glob);
-            self.lists.remove(index as usize);
-        }
-    }
-
-    /// Types are named by clients: one that nobody uses leaves nothing behind.
-    pub(crate) fn drop_type_if_unused(&mut self, index: u32) {
-        let Some(of) = self.types.get(index as usize) else { return };
-        let wildcard = &self.lists[of.wildcard as usize];
-        let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
-        if of.subscribers == 0 && of.names.len() == 0 && of.globs.is_empty() && of.version.is_none() && fresh {
-            let of = self.types.remove(index as usize);
-            self.lists.remove(of.wildcard as usize);
-            self.type_index.remove(&of.url);
-        }
     }
 }

@@ -5,14 +5,17 @@
 )]
 
 mod cache;
+mod evict;
 mod index;
 mod interest;
 mod links;
 mod pull;
 mod resource;
 mod subscribe;
+mod table;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 
 pub use cache::{Cache, Options, Outcome, Stored};
 pub use interest::Interest;
