@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 
 use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target};
+use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target, Walk};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
 use crate::table::Type;
@@ -108,6 +108,7 @@ pub struct Cache<V> {
     pub(crate) slots: Slab<Slot<V>>,
     pub(crate) lists: Slab<List>,
     pub(crate) links: Slab<Link>,
+    pub(crate) walks: Slab<Walk>,
     /// Which link a subscriber has to a target.
     pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
@@ -126,6 +127,7 @@ impl<V> Cache<V> {
             slots: Slab::new(),
             lists: Slab::new(),
             links: Slab::new(),
+            walks: Slab::new(),
             held: Index::default(),
             subscribers: Slab::new(),
             buried: BTreeSet::new(),

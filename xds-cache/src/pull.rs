@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Chain, Link, NONE, State, Target};
+use crate::links::{Chain, Link, NONE, State, Target, Walk};
 use crate::resource::Resource;
 use crate::subscribe::SubscriberId;
 
@@ -231,12 +231,13 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Target::List(list) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
-        let (cursor, hint) = (self.links[link as usize].cursor, self.links[link as usize].at);
+        let Link { cursor, walk, .. } = self.links[link as usize];
+        let hint = self.walks[walk as usize].at;
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
         while at != NONE {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
-            self.links[link as usize].at = at;
+            self.walks[walk as usize].at = at;
             let already = self.narrower(id, at, list).is_some_and(|other| self.links[other as usize].cursor >= seq);
             if !already {
                 self.put(id, at, visitor)?;
@@ -244,14 +245,14 @@ impl<V> Cache<V> {
             at = self.lists[list as usize].after(&self.slots, at);
         }
         let members = &self.lists[list as usize];
-        if members.known && !self.links[link as usize].answered {
-            self.links[link as usize].answered = true;
+        if members.known && !self.walks[walk as usize].answered {
+            self.walks[walk as usize].answered = true;
             pulled.answered = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
             self.subscribers[id.index()].leaving.extend(empty);
             self.remove_resumed(id, list);
         }
-        if self.lists[list as usize].newest_gone() > self.links[link as usize].gone_cursor {
+        if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
         self.rechain(link, Chain::Clean);
@@ -312,13 +313,14 @@ impl<V> Cache<V> {
 
     /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
     pub(crate) fn pull_tombstones(&mut self, link: u32) -> bool {
-        let Link { target, subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Link { target, subscriber, walk, .. } = self.links[link as usize];
         let Target::List(list) = target else { return false };
+        let Walk { gone_cursor, .. } = self.walks[walk as usize];
         let members = &self.lists[list as usize];
         let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
         let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
         self.subscribers[subscriber as usize].leaving.extend(gone);
-        self.links[link as usize].gone_cursor = members.newest_gone();
+        self.walks[walk as usize].gone_cursor = members.newest_gone();
         gone_cursor < members.trimmed
     }
 
@@ -327,9 +329,7 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         if name.is_glob() {
             let list = self.list_of(type_index, &Interest::Name(name.clone()));
-            return list.is_some_and(|list| {
-                self.holds(id, Target::List(list)) && self.lists[list as usize].live == 0
-            });
+            return list.is_some_and(|list| self.holds(id, Target::List(list)) && self.lists[list as usize].live == 0);
         }
         if let Some(slot) = self.named(id, type_index, name) {
             return matches!(self.slots[slot as usize].state, State::Absent);

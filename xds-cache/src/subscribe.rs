@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, NONE, Target};
+use crate::links::{self, Chain, Link, NONE, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -118,11 +118,11 @@ impl<V> Cache<V> {
             }
             Target::List(list) => self.wait_for(id, list),
         }
-        let (watchers, gone_cursor) = match target {
+        let (watchers, walk) = match target {
             Target::Slot(at) => {
                 let slot = &mut self.slots[at as usize];
                 slot.watchers += 1;
-                (slot.watchers, 0)
+                (slot.watchers, NONE)
             }
             Target::List(at) => {
                 let seq = self.seq;
@@ -130,11 +130,13 @@ impl<V> Cache<V> {
                 list.watchers += 1;
                 // Envoy lists no glob members when it reconnects, so every tombstone is news to it (rule 100);
                 // what it holds of a wildcard it does list.
-                (list.watchers, if list.glob.is_some() { list.trimmed } else { seq })
+                let gone_cursor = if list.glob.is_some() { list.trimmed } else { seq };
+                let walk = Walk { gone_cursor, at: NONE, answered: false };
+                (list.watchers, index::add(&mut self.walks, walk))
             }
         };
         let subscriber = &mut self.subscribers[id.index()];
-        let link = Link::new(target, id.0, gone_cursor, subscriber.links.len() as u32);
+        let link = Link::new(target, id.0, subscriber.links.len() as u32, walk);
         let at = index::add(&mut self.links, link);
         subscriber.links.push(at);
         self.push(at, Chain::Work);
@@ -301,9 +303,7 @@ impl<V> Cache<V> {
 
     fn existing_target(&self, type_index: u32, interest: &Interest) -> Option<Target> {
         match interest {
-            Interest::Name(name) if !name.is_glob() => {
-                self.slot_of(type_index, name).map(Target::Slot)
-            }
+            Interest::Name(name) if !name.is_glob() => self.slot_of(type_index, name).map(Target::Slot),
             collection => self.list_of(type_index, collection).map(Target::List),
         }
     }
@@ -317,8 +317,7 @@ impl<V> Cache<V> {
 
     /// Everything of the link's target is to be sent again.
     fn rewind(&mut self, at: u32) {
-        let Link { target, subscriber, .. } = self.links[at as usize];
-        self.links[at as usize].answered = false;
+        let Link { target, subscriber, walk, .. } = self.links[at as usize];
         self.restart(at);
         match target {
             Target::Slot(slot) => {
@@ -326,6 +325,7 @@ impl<V> Cache<V> {
                 self.subscribers[subscriber as usize].resumed.remove(name);
             }
             Target::List(list) => {
+                self.walks[walk as usize].answered = false;
                 self.restart_within(SubscriberId(subscriber), list);
                 let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
                 let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
@@ -341,7 +341,9 @@ impl<V> Cache<V> {
 
     fn restart(&mut self, at: u32) {
         self.links[at as usize].cursor = 0;
-        self.links[at as usize].at = NONE;
+        if let Some(walk) = self.walks.get_mut(self.links[at as usize].walk as usize) {
+            walk.at = NONE;
+        }
         self.rechain(at, Chain::Work);
     }
 
@@ -407,7 +409,8 @@ impl<V> Cache<V> {
     fn drop_link(&mut self, at: u32) -> bool {
         self.unchain(at);
         self.held.remove(&self.links, at);
-        let Link { target, subscriber, .. } = self.links.remove(at as usize);
+        let Link { target, subscriber, walk, .. } = self.links.remove(at as usize);
+        self.walks.try_remove(walk as usize);
         self.subscribers[subscriber as usize].parting.remove(&at);
         match target {
             Target::Slot(slot) => {

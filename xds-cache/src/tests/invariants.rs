@@ -57,6 +57,9 @@ fn check_links<V>(cache: &Cache<V>) {
         assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
     }
     assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
+    let walks: BTreeSet<_> = cache.links.iter().map(|(_, link)| link.walk).filter(|walk| *walk != NONE).collect();
+    let to_lists = cache.links.iter().filter(|(_, link)| matches!(link.target, Target::List(_))).count();
+    assert_eq!((walks.len(), cache.walks.len()), (to_lists, to_lists));
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
