@@ -71,7 +71,7 @@ pub(crate) struct Failure {
 
 impl Subscriber {
     /// To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
-    pub(crate) fn note_put(&mut self, types: &Slab<Type>, name: &ResourceName) {
+    pub(crate) fn note_put<V>(&mut self, types: &Slab<Type<V>>, name: &ResourceName) {
         let errors = &types[self.type_index as usize].errors;
         if !errors.is_empty() && errors.contains_key(name) {
             self.failing.insert(name.clone());
@@ -140,7 +140,7 @@ impl<V> Cache<V> {
         let type_index = self.type_index(type_url);
         let seq = self.next_seq();
         let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq });
-        if let Some(at) = self.types[type_index as usize].names.get(name).copied() {
+        if let Some(at) = self.slot_of(type_index, name) {
             let slot = &mut self.slots[at as usize];
             if matches!(slot.state, State::Unknown) {
                 (slot.state, slot.seq) = (State::Absent, seq);
@@ -220,17 +220,18 @@ impl<V> Cache<V> {
         let errors = &self.types[slot.type_index as usize].errors;
         if !errors.is_empty()
             && let Some(failure) = errors.get(&slot.name)
-            && failure.seq > self.links[link as usize].gone_cursor
+            && failure.seq > self.links[link as usize].cursor
         {
             let (name, seq) = (slot.name.clone(), failure.seq);
-            self.links[link as usize].gone_cursor = seq;
+            self.links[link as usize].cursor = seq;
             self.subscribers[self.links[link as usize].subscriber as usize].failing.insert(name);
         }
     }
 
     /// The same of a glob. True when there were any.
     pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
-        let Link { subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Link { subscriber, walk, .. } = self.links[link as usize];
+        let gone_cursor = self.walks[walk as usize].gone_cursor;
         let failed = &self.lists[list as usize].failed;
         let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > gone_cursor);
         if news {
@@ -242,7 +243,8 @@ impl<V> Cache<V> {
 
     /// Who asks for a glob is told of all its errors, those too that its link has passed.
     pub(crate) fn repeat_errors_within(&mut self, link: u32, list: u32) {
-        let Link { subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Link { subscriber, walk, .. } = self.links[link as usize];
+        let gone_cursor = self.walks[walk as usize].gone_cursor;
         let names = self.lists[list as usize].failed.range(..=gone_cursor).map(|(_, name)| name.clone());
         self.subscribers[subscriber as usize].failing.extend(names);
     }
@@ -281,7 +283,7 @@ impl<V> Cache<V> {
         let of = &self.types[type_index as usize];
         let directory =
             if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_index, name)[1].into() };
-        of.names.contains_key(name)
+        self.slot_of(type_index, name).is_some()
             || directory.filter(|list| *list != NONE).is_some_and(|list| {
                 let list = &self.lists[list as usize];
                 list.watchers > 0 || list.known
@@ -290,10 +292,13 @@ impl<V> Cache<V> {
 
     /// Whether a name, or a member of a glob, is there.
     fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let of = &self.types[self.subscribers[id.index()].type_index as usize];
+        let type_index = self.subscribers[id.index()].type_index;
+        let globs = &self.types[type_index as usize].globs;
         match name.is_glob() {
-            true => of.globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
-            false => of.names.get(name).is_some_and(|at| self.slots[*at as usize].state.resource().is_some()),
+            true => globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
+            false => {
+                self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
+            }
         }
     }
 
@@ -304,7 +309,7 @@ impl<V> Cache<V> {
             true => globs.get(name),
             false => name.glob_parent_key().and_then(|glob| globs.get(&glob as &dyn NameKey)),
         };
-        self.held.get(&(id.0, Target::List(*list?))).copied()
+        self.link_of(id, Target::List(*list?))
     }
 }
 
