@@ -1,0 +1,193 @@
+//! The tables of a cache: types, slots and lists, made when they are first named and dropped when nobody uses them.
+
+use std::collections::HashMap;
+
+use xdstp_uri::{NameKey, ResourceName};
+
+use crate::cache::Cache;
+use crate::errors::Failure;
+use crate::index::{self, Index};
+use crate::interest::Interest;
+use crate::links::{self, Chain, List, NONE, Place, Seq, Slot, State, Target};
+use crate::resource::{TypeUrl, Version};
+use crate::subscribe::SubscriberId;
+
+pub(crate) struct Type<V> {
+    pub(crate) url: TypeUrl,
+    pub(crate) version: Option<Version>,
+    pub(crate) names: Index<Slot<V>>,
+    pub(crate) wildcard: u32,
+    pub(crate) globs: HashMap<ResourceName, u32>,
+    pub(crate) subscribers: u32,
+    /// Of names and of globs.
+    pub(crate) errors: HashMap<ResourceName, Failure>,
+}
+
+impl<V> Cache<V> {
+    pub(crate) fn next_seq(&mut self) -> Seq {
+        self.seq += 1;
+        self.seq
+    }
+
+    pub(crate) fn find(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<u32> {
+        self.slot_of(*self.type_index.get(type_url)?, name)
+    }
+
+    pub(crate) fn type_index(&mut self, type_url: &TypeUrl) -> u32 {
+        if let Some(index) = self.type_index.get(type_url) {
+            return *index;
+        }
+        let index = self.types.vacant_key() as u32;
+        let wildcard = self.lists.insert(List::new(None, index, self.options.authoritative)) as u32;
+        self.types.insert(Type {
+            url: type_url.clone(),
+            version: None,
+            names: Index::default(),
+            wildcard,
+            globs: HashMap::new(),
+            subscribers: 0,
+            errors: HashMap::new(),
+        });
+        self.type_index.insert(type_url.clone(), index);
+        index
+    }
+
+    /// The slot of a name, made if missing.
+    pub(crate) fn slot(&mut self, type_index: u32, name: &ResourceName) -> u32 {
+        if let Some(at) = self.slot_of(type_index, name) {
+            return at;
+        }
+        let answered = self.options.authoritative || self.types[type_index as usize].errors.contains_key(name);
+        let (state, seq) = if answered { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
+        let slot = Slot {
+            name: name.clone(),
+            type_index,
+            state,
+            seq,
+            changed_at: None,
+            clean: NONE,
+            watchers: 0,
+            places: [Place::NOWHERE; 2],
+        };
+        let at = index::add(&mut self.slots, slot);
+        self.types[type_index as usize].names.insert(&self.slots, at);
+        at
+    }
+
+    pub(crate) fn slot_of(&self, type_index: u32, name: &ResourceName) -> Option<u32> {
+        self.types[type_index as usize].names.find(&self.slots, name)
+    }
+
+    /// The list of a collection, made if missing.
+    pub(crate) fn list(&mut self, type_index: u32, collection: &Interest) -> u32 {
+        if let Some(list) = self.list_of(type_index, collection) {
+            return list;
+        }
+        let Interest::Name(glob) = collection else { return self.types[type_index as usize].wildcard };
+        let list = List::new(Some(glob.clone()), type_index, self.options.authoritative);
+        let index = self.lists.insert(list) as u32;
+        self.types[type_index as usize].globs.insert(glob.clone(), index);
+        index
+    }
+
+    pub(crate) fn list_of(&self, type_index: u32, collection: &Interest) -> Option<u32> {
+        let resources = &self.types[type_index as usize];
+        match collection {
+            Interest::Wildcard => Some(resources.wildcard),
+            Interest::Name(glob) => resources.globs.get(glob).copied(),
+        }
+    }
+
+    /// The lists a name belongs to, as far as they exist: wildcard, directory.
+    pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
+        let resources = &self.types[type_index as usize];
+        let wildcard = if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
+        let directory = name.glob_parent_key().and_then(|glob| resources.globs.get(&glob as &dyn NameKey).copied());
+        [wildcard, directory.unwrap_or(NONE)]
+    }
+
+    pub(crate) fn enter_lists(&mut self, at: u32) {
+        let Slot { type_index, name, .. } = &self.slots[at as usize];
+        let (type_index, name) = (*type_index, name.clone());
+        if let Some(glob) = name.glob_parent() {
+            self.list(type_index, &Interest::Name(glob));
+        }
+        for list in self.collections_of(type_index, &name).into_iter().filter(|list| *list != NONE) {
+            self.lists[list as usize].append(list, &mut self.slots, at);
+        }
+    }
+
+    /// The slot changed now: it is the newest of its lists, and its watchers have something to pull.
+    pub(crate) fn changed(&mut self, at: u32, woken: &mut Vec<SubscriberId>) {
+        let seq = self.next_seq();
+        let slot = &mut self.slots[at as usize];
+        slot.seq = seq;
+        let places = slot.places;
+        self.mark(Target::Slot(at), woken);
+        for Place { list, .. } in places.into_iter().filter(|place| place.list != NONE) {
+            let members = &mut self.lists[list as usize];
+            members.unlink(&mut self.slots, at);
+            members.append(list, &mut self.slots, at);
+            self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// Moves the up-to-date links of a target to the chains of work of their subscribers.
+    pub(crate) fn mark(&mut self, target: Target, woken: &mut Vec<SubscriberId>) {
+        let clean = match target {
+            Target::Slot(at) => &mut self.slots[at as usize].clean,
+            Target::List(at) => &mut self.lists[at as usize].clean,
+        };
+        while *clean != NONE {
+            let at = *clean;
+            links::unlink(&mut self.links, clean, at);
+            let id = self.links[at as usize].subscriber;
+            let subscriber = &mut self.subscribers[id as usize];
+            if !subscriber.has_work() {
+                woken.push(SubscriberId(id));
+            }
+            let head = match target {
+                Target::Slot(_) => &mut subscriber.slots,
+                Target::List(_) => &mut subscriber.lists,
+            };
+            links::push(&mut self.links, head, at, Chain::Work);
+        }
+    }
+
+    pub(crate) fn drop_slot_if_unused(&mut self, at: u32) {
+        let slot = &self.slots[at as usize];
+        if slot.watchers == 0 && slot.state.resource().is_none() {
+            self.types[slot.type_index as usize].names.remove(&self.slots, at);
+            self.slots.remove(at as usize);
+            self.idle.remove(Target::Slot(at));
+        }
+    }
+
+    pub(crate) fn drop_list_if_unused(&mut self, index: u32) {
+        let list = &self.lists[index as usize];
+        if let Some(glob) = &list.glob
+            && list.watchers == 0
+            && list.live == 0
+            && list.gone.is_empty()
+            && list.failed.is_empty()
+        {
+            self.types[list.type_index as usize].globs.remove(glob);
+            self.lists.remove(index as usize);
+            self.idle.remove(Target::List(index));
+        }
+    }
+
+    /// Types are named by clients: one that nobody uses leaves nothing behind.
+    pub(crate) fn drop_type_if_unused(&mut self, index: u32) {
+        let Some(of) = self.types.get(index as usize) else { return };
+        let wildcard = &self.lists[of.wildcard as usize];
+        let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
+        let empty = of.names.len() == 0 && of.globs.is_empty() && of.errors.is_empty();
+        if of.subscribers == 0 && empty && of.version.is_none() && fresh {
+            let of = self.types.remove(index as usize);
+            self.lists.remove(of.wildcard as usize);
+            self.idle.remove(Target::List(of.wildcard));
+            self.type_index.remove(&of.url);
+        }
+    }
+}
