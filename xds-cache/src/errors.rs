@@ -5,15 +5,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use slab::Slab;
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::links::{Gone, Link, NONE, Seq, State, Target};
 use crate::resource::TypeUrl;
-use crate::subscribe::{Subscriber, SubscriberId};
-use crate::table::Type;
+use crate::subscribe::SubscriberId;
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -67,16 +65,6 @@ pub(crate) struct Failure {
     pub(crate) error: ResourceError,
     /// When it was told to the cache.
     pub(crate) seq: Seq,
-}
-
-impl Subscriber {
-    /// To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
-    pub(crate) fn note_put(&mut self, types: &Slab<Type>, name: &ResourceName) {
-        let errors = &types[self.type_index as usize].errors;
-        if !errors.is_empty() && errors.contains_key(name) {
-            self.failing.insert(name.clone());
-        }
-    }
 }
 
 impl<V> Cache<V> {
@@ -195,11 +183,18 @@ impl<V> Cache<V> {
         false
     }
 
-    /// Whether there is an error of a name, and the subscriber is one that is told of it.
+    /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
+    /// has yet to be pulled, or that one would tell it again.
     pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let type_index = self.subscribers[id.index()].type_index;
-        self.types[type_index as usize].errors.contains_key(name)
-            && (self.named(id, type_index, name).is_some() || self.glob_link(id, type_index, name).is_some())
+        let of = &self.types[self.subscribers[id.index()].type_index as usize];
+        let Some(failure) = of.errors.get(name) else { return false };
+        let glob = match name.is_glob() {
+            true => of.globs.get(name),
+            false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
+        };
+        let targets = [glob.copied().map(Target::List), of.names.get(name).copied().map(Target::Slot)];
+        let mut links = targets.into_iter().flatten().filter_map(|target| self.held.get(&(id.0, target))).peekable();
+        links.peek().is_some() && links.all(|link| self.links[*link as usize].gone_cursor >= failure.seq)
     }
 
     /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
@@ -295,16 +290,6 @@ impl<V> Cache<V> {
             true => of.globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
             false => of.names.get(name).is_some_and(|at| self.slots[*at as usize].state.resource().is_some()),
         }
-    }
-
-    /// The subscriber's link to the glob that a name is, or belongs to.
-    fn glob_link(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<u32> {
-        let globs = &self.types[type_index as usize].globs;
-        let list = match name.is_glob() {
-            true => globs.get(name),
-            false => name.glob_parent_key().and_then(|glob| globs.get(&glob as &dyn NameKey)),
-        };
-        self.held.get(&(id.0, Target::List(*list?))).copied()
     }
 }
 

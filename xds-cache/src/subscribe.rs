@@ -71,12 +71,14 @@ impl Subscriber {
         }
     }
 
+    /// Whether there is something to pull, errors not counted: they are pulled after the rest, in a call of their own,
+    /// and what changes between the two has to wake.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.slots != NONE || self.lists != NONE || self.has_removals() || !self.forced.is_empty()
+    }
+
     pub(crate) fn has_work(&self) -> bool {
-        self.slots != NONE
-            || self.lists != NONE
-            || self.has_removals()
-            || !self.forced.is_empty()
-            || !self.failing.is_empty()
+        self.has_changes() || !self.failing.is_empty()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
