@@ -125,7 +125,10 @@ impl<V> Cache<V> {
             Target::Slot(slot) => {
                 self.subscribers[id.index()].resumed.remove(&self.slots[slot as usize].name);
             }
-            Target::List(list) => self.wait_for(id, list),
+            Target::List(list) => {
+                self.wait_for(id, list);
+                self.send_resumed_again(id, list);
+            }
         }
         let (watchers, gone_cursor) = match target {
             Target::Slot(at) => {
@@ -193,6 +196,8 @@ impl<V> Cache<V> {
                 let subscriber = &mut self.subscribers[id.index()];
                 subscriber.resumed.remove(&name);
                 if covered {
+                    // Whether it is gone is for the collection to say now.
+                    subscriber.leaving.remove(&name);
                     subscriber.forced.insert(name);
                 } else if keeps {
                     subscriber.leaving.insert(name);
@@ -334,16 +339,22 @@ impl<V> Cache<V> {
             Target::List(list) => {
                 self.restart_within(SubscriberId(subscriber), list);
                 self.repeat_errors_within(at, list);
-                let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
-                let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
-                for (name, version) in &mut resumed {
-                    if self.collections_of(type_index, name).contains(&list) {
-                        *version = None;
-                    }
-                }
-                self.subscribers[subscriber as usize].resumed = resumed;
+                self.send_resumed_again(SubscriberId(subscriber), list);
             }
         }
+    }
+
+    /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what
+    /// the first request asks for is asked before anything is said (rule 49).
+    fn send_resumed_again(&mut self, id: SubscriberId, list: u32) {
+        let Subscriber { type_index, ref mut resumed, .. } = self.subscribers[id.index()];
+        let mut resumed = std::mem::take(resumed);
+        for (name, version) in &mut resumed {
+            if self.collections_of(type_index, name).contains(&list) {
+                *version = None;
+            }
+        }
+        self.subscribers[id.index()].resumed = resumed;
     }
 
     fn restart(&mut self, at: u32) {

@@ -425,6 +425,14 @@ impl Model {
                     client.may_put.insert(name.clone());
                     client.may_remove.insert(name.clone());
                 } else {
+                    // What was asked for again was left again: the wider one has sent it.
+                    let current = self.resources[client.of].get(&name);
+                    let held = client.view.get(&name);
+                    if let (Some((version, digest)), Some((of, Some(known)))) = (current, held)
+                        && (version, digest) == (of, known)
+                    {
+                        client.owed.remove(&name);
+                    }
                     // The wider one may not have come as far as the one that was left.
                     client.may_put.insert(name.clone());
                     client.may_remove.insert(name.clone());
