@@ -55,6 +55,8 @@ pub struct Failed<'a> {
     pub name: &'a ResourceName,
     /// What is wrong with it.
     pub error: &'a ResourceError,
+    /// The resource, or a member of the glob, is there: the error stands beside it.
+    pub beside: bool,
     /// Whether clients that know no errors must be told that it is removed: it is not there (rule 117). Not where
     /// the error is transient and the client said that it holds the resource.
     pub removed: bool,
@@ -167,7 +169,8 @@ impl<V> Cache<V> {
             if !self.owes_error(id, &name) {
                 continue;
             }
-            let removed = !self.is_there(id, &name) && !self.spares(id, &name);
+            let beside = self.is_there(id, &name);
+            let removed = !beside && !self.spares(id, &name);
             let subscriber = &mut self.subscribers[id.index()];
             if removed {
                 subscriber.leaving.remove(&name);
@@ -175,7 +178,7 @@ impl<V> Cache<V> {
             }
             let of = &self.types[subscriber.type_index as usize];
             if let Some(failure) = of.errors.get(&name)
-                && visitor(Failed { name: &name, error: &failure.error, removed }).is_break()
+                && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
             {
                 return true;
             }

@@ -11,6 +11,7 @@ mod evict;
 mod idle;
 mod interest;
 mod links;
+mod look;
 mod outcome;
 mod pull;
 mod resource;

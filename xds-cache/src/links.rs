@@ -51,6 +51,13 @@ impl<V> State<V> {
             Self::Unknown | Self::Absent => None,
         }
     }
+
+    pub(crate) fn resource_mut(&mut self) -> Option<&mut Resource<V>> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -269,7 +269,7 @@ impl<V> Cache<V> {
         self.held.contains_key(&(id.0, Target::Slot(slot))).then_some(slot)
     }
 
-    fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+    pub(crate) fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
         self.named(id, type_index, name).is_some() || self.covered(id, type_index, name)
     }
 
