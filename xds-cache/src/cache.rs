@@ -288,18 +288,11 @@ impl<V> Cache<V> {
                 (false, false) => Outcome::Changed,
             },
         };
-        let outcome = match self.clear_error(type_index, name) {
-            true if outcome == Outcome::Unchanged => Outcome::Recovered,
-            _ => outcome,
-        };
+        let failed = self.types[type_index as usize].errors.contains_key(name);
+        let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
         self.totals.count(outcome);
         if outcome == Outcome::Unchanged {
             return outcome;
-        }
-        if !self.types[type_index as usize].errors.is_empty()
-            && let Some(glob) = name.glob_parent()
-        {
-            self.clear_error(type_index, &glob);
         }
         if outcome != Outcome::Recovered {
             let slot = &mut self.slots[at as usize];
@@ -309,6 +302,10 @@ impl<V> Cache<V> {
         if outcome == Outcome::Added {
             self.present += 1;
             self.enter_lists(at);
+        }
+        if !self.types[type_index as usize].errors.is_empty() {
+            self.clear_error(type_index, name);
+            name.glob_parent().map(|glob| self.clear_error(type_index, &glob));
         }
         self.changed(at, woken);
         self.renew(at);

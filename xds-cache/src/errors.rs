@@ -5,15 +5,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use slab::Slab;
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::links::{Gone, Link, NONE, Seq, State, Target};
 use crate::resource::TypeUrl;
-use crate::subscribe::{Subscriber, SubscriberId};
-use crate::table::Type;
+use crate::subscribe::SubscriberId;
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +55,8 @@ pub struct Failed<'a> {
     pub name: &'a ResourceName,
     /// What is wrong with it.
     pub error: &'a ResourceError,
+    /// The resource, or a member of the glob, is there: the error stands beside it.
+    pub beside: bool,
     /// Whether clients that know no errors must be told that it is removed: it is not there (rule 117). Not where
     /// the error is transient and the client said that it holds the resource.
     pub removed: bool,
@@ -67,16 +67,6 @@ pub(crate) struct Failure {
     pub(crate) error: ResourceError,
     /// When it was told to the cache.
     pub(crate) seq: Seq,
-}
-
-impl Subscriber {
-    /// To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
-    pub(crate) fn note_put<V>(&mut self, types: &Slab<Type<V>>, name: &ResourceName) {
-        let errors = &types[self.type_index as usize].errors;
-        if !errors.is_empty() && errors.contains_key(name) {
-            self.failing.insert(name.clone());
-        }
-    }
 }
 
 impl<V> Cache<V> {
@@ -179,7 +169,8 @@ impl<V> Cache<V> {
             if !self.owes_error(id, &name) {
                 continue;
             }
-            let removed = !self.is_there(id, &name) && !self.spares(id, &name);
+            let beside = self.is_there(id, &name);
+            let removed = !beside && !self.spares(id, &name);
             let subscriber = &mut self.subscribers[id.index()];
             if removed {
                 subscriber.leaving.remove(&name);
@@ -187,7 +178,7 @@ impl<V> Cache<V> {
             }
             let of = &self.types[subscriber.type_index as usize];
             if let Some(failure) = of.errors.get(&name)
-                && visitor(Failed { name: &name, error: &failure.error, removed }).is_break()
+                && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
             {
                 return true;
             }
@@ -195,11 +186,29 @@ impl<V> Cache<V> {
         false
     }
 
-    /// Whether there is an error of a name, and the subscriber is one that is told of it.
+    /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
+    /// has yet to be pulled, or that one would tell it again.
     pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let type_index = self.subscribers[id.index()].type_index;
-        self.types[type_index as usize].errors.contains_key(name)
-            && (self.named(id, type_index, name).is_some() || self.glob_link(id, type_index, name).is_some())
+        let of = &self.types[type_index as usize];
+        let Some(failure) = of.errors.get(name) else { return false };
+        let glob = match name.is_glob() {
+            true => of.globs.get(name),
+            false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
+        };
+        let targets = [glob.copied().map(Target::List), self.slot_of(type_index, name).map(Target::Slot)];
+        let links = targets.into_iter().flatten().filter_map(|target| self.link_of(id, target));
+        let mut told = links.map(|link| self.told_up_to(link)).peekable();
+        told.peek().is_some() && told.all(|cursor| cursor >= failure.seq)
+    }
+
+    /// The errors of the link's target that are older were told, or are about to be.
+    fn told_up_to(&self, link: u32) -> Seq {
+        let Link { target, cursor, walk, .. } = self.links[link as usize];
+        match target {
+            Target::Slot(_) => cursor,
+            Target::List(_) => self.walks[walk as usize].gone_cursor,
+        }
     }
 
     /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
@@ -220,7 +229,7 @@ impl<V> Cache<V> {
         let errors = &self.types[slot.type_index as usize].errors;
         if !errors.is_empty()
             && let Some(failure) = errors.get(&slot.name)
-            && failure.seq > self.links[link as usize].cursor
+            && failure.seq > self.told_up_to(link)
         {
             let (name, seq) = (slot.name.clone(), failure.seq);
             self.links[link as usize].cursor = seq;
@@ -230,12 +239,12 @@ impl<V> Cache<V> {
 
     /// The same of a glob. True when there were any.
     pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
-        let Link { subscriber, walk, .. } = self.links[link as usize];
-        let gone_cursor = self.walks[walk as usize].gone_cursor;
+        let Link { subscriber, .. } = self.links[link as usize];
+        let told = self.told_up_to(link);
         let failed = &self.lists[list as usize].failed;
-        let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > gone_cursor);
+        let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
         if news {
-            let names = failed.range(gone_cursor + 1..).map(|(_, name)| name.clone());
+            let names = failed.range(told + 1..).map(|(_, name)| name.clone());
             self.subscribers[subscriber as usize].failing.extend(names);
         }
         news
@@ -243,9 +252,9 @@ impl<V> Cache<V> {
 
     /// Who asks for a glob is told of all its errors, those too that its link has passed.
     pub(crate) fn repeat_errors_within(&mut self, link: u32, list: u32) {
-        let Link { subscriber, walk, .. } = self.links[link as usize];
-        let gone_cursor = self.walks[walk as usize].gone_cursor;
-        let names = self.lists[list as usize].failed.range(..=gone_cursor).map(|(_, name)| name.clone());
+        let Link { subscriber, .. } = self.links[link as usize];
+        let told = self.told_up_to(link);
+        let names = self.lists[list as usize].failed.range(..=told).map(|(_, name)| name.clone());
         self.subscribers[subscriber as usize].failing.extend(names);
     }
 
@@ -300,16 +309,6 @@ impl<V> Cache<V> {
                 self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
             }
         }
-    }
-
-    /// The subscriber's link to the glob that a name is, or belongs to.
-    fn glob_link(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<u32> {
-        let globs = &self.types[type_index as usize].globs;
-        let list = match name.is_glob() {
-            true => globs.get(name),
-            false => name.glob_parent_key().and_then(|glob| globs.get(&glob as &dyn NameKey)),
-        };
-        self.link_of(id, Target::List(*list?))
     }
 }
 

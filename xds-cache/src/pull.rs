@@ -179,7 +179,9 @@ impl<V> Cache<V> {
             // Otherwise the collection is about to send it.
             let sent = self.links[narrowest as usize].cursor >= slot.seq;
             if sent {
-                self.subscribers[id.index()].note_put(&self.types, &name);
+                if self.owes_error(id, &name) {
+                    self.subscribers[id.index()].failing.insert(name.clone());
+                }
                 return visitor(Pull::Put { name: &name, resource });
             }
             return ControlFlow::Continue(());
@@ -306,7 +308,10 @@ impl<V> Cache<V> {
         if !resumed.is_empty() && resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
             return ControlFlow::Continue(());
         }
-        self.subscribers[id.index()].note_put(&self.types, &slot.name);
+        // To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
+        if self.owes_error(id, &slot.name) {
+            self.subscribers[id.index()].failing.insert(slot.name.clone());
+        }
         visitor(Pull::Put { name: &slot.name, resource })
     }
 

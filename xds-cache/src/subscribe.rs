@@ -72,12 +72,14 @@ impl Subscriber {
         }
     }
 
+    /// Whether there is something to pull, errors not counted: they are pulled after the rest, in a call of their own,
+    /// and what changes between the two has to wake.
+    pub(crate) fn has_changes(&self) -> bool {
+        self.slots != NONE || self.lists != NONE || self.has_removals() || !self.forced.is_empty()
+    }
+
     pub(crate) fn has_work(&self) -> bool {
-        self.slots != NONE
-            || self.lists != NONE
-            || self.has_removals()
-            || !self.forced.is_empty()
-            || !self.failing.is_empty()
+        self.has_changes() || !self.failing.is_empty()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
@@ -197,6 +199,8 @@ impl<V> Cache<V> {
                 let subscriber = &mut self.subscribers[id.index()];
                 subscriber.resumed.remove(&name);
                 if covered {
+                    // Whether it is gone is for the collection to say now.
+                    subscriber.leaving.remove(&name);
                     subscriber.forced.insert(name);
                 } else if keeps {
                     subscriber.leaving.insert(name);

@@ -143,7 +143,7 @@ impl<V> Cache<V> {
             links::unlink(&mut self.links, clean, at);
             let id = self.links[at as usize].subscriber;
             let subscriber = &mut self.subscribers[id as usize];
-            if !subscriber.has_work() {
+            if !subscriber.has_changes() {
                 woken.push(SubscriberId(id));
             }
             let head = match target {

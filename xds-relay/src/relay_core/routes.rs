@@ -11,7 +11,7 @@ use slab::Slab;
 use xds_transport::Frame;
 use xds_transport::server::{Source, Tally};
 use xds_transport::wire::Node;
-use xdstp_cache::{Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::scope::Scope;
@@ -308,6 +308,28 @@ impl Source for Routes {
             self.forget_resumed(id);
         }
         pulled
+    }
+
+    fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
+        let mut gone: HashSet<ResourceName> = HashSet::new();
+        let more = subscriber.all_parts().any(|part| {
+            part.scope.pull_errors(part.id, &mut |failed| {
+                // What this stream fetches for itself has errors of its own, unless the origin has it no more.
+                let own = part.scope.shared && subscriber.private.contains_key(failed.name);
+                if own && !failed.removed || !part.scope.shared && gone.contains(failed.name) {
+                    return ControlFlow::Continue(());
+                }
+                if own {
+                    gone.insert(failed.name.clone());
+                }
+                visitor(failed)
+            })
+        });
+        if !gone.is_empty() {
+            self.drop_private(id, |name, _, _| gone.contains(name));
+        }
+        more
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use xds_transport::Frame;
 use xds_transport::client::{Changed, Command};
 use xdstp_cache::{
-    Cache, Interest, Options, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId,
+    TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -86,6 +87,8 @@ struct State {
 pub(crate) struct Changes {
     pub(crate) changed: Vec<Changed>,
     pub(crate) removed: Vec<ResourceName>,
+    /// Why something is not sent (TP3).
+    pub(crate) errors: Vec<(ResourceName, ResourceError)>,
     /// What lives on for a time: clients are told so by their own sessions (rule 148).
     pub(crate) refreshed: Vec<(ResourceName, Duration)>,
     /// Collections that are complete with this.
@@ -204,6 +207,10 @@ impl Scope {
         self.lock().cache.pull(id, removals, visitor)
     }
 
+    pub(crate) fn pull_errors(&self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        self.lock().cache.pull_errors(id, visitor)
+    }
+
     pub(crate) fn visit(
         &self,
         id: SubscriberId,
@@ -236,9 +243,9 @@ impl Scope {
 
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, removed, refreshed, answered, version } = changes;
+        let Changes { changed, removed, errors, refreshed, answered, version } = changes;
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
-        let mut refreshed = refreshed.into_iter();
+        let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
         let mut over = false;
         while !over {
             self.change(|state, woken| {
@@ -258,12 +265,17 @@ impl Scope {
                 if changed.len() == 0 {
                     removed.by_ref().take(BATCH).for_each(|name| cache.remove(type_url, &name, now, woken));
                 }
+                // What an error is about may be removed too, and a removal ends an error.
+                if changed.len() == 0 && removed.len() == 0 {
+                    let errors = errors.by_ref().take(BATCH);
+                    errors.for_each(|(name, error)| cache.fail(type_url, &name, error, now, woken));
+                }
                 for (name, ttl) in refreshed.by_ref().take(BATCH) {
                     if let Some(held) = cache.value_mut(type_url, &name) {
                         held.refresh(Some(ttl), now.checked_add(ttl));
                     }
                 }
-                over = changed.len() == 0 && removed.len() == 0 && refreshed.len() == 0;
+                over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
                     for collection in &answered {
                         cache.answered(type_url, collection, woken);

@@ -248,7 +248,11 @@ impl Session {
         if !pulled.more {
             self.refresh(&mut transmit, told, source);
         }
-        let empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
+        let mut empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
+        if empty && complete {
+            self.push_errors(&mut transmit, rule, source);
+            empty = transmit.removed == 0 && transmit.errors == 0;
+        }
         // Rule 86: a wildcard or glob is answered even when there is nothing to say, once.
         if empty && !(self.owes_answer && complete) {
             return Ok(None);
@@ -267,6 +271,28 @@ impl Session {
 }
 
 impl Session {
+    /// TP3: why something is not sent, and for clients that know no errors that it is removed (rule 117). In a response
+    /// of their own, because no name may have both a resource and an error in one.
+    fn push_errors(&mut self, transmit: &mut Transmit, rule: &TypeRule, source: &mut impl Source) {
+        let Self { spelled, holds, refreshes, .. } = self;
+        source.pull_errors(self.id, &mut |failed| {
+            let own = spelled.get(failed.name).map_or(failed.name.as_str(), |own| own);
+            let held = !rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
+            match (failed.removed, held) {
+                // An alias of nothing is a resource: the error could not stand beside it, and says no more.
+                (true, false) => transmit.push_absent_alias(own),
+                (removed, _) => {
+                    transmit.push_error(9, own, failed.error);
+                    if removed {
+                        transmit.push_removed(own);
+                        refreshes.forget(failed.name);
+                    }
+                }
+            }
+            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+
     /// Rule 112: a heartbeat is the name and the version that the client has, with a TTL and without a body.
     fn refresh(&mut self, transmit: &mut Transmit, told: Told, source: &impl Source) {
         let Self { refreshes, spelled, .. } = self;

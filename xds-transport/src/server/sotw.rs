@@ -165,7 +165,10 @@ impl Session {
         } else {
             self.changes(rule, outgoing, told, &mut references, source)
         };
-        let (mut transmit, hash) = transmit?;
+        let (mut transmit, hash) = match transmit {
+            Some(response) => response,
+            None => self.errors(rule, outgoing, told, &mut references, source)?,
+        };
         let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
         if self.resumed.take().is_some_and(|held| held == version)
@@ -215,6 +218,20 @@ impl Session {
         if !self.changed {
             return None;
         }
+        let state = self.state(rule, outgoing, told, references, source);
+        (self.changed, self.withheld) = (state.is_none(), state.is_none());
+        state
+    }
+
+    /// Everything subscribed; none while that cannot be said.
+    fn state(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &Outgoing<'_>,
+        told: Told,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut hash = TypeHash::default();
         let Self { refreshes, spelled, withheld, .. } = self;
@@ -228,12 +245,39 @@ impl Session {
         });
         // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
         let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
-        if unknown {
-            self.withheld = true;
+        (!unknown).then_some((transmit, hash))
+    }
+
+    /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a
+    /// resource and an error. Where a response is the full state, an error beside a resource cannot be told: the resource
+    /// is in it.
+    fn errors(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &Outgoing<'_>,
+        told: Told,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, TypeHash)> {
+        // What changed and is withheld goes first.
+        if self.changed || !source.has_work(self.id) {
             return None;
         }
-        (self.changed, self.withheld) = (false, false);
-        Some((transmit, hash))
+        let (mut transmit, hash) = if rule.full_state_in_sotw {
+            self.state(rule, outgoing, told, references, source)?
+        } else {
+            let mut hash = TypeHash::default();
+            source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
+            (Transmit::new(outgoing.type_url.clone()), hash)
+        };
+        source.pull_errors(self.id, &mut |failed| {
+            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
+                let own = self.spelled.get(failed.name).map_or(failed.name.as_str(), |own| own);
+                transmit.push_error(7, own, failed.error);
+            }
+            ControlFlow::Continue(())
+        });
+        (transmit.errors > 0).then_some((transmit, hash))
     }
 
     /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others

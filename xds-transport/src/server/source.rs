@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Cache, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -47,6 +47,12 @@ pub trait Source {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled;
+
+    /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see
+    /// [`Cache::pull_errors`]. A source that leaves this out has none.
+    fn pull_errors(&mut self, _id: SubscriberId, _visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        false
+    }
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`].
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
@@ -97,6 +103,10 @@ impl Source for Cache<Frame> {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
         Self::pull(self, id, removals, visitor)
+    }
+
+    fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        Self::pull_errors(self, id, visitor)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

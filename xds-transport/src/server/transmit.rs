@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
-use xdstp_cache::{Resource, TypeUrl, Version};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
 use crate::frame::{Frame, duration_len, put_duration};
 use crate::wire::RESOURCE_TYPE_URL;
@@ -29,6 +29,8 @@ pub struct Transmit {
     pub refreshed: usize,
     /// How many removals it carries.
     pub removed: usize,
+    /// How many errors of resources it carries (TP3).
+    pub errors: usize,
     heads: BytesMut,
     bodies: VecDeque<Body>,
     /// Bytes of `heads` that precede what is still to be sent, all told.
@@ -50,6 +52,7 @@ impl Transmit {
             resources: 0,
             refreshed: 0,
             removed: 0,
+            errors: 0,
             heads: BytesMut::new(),
             bodies: VecDeque::new(),
             taken: 0,
@@ -173,6 +176,25 @@ impl Transmit {
         self.removed += 1;
         walk::put_delimited(&mut self.heads, 6, name.len());
         self.heads.extend_from_slice(name.as_bytes());
+    }
+
+    /// Appends an element of `resource_errors`, which the two variants number differently (TP3).
+    pub(crate) fn push_error(&mut self, number: u32, name: &str, error: &ResourceError) {
+        self.errors += 1;
+        // A negative code is a sign-extended int32.
+        let code = i64::from(error.code) as u64;
+        let message = error.message.as_bytes();
+        let text = |number, len: usize| if len == 0 { 0 } else { walk::delimited_len(number, len) };
+        let name_len = text(1, name.len());
+        let status_len = 1 + walk::varint_len(code) + text(2, message.len());
+        let whole = walk::delimited_len(1, name_len) + walk::delimited_len(2, status_len);
+        walk::put_delimited(&mut self.heads, number, whole);
+        walk::put_delimited(&mut self.heads, 1, name_len);
+        walk::put_bytes(&mut self.heads, 1, name.as_bytes());
+        walk::put_delimited(&mut self.heads, 2, status_len);
+        self.heads.put_u8(1 << 3);
+        walk::put_varint(&mut self.heads, code);
+        walk::put_bytes(&mut self.heads, 2, message);
     }
 
     /// Appends a text field of the response itself, in any order: protobuf does not mind.
