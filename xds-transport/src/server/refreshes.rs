@@ -11,6 +11,10 @@ use crate::frame::Frame;
 
 /// How often a resource is refreshed within its TTL (rule 111).
 const PER_TTL: u32 = 3;
+/// However short a TTL is, this long passes between two refreshes.
+const LEAST_WAIT: Duration = Duration::from_millis(10);
+/// A resource that lives no longer than this is not looked at again before its end.
+const LAST_LOOK: Duration = Duration::from_millis(100);
 
 /// What must be refreshed before it is over.
 ///
@@ -51,7 +55,8 @@ impl Refreshes {
         self.forget(name);
         let Some(ttl) = ttl else { return };
         // A TTL beyond what the clock can hold is none.
-        let (Some(until), due) = (told.now.checked_add(ttl), told.now + ttl / PER_TTL) else { return };
+        let Some(until) = told.now.checked_add(ttl) else { return };
+        let due = told.now + (ttl / PER_TTL).max(LEAST_WAIT);
         self.due.insert(due, name.clone());
         self.told.insert(name.clone(), Refresh { version: version.clone(), until, due, nonce: told.nonce });
     }
@@ -72,8 +77,8 @@ impl Refreshes {
 
     /// The client refused a response: what it brought cannot be refreshed, because the client does not have it.
     pub(crate) fn refused(&mut self, nonce: u64) {
-        let refused: Vec<_> = self.told.iter().filter(|(_, refresh)| refresh.nonce == nonce).collect();
-        let refused: Vec<_> = refused.into_iter().map(|(name, _)| name.clone()).collect();
+        let refused = self.told.iter().filter(|(_, refresh)| refresh.nonce == nonce);
+        let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
         for name in refused {
             self.forget(&name);
         }
@@ -111,9 +116,6 @@ impl Refreshes {
         Some(ttl)
     }
 }
-
-/// A resource that lives no longer than this is not looked at again before its end.
-const LAST_LOOK: Duration = Duration::from_millis(100);
 
 /// A resource that may have to be refreshed.
 #[derive(Debug)]

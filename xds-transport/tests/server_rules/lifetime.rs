@@ -71,6 +71,19 @@ fn rule_111_a_new_ttl_counts_from_then_on_and_none_ends_it() {
 }
 
 #[test]
+fn rule_111_odd_ttls_are_no_trouble() {
+    for ttl in [Duration::ZERO, Duration::from_nanos(1), Duration::MAX, seconds(i64::MAX as u64)] {
+        let mut server = Server::origin();
+        let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1"));
+        server.put_frame(ENDPOINTS, "a", "1", frame.with_wrapper(Bytes::new(), Some(ttl), false));
+        let mut client = Client::delta().with_features(&FEATURES);
+        assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["a"]), ["E a@1"]);
+        let due = client.stream.poll_timeout();
+        assert!(due.is_none_or(|due| due >= server.now + Duration::from_millis(10)), "{ttl:?}");
+    }
+}
+
+#[test]
 fn rule_111_what_a_client_brought_along_is_refreshed_too() {
     let mut server = Server::origin();
     put(&mut server, CLUSTERS, "a", "1", Some(30));
