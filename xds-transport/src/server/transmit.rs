@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use xdstp_cache::{Resource, TypeUrl};
 
 use crate::frame::Frame;
@@ -26,9 +26,9 @@ pub struct Transmit {
     pub resources: usize,
     /// How many removals it carries.
     pub removed: usize,
-    heads: BytesMut,
+    heads: Vec<u8>,
     bodies: VecDeque<Body>,
-    /// Bytes of `heads` that precede what is still to be sent, all told.
+    /// Bytes of `heads` that precede what is still to be sent.
     taken: usize,
     remaining: usize,
 }
@@ -42,15 +42,7 @@ struct Body {
 
 impl Transmit {
     pub(crate) fn new(type_url: TypeUrl) -> Self {
-        Self {
-            type_url,
-            resources: 0,
-            removed: 0,
-            heads: BytesMut::new(),
-            bodies: VecDeque::new(),
-            taken: 0,
-            remaining: 0,
-        }
+        Self { type_url, resources: 0, removed: 0, heads: Vec::new(), bodies: VecDeque::new(), taken: 0, remaining: 0 }
     }
 
     /// The length of what is left to send, in bytes.
@@ -80,14 +72,11 @@ impl Transmit {
         chunk.extend_from_slice(prefix);
         while chunk.len() < CHUNK {
             let Some(body) = self.bodies.front() else {
-                chunk.extend_from_slice(&self.heads);
-                self.taken += self.heads.len();
-                self.heads.clear();
+                chunk.extend_from_slice(self.heads.get(self.taken..).unwrap_or_default());
+                self.taken = self.heads.len();
                 break;
             };
-            let head = body.after - self.taken;
-            chunk.extend_from_slice(self.heads.get(..head).unwrap_or_default());
-            self.heads.advance(head);
+            chunk.extend_from_slice(self.heads.get(self.taken..body.after).unwrap_or_default());
             self.taken = body.after;
             if large(body) {
                 break;
