@@ -29,8 +29,17 @@ impl<T> Default for Index<T> {
 }
 
 impl<T: Keyed> Index<T> {
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.table.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.table.iter().copied()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
     }
 
     pub(crate) fn find<'a>(&self, slab: &'a Slab<T>, key: T::Key<'a>) -> Option<u32> {

@@ -5,7 +5,7 @@
 //! chain of work of its subscriber. An update moves the first chain over to the second, so a
 //! subscriber that is behind already costs nothing per further update.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use slab::Slab;
@@ -63,6 +63,13 @@ impl<V> State<V> {
             Self::Unknown | Self::Absent => None,
         }
     }
+
+    pub(crate) fn resource_mut(&mut self) -> Option<&mut Resource<V>> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -94,6 +101,8 @@ pub(crate) struct List {
     pub(crate) gone: VecDeque<Gone>,
     /// The last tombstone that was dropped: who has not passed it has missed a removal.
     pub(crate) trimmed: Seq,
+    /// The glob itself and names below it that have an error, by when they got it.
+    pub(crate) failed: BTreeMap<Seq, ResourceName>,
 }
 
 /// A tombstone.
@@ -118,6 +127,7 @@ impl List {
             watchers: 0,
             gone: VecDeque::new(),
             trimmed: 0,
+            failed: BTreeMap::new(),
         }
     }
 
@@ -174,6 +184,11 @@ impl List {
         self.gone.back().map_or(self.trimmed, |gone| gone.seq)
     }
 
+    /// The last tombstone or error.
+    pub(crate) fn newest_gone_or_failed(&self) -> Seq {
+        self.newest_gone().max(self.failed.last_key_value().map_or(0, |(seq, _)| *seq))
+    }
+
     /// Every member, in order of last change.
     pub(crate) fn members<'a, V>(&'a self, slots: &'a Slab<Slot<V>>) -> impl Iterator<Item = u32> + 'a {
         let index_or_end = |at: u32| (at != NONE).then_some(at);
@@ -204,16 +219,17 @@ pub(crate) struct Link {
     pub(crate) cursor: Seq,
     /// Its place in its subscriber's links.
     pub(crate) position: u32,
-    /// Its walk, if the target is a list.
+    /// Its walk, if the target is a list, or a slot whose error was told.
     pub(crate) walk: u32,
     pub(crate) chain: Chain,
     pub(crate) next: u32,
     prev: u32,
 }
 
-/// What a link to a list has beyond one to a slot, of which there are many more.
+/// What a link to a list has and one to a slot hardly ever needs, of which there are many more.
 pub(crate) struct Walk {
-    /// The cursor for tombstones: never reset, or a removal before a re-subscribe is lost.
+    /// The cursor for tombstones and errors of a collection, never reset, or a removal before a re-subscribe is lost;
+    /// and for the error of a name.
     pub(crate) gone_cursor: Seq,
     /// Where the last walk stopped.
     pub(crate) at: u32,

@@ -88,6 +88,9 @@ impl<V> Cache<V> {
     /// Visits what changed for a subscriber since its last pull, additions first, newest state only.
     /// A visitor that returns `Break` has taken that entry and stops before the next.
     ///
+    /// Errors are visited by [`pull_errors`](Self::pull_errors), when this has nothing to visit. A name that is gone
+    /// and has one is left to it.
+    ///
     /// O(changes), whatever the size of the cache.
     pub fn pull(
         &mut self,
@@ -175,7 +178,11 @@ impl<V> Cache<V> {
         {
             // Otherwise the collection is about to send it.
             let sent = self.links[narrowest as usize].cursor >= slot.seq;
-            return if sent { visitor(Pull::Put { name: &name, resource }) } else { ControlFlow::Continue(()) };
+            if sent {
+                self.subscribers[id.index()].note_put(&self.types, &name);
+                return visitor(Pull::Put { name: &name, resource });
+            }
+            return ControlFlow::Continue(());
         }
         let known = self.covering(id, type_index, &name).any(|link| match self.links[link as usize].target {
             Target::List(list) => self.lists[list as usize].known,
@@ -212,6 +219,7 @@ impl<V> Cache<V> {
         let news = self.links[link as usize].cursor < seq;
         self.links[link as usize].cursor = seq;
         self.rechain(link, Chain::Clean);
+        self.note_error(link, at);
         match self.slots[at as usize].state {
             State::Present(_) if news => self.put(id, at, visitor),
             State::Absent if news => {
@@ -252,7 +260,10 @@ impl<V> Cache<V> {
             self.subscribers[id.index()].leaving.extend(empty);
             self.remove_resumed(id, list);
         }
-        if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
+        if self.note_errors_within(link, list) {
+            // One cursor is for both.
+            pulled.behind |= self.pull_tombstones(link);
+        } else if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
         self.rechain(link, Chain::Clean);
@@ -269,8 +280,11 @@ impl<V> Cache<V> {
         resumed.retain(|name, _| {
             let slot = self.slot_of(type_index, name);
             let named = self.named(id, type_index, name).is_some();
-            let gone = !named && self.collections_of(type_index, name).contains(&list);
-            if gone && slot.is_none_or(|at| self.slots[at as usize].state.resource().is_none()) {
+            let error = self.types[type_index as usize].errors.get(name);
+            let spared = error.is_some_and(|failure| failure.error.is_transient());
+            let gone = !named && !spared && self.collections_of(type_index, name).contains(&list);
+            let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
+            if gone && !there {
                 self.subscribers[id.index()].leaving.insert(name.clone());
             }
             !gone
@@ -290,6 +304,7 @@ impl<V> Cache<V> {
         if !resumed.is_empty() && resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
             return ControlFlow::Continue(());
         }
+        self.subscribers[id.index()].note_put(&self.types, &slot.name);
         visitor(Pull::Put { name: &slot.name, resource })
     }
 
@@ -302,13 +317,21 @@ impl<V> Cache<V> {
         while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
             pulled.behind |= self.pull_tombstones(link);
         }
-        while let Some(name) = self.subscribers[id.index()].leaving.pop_first() {
-            if self.is_gone(id, &name) {
+        let mut waiting = Vec::new();
+        let mut visited = ControlFlow::Continue(());
+        while visited.is_continue()
+            && let Some(name) = self.subscribers[id.index()].leaving.pop_first()
+        {
+            // What has an error is told with it.
+            if self.subscribers[id.index()].failing.contains(&name) && self.owes_error(id, &name) {
+                waiting.push(name);
+            } else if self.is_gone(id, &name) {
                 self.subscribers[id.index()].resumed.remove(&name);
-                visitor(Pull::Removed { name: &name })?;
+                visited = visitor(Pull::Removed { name: &name });
             }
         }
-        ControlFlow::Continue(())
+        self.subscribers[id.index()].leaving.extend(waiting);
+        visited
     }
 
     /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
@@ -320,12 +343,15 @@ impl<V> Cache<V> {
         let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
         let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
         self.subscribers[subscriber as usize].leaving.extend(gone);
-        self.walks[walk as usize].gone_cursor = members.newest_gone();
+        self.walks[walk as usize].gone_cursor = members.newest_gone_or_failed();
         gone_cursor < members.trimmed
     }
 
     /// Whether a name that was to be told as gone still is: it may be back, and sent, since.
     fn is_gone(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        if self.spares(id, name) {
+            return false;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         if name.is_glob() {
             let list = self.list_of(type_index, &Interest::Name(name.clone()));

@@ -51,6 +51,8 @@ pub(crate) struct Subscriber {
     pub(crate) leaving: BTreeSet<ResourceName>,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
     pub(crate) forced: BTreeSet<ResourceName>,
+    /// Names and globs whose error is to be told, unless that is over by then.
+    pub(crate) failing: BTreeSet<ResourceName>,
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
     /// `None` where the version does not count, because it asked for the name again (rule 48).
     pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
@@ -66,12 +68,17 @@ impl Subscriber {
             parting: BTreeSet::new(),
             leaving: BTreeSet::new(),
             forced: BTreeSet::new(),
+            failing: BTreeSet::new(),
             resumed: HashMap::new(),
         }
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.slots != NONE || self.lists != NONE || self.has_removals() || !self.forced.is_empty()
+        self.slots != NONE
+            || self.lists != NONE
+            || self.has_removals()
+            || !self.forced.is_empty()
+            || !self.failing.is_empty()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
@@ -101,6 +108,7 @@ impl<V> Cache<V> {
         let Subscriber { type_index, .. } = self.subscribers.remove(id.index());
         self.types[type_index as usize].subscribers -= 1;
         self.drop_type_if_unused(type_index);
+        self.make_room();
         left
     }
 
@@ -117,7 +125,10 @@ impl<V> Cache<V> {
             Target::Slot(slot) => {
                 self.subscribers[id.index()].resumed.remove(&self.slots[slot as usize].name);
             }
-            Target::List(list) => self.wait_for(id, list),
+            Target::List(list) => {
+                self.wait_for(id, list);
+                self.send_resumed_again(id, list);
+            }
         }
         let (watchers, walk) = match target {
             Target::Slot(at) => {
@@ -144,6 +155,10 @@ impl<V> Cache<V> {
         self.held.insert(&self.links, at);
         if let Target::List(list) = target {
             self.restart_within(id, list);
+            self.repeat_errors_within(at, list);
+        }
+        if watchers == 1 {
+            self.idle.remove(target);
         }
         if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
     }
@@ -204,15 +219,16 @@ impl<V> Cache<V> {
                 }
             }
         }
+        self.make_room();
         last
     }
 
     /// What is still to be said about names of a collection.
     fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
-        let Subscriber { type_index, ref leaving, ref resumed, .. } = self.subscribers[id.index()];
+        let Subscriber { type_index, ref leaving, ref resumed, ref forced, .. } = self.subscribers[id.index()];
         let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
-        leaving.iter().chain(resumed.keys()).filter(within).cloned().collect()
+        leaving.iter().chain(resumed.keys()).chain(forced).filter(within).cloned().collect()
     }
 
     /// What the subscriber held when it connected: equal versions are not sent, and names that are
@@ -262,7 +278,7 @@ impl<V> Cache<V> {
         self.holds(id, Target::Slot(slot)).then_some(slot)
     }
 
-    fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+    pub(crate) fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
         self.named(id, type_index, name).is_some() || self.covered(id, type_index, name)
     }
 
@@ -324,20 +340,30 @@ impl<V> Cache<V> {
             Target::Slot(slot) => {
                 let name = &self.slots[slot as usize].name;
                 self.subscribers[subscriber as usize].resumed.remove(name);
+                if let Some(walk) = self.walks.get_mut(walk as usize) {
+                    walk.gone_cursor = 0;
+                }
             }
             Target::List(list) => {
                 self.walks[walk as usize].answered = false;
                 self.restart_within(SubscriberId(subscriber), list);
-                let Subscriber { type_index, .. } = self.subscribers[subscriber as usize];
-                let mut resumed = std::mem::take(&mut self.subscribers[subscriber as usize].resumed);
-                for (name, version) in &mut resumed {
-                    if self.collections_of(type_index, name).contains(&list) {
-                        *version = None;
-                    }
-                }
-                self.subscribers[subscriber as usize].resumed = resumed;
+                self.send_resumed_again(SubscriberId(subscriber), list);
+                self.repeat_errors_within(at, list);
             }
         }
+    }
+
+    /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what
+    /// the first request asks for is asked before anything is said (rule 49).
+    fn send_resumed_again(&mut self, id: SubscriberId, list: u32) {
+        let Subscriber { type_index, ref mut resumed, .. } = self.subscribers[id.index()];
+        let mut resumed = std::mem::take(resumed);
+        for (name, version) in &mut resumed {
+            if self.collections_of(type_index, name).contains(&list) {
+                *version = None;
+            }
+        }
+        self.subscribers[id.index()].resumed = resumed;
     }
 
     fn restart(&mut self, at: u32) {
@@ -404,12 +430,18 @@ impl<V> Cache<V> {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;
                 let last = self.slots[slot as usize].watchers == 0;
+                if last {
+                    self.renew(slot);
+                }
                 self.drop_slot_if_unused(slot);
                 last
             }
             Target::List(list) => {
                 self.lists[list as usize].watchers -= 1;
                 let last = self.lists[list as usize].watchers == 0;
+                if last {
+                    self.renew_list(list);
+                }
                 self.drop_list_if_unused(list);
                 last
             }

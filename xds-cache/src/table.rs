@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
+use crate::errors::Failure;
 use crate::index::{self, Index};
 use crate::interest::Interest;
 use crate::links::{self, Chain, List, NONE, Place, Seq, Slot, State, Target};
@@ -18,6 +19,8 @@ pub(crate) struct Type<V> {
     pub(crate) wildcard: u32,
     pub(crate) globs: HashMap<ResourceName, u32>,
     pub(crate) subscribers: u32,
+    /// Of names and of globs.
+    pub(crate) errors: HashMap<ResourceName, Failure>,
 }
 
 impl<V> Cache<V> {
@@ -43,6 +46,7 @@ impl<V> Cache<V> {
             wildcard,
             globs: HashMap::new(),
             subscribers: 0,
+            errors: HashMap::new(),
         });
         self.type_index.insert(type_url.clone(), index);
         index
@@ -53,8 +57,8 @@ impl<V> Cache<V> {
         if let Some(at) = self.slot_of(type_index, name) {
             return at;
         }
-        let (state, seq) =
-            if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
+        let answered = self.options.authoritative || self.types[type_index as usize].errors.contains_key(name);
+        let (state, seq) = if answered { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
         let slot = Slot {
             name: name.clone(),
             type_index,
@@ -155,6 +159,7 @@ impl<V> Cache<V> {
         if slot.watchers == 0 && slot.state.resource().is_none() {
             self.types[slot.type_index as usize].names.remove(&self.slots, at);
             self.slots.remove(at as usize);
+            self.idle.remove(Target::Slot(at));
         }
     }
 
@@ -164,9 +169,11 @@ impl<V> Cache<V> {
             && list.watchers == 0
             && list.live == 0
             && list.gone.is_empty()
+            && list.failed.is_empty()
         {
             self.types[list.type_index as usize].globs.remove(glob);
             self.lists.remove(index as usize);
+            self.idle.remove(Target::List(index));
         }
     }
 
@@ -175,9 +182,11 @@ impl<V> Cache<V> {
         let Some(of) = self.types.get(index as usize) else { return };
         let wildcard = &self.lists[of.wildcard as usize];
         let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
-        if of.subscribers == 0 && of.names.len() == 0 && of.globs.is_empty() && of.version.is_none() && fresh {
+        let empty = of.names.is_empty() && of.globs.is_empty() && of.errors.is_empty();
+        if of.subscribers == 0 && empty && of.version.is_none() && fresh {
             let of = self.types.remove(index as usize);
             self.lists.remove(of.wildcard as usize);
+            self.idle.remove(Target::List(of.wildcard));
             self.type_index.remove(&of.url);
         }
     }

@@ -313,6 +313,16 @@ fn rule_048_a_repeated_wildcard_sends_what_its_globs_sent_too() {
 }
 
 #[test]
+fn rule_048_a_glob_asked_for_after_the_first_request_sends_what_that_said_is_held() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    let id = world.subscriber(&["*"]);
+    world.cache.resume(id, [(name(MEMBER), "1".into())]);
+    world.cache.subscribe(id, &interest(GLOB));
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+}
+
+#[test]
 fn an_update_while_there_is_work_wakes_nobody_again() {
     let mut world = World::authoritative();
     world.put("a", "1");

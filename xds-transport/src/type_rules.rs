@@ -37,6 +37,8 @@ pub struct TypeRule {
     pub waits_for_lower_ranks: bool,
     /// A name that the first request both subscribes and lists at the current version is not sent again (rule 49).
     pub skip_known_on_resume: bool,
+    /// A name that does not exist is told as an alias of itself that stands for nothing, not as removed (rule 106).
+    pub absent_by_alias: bool,
     /// The field path of the name inside the payload.
     pub name_path: Vec<u32>,
     /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124).
@@ -61,6 +63,7 @@ impl Default for TypeRule {
             removals_last: false,
             waits_for_lower_ranks: false,
             skip_known_on_resume: true,
+            absent_by_alias: false,
             name_path: vec![1],
             dependents: Vec::new(),
         }
@@ -108,7 +111,7 @@ impl TypeRules {
             (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
             (SCOPED_ROUTES, TypeRule { legacy_wildcard: true, ..gated(5) }),
             (ROUTES, gated(6)),
-            (VIRTUAL_HOSTS, TypeRule { legacy_wildcard: true, ..gated(7) }),
+            (VIRTUAL_HOSTS, TypeRule { legacy_wildcard: true, absent_by_alias: true, ..gated(7) }),
         ];
         Self { rules: rules.into_iter().map(|(url, rule)| (url.into(), rule)).collect(), other: plain() }
     }

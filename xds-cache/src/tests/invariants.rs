@@ -1,15 +1,18 @@
 //! What holds between any two calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Cache;
-use crate::links::{Chain, NONE, State, Target};
+use crate::links::{Chain, Link, NONE, State, Target};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
     check_links(cache);
     check_slots(cache);
     check_lists(cache);
+    check_errors(cache);
+    let present = cache.slots.iter().filter(|(_, slot)| slot.state.resource().is_some()).count();
+    assert_eq!(cache.present, present);
     let names: usize = cache.types.iter().map(|(_, of)| of.names.len()).sum();
     let lists: usize = cache.types.iter().map(|(_, of)| of.globs.len() + 1).sum();
     assert_eq!((names, lists), (cache.slots.len(), cache.lists.len()));
@@ -58,8 +61,9 @@ fn check_links<V>(cache: &Cache<V>) {
     }
     assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
     let walks: BTreeSet<_> = cache.links.iter().map(|(_, link)| link.walk).filter(|walk| *walk != NONE).collect();
-    let to_lists = cache.links.iter().filter(|(_, link)| matches!(link.target, Target::List(_))).count();
-    assert_eq!((walks.len(), cache.walks.len()), (to_lists, to_lists));
+    assert_eq!(walks.len(), cache.walks.len());
+    let has_what_it_needs = |link: &Link| matches!(link.target, Target::Slot(_)) || link.walk != NONE;
+    assert!(cache.links.iter().all(|(_, link)| has_what_it_needs(link)));
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
@@ -86,7 +90,28 @@ fn check_lists<V>(cache: &Cache<V>) {
         assert!(list.gone.iter().map(|gone| gone.seq).is_sorted_by(|a, b| a < b));
         assert!(list.gone.len() <= cache.options.tombstones);
         if let Some(glob) = &list.glob {
-            assert!(watchers > 0 || list.live > 0 || !list.gone.is_empty(), "{glob} is kept for nobody");
+            let holds = list.live > 0 || !list.gone.is_empty() || !list.failed.is_empty();
+            assert!(watchers > 0 || holds, "{glob} is kept for nobody");
+        } else {
+            assert!(list.failed.is_empty(), "a wildcard has no errors");
         }
+    }
+}
+
+fn check_errors<V>(cache: &Cache<V>) {
+    for (_, of) in &cache.types {
+        let listed: BTreeMap<_, _> = of
+            .globs
+            .values()
+            .flat_map(|list| &cache.lists[*list as usize].failed)
+            .map(|(seq, name)| (name, *seq))
+            .collect();
+        let expected: BTreeMap<_, _> = of
+            .errors
+            .iter()
+            .filter(|(name, _)| name.is_glob() || name.glob_parent().is_some())
+            .map(|(name, failure)| (name, failure.seq))
+            .collect();
+        assert_eq!(listed, expected);
     }
 }

@@ -352,9 +352,16 @@ impl Model {
         let last = !self.clients.iter().flatten().any(|c| c.of == client.of && c.interests.contains(interest));
         assert_eq!(self.cache.unsubscribe(client.id, interest), had && last);
         if had {
+            let keeps = client.interests.contains(&Interest::Wildcard);
             for name in universe().filter(|name| self.matches(interest, name)) {
                 if !self.wanted(&client, &name) {
-                    client.view.remove(&name);
+                    // To the client, its wildcard covers every name: it has to be told of what is not in it.
+                    if keeps {
+                        client.may_remove.insert(name.clone());
+                    } else {
+                        client.view.remove(&name);
+                    }
+                    client.may_put.remove(&name);
                     client.resumed.remove(&name);
                     client.owed.remove(&name);
                     client.owed_removal.remove(&name);
@@ -365,6 +372,14 @@ impl Model {
                     client.may_put.insert(name.clone());
                     client.may_remove.insert(name.clone());
                 } else {
+                    // What was asked for again was left again: the wider one has sent it.
+                    let current = self.resources[client.of].get(&name);
+                    let held = client.view.get(&name);
+                    if let (Some((version, digest)), Some((of, Some(known)))) = (current, held)
+                        && (version, digest) == (of, known)
+                    {
+                        client.owed.remove(&name);
+                    }
                     // The wider one may not have come as far as the one that was left.
                     client.may_put.insert(name.clone());
                     client.may_remove.insert(name.clone());

@@ -332,6 +332,15 @@ impl Source for Routes {
         subscriber.all_parts().any(|part| part.scope.resend(part.id, name))
     }
 
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return };
+        // A stream's own resource counts before the stub that stands for it in a shared scope.
+        let found = subscriber.private_parts.iter().any(|part| part.scope.look_up(part.id, name, look));
+        if !found {
+            let _ = subscriber.parts.iter().any(|part| part.scope.look_up(part.id, name, look));
+        }
+    }
+
     /// Of one origin only: what comes from two has a version that neither of them gave.
     fn type_version(&self, id: SubscriberId) -> Option<Version> {
         let subscriber = self.subscribers.get(id.index())?;

@@ -86,8 +86,8 @@ struct State {
 pub(crate) struct Changes {
     pub(crate) changed: Vec<Changed>,
     pub(crate) removed: Vec<ResourceName>,
-    /// What lives on for a time of its own: clients must hear of it before that is over (rule 111).
-    pub(crate) refreshed: Vec<ResourceName>,
+    /// What lives on for a time: clients are told so by their own sessions (rule 148).
+    pub(crate) refreshed: Vec<(ResourceName, Duration)>,
     /// Collections that are complete with this.
     pub(crate) answered: Vec<Interest>,
     /// The version a SotW origin gave to the type.
@@ -220,6 +220,16 @@ impl Scope {
         self.lock().cache.resend(id, name)
     }
 
+    pub(crate) fn look_up(
+        &self,
+        id: SubscriberId,
+        name: &ResourceName,
+        look: &mut dyn FnMut(&Resource<Frame>),
+    ) -> bool {
+        let state = self.lock();
+        state.cache.wanted(id, name).map(look).is_some()
+    }
+
     pub(crate) fn type_version(&self, id: SubscriberId) -> Option<Version> {
         self.lock().cache.type_version(id).cloned()
     }
@@ -236,15 +246,23 @@ impl Scope {
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let resource =
                         if self.shared && resource.value.do_not_cache() { stub(&resource) } else { resource };
+                    let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
                     cache.upsert(type_url, &name, resource, now, woken);
                     if touched {
+                        if let Some(held) = cache.value_mut(type_url, &name) {
+                            held.refresh(ttl, expires);
+                        }
                         cache.touch(type_url, &name, woken);
                     }
                 }
                 if changed.len() == 0 {
                     removed.by_ref().take(BATCH).for_each(|name| cache.remove(type_url, &name, now, woken));
                 }
-                refreshed.by_ref().take(BATCH).for_each(|name| cache.touch(type_url, &name, woken));
+                for (name, ttl) in refreshed.by_ref().take(BATCH) {
+                    if let Some(held) = cache.value_mut(type_url, &name) {
+                        held.refresh(Some(ttl), now.checked_add(ttl));
+                    }
+                }
                 over = changed.len() == 0 && removed.len() == 0 && refreshed.len() == 0;
                 if over {
                     for collection in &answered {

@@ -134,9 +134,9 @@ impl Consumer for Feed {
                 parts.entry(part).or_default().removed.push(name);
             }
         }
-        for (name, _) in update.refreshed {
+        for (name, ttl) in update.refreshed {
             if let Some(part) = index.of_name(&name) {
-                parts.entry(part).or_default().refreshed.push(name);
+                parts.entry(part).or_default().refreshed.push((name, ttl));
             }
         }
         for interest in answered {

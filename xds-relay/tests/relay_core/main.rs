@@ -7,6 +7,7 @@ mod support;
 mod absence;
 mod conversion;
 mod groups;
+mod lifetime;
 mod outage;
 mod resume;
 mod routing;

@@ -11,7 +11,8 @@ use crate::response::Rejected;
 pub enum Command {
     /// Ask for something. Asking again for what is wanted already changes nothing.
     Subscribe(TypeUrl, Interest),
-    /// Stop asking. What this interest alone covered is forgotten, its versions too (rule 54).
+    /// Stop asking. What this interest alone covered is forgotten, its versions too (rule 54), and so is what an
+    /// unfinished update brought of it: who takes updates up late leaves it out, even if it is wanted again by then.
     Unsubscribe(TypeUrl, Interest),
     /// The update was handled: the response may be acknowledged. Finish updates in the order they came.
     Finish(UpdateId, Verdict),

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::server::delta::{Features, Outgoing};
+use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
@@ -31,6 +33,7 @@ pub(crate) struct Session {
     changed: bool,
     /// What was pulled could not be sent yet.
     withheld: bool,
+    refreshes: Refreshes,
 }
 
 impl Session {
@@ -52,6 +55,7 @@ impl Session {
             awaits_ack: false,
             changed: false,
             withheld: false,
+            refreshes: Refreshes::default(),
         };
         session.change_subscription(&request.resource_names, rule, source);
         session
@@ -73,6 +77,9 @@ impl Session {
         if self.awaits_ack {
             self.awaits_ack = false;
             self.tally.answered(request.error_detail.as_ref());
+            if let (Some(_), Some(nonce)) = (&request.error_detail, self.last_nonce) {
+                self.refreshes.refused(nonce);
+            }
         }
         self.change_subscription(&request.resource_names, rule, source);
     }
@@ -127,7 +134,12 @@ impl Session {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        !self.awaits_ack && (self.changed || source.has_work(self.id))
+        !self.awaits_ack && (self.changed || source.has_work(self.id) || self.refreshes.next().is_some())
+    }
+
+    /// When something must be refreshed; an ACK comes first where one is missing.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.refreshes.next().filter(|_| !self.awaits_ack)
     }
 
     /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
@@ -141,10 +153,11 @@ impl Session {
             return None;
         }
         let mut references = Vec::new();
+        let told = Told::new(outgoing.now, *outgoing.nonces + 1);
         let transmit = if rule.full_state_in_sotw {
-            self.full_state(rule, outgoing, &mut references, source)
+            self.full_state(rule, outgoing, told, &mut references, source)
         } else {
-            self.changes(rule, outgoing, &mut references, source)
+            self.changes(rule, outgoing, told, &mut references, source)
         };
         let (mut transmit, hash) = transmit?;
         let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
@@ -173,6 +186,7 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
+        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
@@ -184,16 +198,25 @@ impl Session {
             }
             ControlFlow::Continue(())
         });
+        // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
+        // everything else is gone.
+        while let Some(due) = self.refreshes.pop(told.now) {
+            source.look_up(self.id, &due.name, &mut |resource| {
+                changed |= self.refreshes.extend(&due, &resource.value, told).is_some();
+            });
+        }
         self.changed = changed || pulled.answered;
         if !self.changed {
             return None;
         }
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut hash = TypeHash::default();
+        let Self { refreshes, spelled, withheld, .. } = self;
+        refreshes.clear();
         let visited = source.visit(self.id, &mut |name, resource| {
             hash.add(name, &resource.version);
-            push(&mut transmit, &self.spelled, name, resource, outgoing.features);
-            if self.withheld {
+            push(&mut transmit, spelled, refreshes, told, name, resource, outgoing.features);
+            if *withheld {
                 Reference::collect(rule, &resource.value, references);
             }
         });
@@ -212,17 +235,27 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
+        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let Self { refreshes, spelled, .. } = self;
         source.pull(self.id, Removals::Include, &mut |pull| {
             if let Pull::Put { name, resource } = pull {
-                push(&mut transmit, &self.spelled, name, resource, outgoing.features);
+                push(&mut transmit, spelled, refreshes, told, name, resource, outgoing.features);
                 Reference::collect(rule, &resource.value, references);
             }
             ControlFlow::Continue(())
         });
+        // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
+        while let Some(due) = refreshes.pop(told.now) {
+            source.look_up(self.id, &due.name, &mut |resource| {
+                if resource.version == due.version && refreshes.extend(&due, &resource.value, told).is_some() {
+                    push(&mut transmit, spelled, refreshes, told, &due.name, resource, outgoing.features);
+                }
+            });
+        }
         if transmit.resources == 0 {
             return None;
         }
@@ -235,6 +268,8 @@ impl Session {
 fn push(
     transmit: &mut Transmit,
     spelled: &HashMap<ResourceName, Box<str>>,
+    refreshes: &mut Refreshes,
+    told: Told,
     name: &ResourceName,
     resource: &Resource<Frame>,
     features: Features,
@@ -243,7 +278,9 @@ fn push(
     // need not hold (rule 110).
     if features.wrapped {
         let own = spelled.get(name).map_or(name.as_str(), |text| text);
-        transmit.push_wrapped(own, resource, features.ttl);
+        let ttl = resource.value.remaining_ttl(told.now).filter(|_| features.ttl);
+        refreshes.put(told, name, &resource.version, ttl);
+        transmit.push_wrapped(own, resource, ttl);
     } else {
         transmit.push_bare(&resource.value);
     }

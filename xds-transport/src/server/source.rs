@@ -51,6 +51,10 @@ pub trait Source {
     /// Sends a name again if it is subscribed: see [`Cache::resend`].
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool;
 
+    /// Looks at a resource that the subscriber is interested in, if there is one: what lives only for a time is
+    /// refreshed from here. A source that leaves this out has nothing of that kind.
+    fn look_up(&self, _id: SubscriberId, _name: &ResourceName, _look: &mut dyn FnMut(&Resource<Frame>)) {}
+
     /// The version that a SotW origin gave to everything this subscriber is interested in.
     fn type_version(&self, _id: SubscriberId) -> Option<Version> {
         None
@@ -99,6 +103,12 @@ impl Source for Cache<Frame> {
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         Self::resend(self, id, name)
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        if let Some(resource) = self.wanted(id, name) {
+            look(resource);
+        }
     }
 
     fn type_version(&self, id: SubscriberId) -> Option<Version> {

@@ -1,11 +1,12 @@
 //! A response on its way out: small heads of its own, and references to shared bodies.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use xdstp_cache::{Resource, TypeUrl};
+use xdstp_cache::{Resource, TypeUrl, Version};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, duration_len, put_duration};
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
 
@@ -24,6 +25,8 @@ pub struct Transmit {
     pub type_url: TypeUrl,
     /// How many resources it carries.
     pub resources: usize,
+    /// How many resources it lets live on without sending them (rule 112).
+    pub refreshed: usize,
     /// How many removals it carries.
     pub removed: usize,
     heads: Vec<u8>,
@@ -42,7 +45,16 @@ struct Body {
 
 impl Transmit {
     pub(crate) fn new(type_url: TypeUrl) -> Self {
-        Self { type_url, resources: 0, removed: 0, heads: Vec::new(), bodies: VecDeque::new(), taken: 0, remaining: 0 }
+        Self {
+            type_url,
+            resources: 0,
+            refreshed: 0,
+            removed: 0,
+            heads: Vec::new(),
+            bodies: VecDeque::new(),
+            taken: 0,
+            remaining: 0,
+        }
     }
 
     /// The length of what is left to send, in bytes.
@@ -98,7 +110,7 @@ impl Transmit {
     }
 
     /// Appends an element of `DeltaDiscoveryResponse.resources`.
-    pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
+    pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: Option<Duration>) {
         let Resource { version, value: frame, .. } = resource;
         let length = frame.encoded_len(name, version, ttl);
         // Room for this head and for the fields of the response that follow the last one.
@@ -115,7 +127,7 @@ impl Transmit {
     }
 
     /// Appends an element of `DiscoveryResponse.resources`, in a `Resource` (rule 110).
-    pub(crate) fn push_wrapped(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
+    pub(crate) fn push_wrapped(&mut self, name: &str, resource: &Resource<Frame>, ttl: Option<Duration>) {
         let Resource { version, value: frame, .. } = resource;
         let wrapped = frame.encoded_len(name, version, ttl);
         let any = walk::delimited_len(1, RESOURCE_TYPE_URL.len()) + walk::delimited_len(2, wrapped);
@@ -124,6 +136,33 @@ impl Transmit {
         walk::put_delimited(&mut self.heads, 2, wrapped);
         frame.put_head(&mut self.heads, name, version, ttl);
         self.push_body(frame.any().clone());
+    }
+
+    /// Appends an element of `DeltaDiscoveryResponse.resources` that has no body: the client has it, and is to keep it
+    /// for another `ttl`.
+    pub(crate) fn push_heartbeat(&mut self, name: &str, version: &Version, ttl: Duration) {
+        self.refreshed += 1;
+        let text = walk::delimited_len(1, version.as_str().len()) + walk::delimited_len(3, name.len());
+        walk::put_delimited(&mut self.heads, 2, text + walk::delimited_len(6, duration_len(ttl)));
+        walk::put_delimited(&mut self.heads, 1, version.as_str().len());
+        self.heads.extend_from_slice(version.as_str().as_bytes());
+        walk::put_delimited(&mut self.heads, 3, name.len());
+        self.heads.extend_from_slice(name.as_bytes());
+        put_duration(&mut self.heads, 6, ttl);
+    }
+
+    /// Appends an element of `DeltaDiscoveryResponse.resources` that is an alias of itself and of nothing: how a
+    /// client that asked for a virtual host learns that there is none (rule 106).
+    pub(crate) fn push_absent_alias(&mut self, name: &str) {
+        const VERSION: &str = "absent";
+        self.removed += 1;
+        let name_len = walk::delimited_len(3, name.len());
+        walk::put_delimited(&mut self.heads, 2, walk::delimited_len(1, VERSION.len()) + 2 * name_len);
+        walk::put_bytes(&mut self.heads, 1, VERSION.as_bytes());
+        for number in [3, 4] {
+            walk::put_delimited(&mut self.heads, number, name.len());
+            self.heads.extend_from_slice(name.as_bytes());
+        }
     }
 
     /// Appends an element of `DeltaDiscoveryResponse.removed_resources`, the empty name too.

@@ -10,8 +10,10 @@ mod support;
 
 mod absence;
 mod flow;
+mod lifetime;
 mod names;
 mod nonces;
+mod on_demand;
 mod order;
 mod reconnect;
 mod streams;

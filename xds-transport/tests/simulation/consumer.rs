@@ -18,17 +18,42 @@ pub(crate) struct Consumer {
 #[derive(Default)]
 pub(crate) struct Kind {
     pub(crate) wants: BTreeSet<Interest>,
-    /// Bodies and versions.
-    view: BTreeMap<ResourceName, (u8, String)>,
+    view: BTreeMap<ResourceName, Held>,
     absent: BTreeSet<ResourceName>,
     answered: BTreeSet<Interest>,
     /// Versions and bodies it refused last.
     refused: BTreeMap<ResourceName, u8>,
+    /// What it took although the origin serves it for nothing that is wanted: see [`Kind::serves`].
+    crossed: BTreeSet<ResourceName>,
+}
+
+/// The response that arrived last, and may be what an update is about.
+#[derive(Clone, Default)]
+pub(crate) struct Cause {
+    /// The moment of the origin when it was sent.
+    pub(crate) moment: u64,
+    /// What it says is removed.
+    pub(crate) removed: BTreeSet<ResourceName>,
+}
+
+#[derive(Debug)]
+struct Held {
+    body: u8,
+    version: String,
+    /// The moment of the origin when it was sent.
+    moment: u64,
 }
 
 impl Kind {
     fn covers(&self, name: &ResourceName) -> bool {
         self.wants.iter().any(|interest| covers(interest, name, true))
+    }
+
+    /// Whether the origin serves a name for what is wanted. A client cannot know where a wildcard ends: it takes what
+    /// crossed the end of a glob, if it asks for everything by then. A delta response does not say which request it
+    /// answers, so nobody can tell until the next stream, unless the name is sent or removed again.
+    fn serves(&self, world: &World, name: &ResourceName) -> bool {
+        self.wants.iter().any(|one| covers(one, name, world.setup.wildcard_covers_xdstp))
     }
 }
 
@@ -47,6 +72,7 @@ impl Consumer {
         kind.view.retain(|name, _| covered(name));
         kind.absent.retain(|name| covered(name));
         kind.refused.retain(|name, _| covered(name));
+        kind.crossed.retain(covered);
         kind.wants = wants;
     }
 
@@ -56,12 +82,18 @@ impl Consumer {
 
     /// The version it holds a name at.
     pub(crate) fn version(&self, of: Of, name: &ResourceName) -> Option<&str> {
-        self.kinds.get(&of)?.view.get(name).map(|(_, version)| version.as_str())
+        self.kinds.get(&of)?.view.get(name).map(|held| held.version.as_str())
     }
 
     /// Takes what an update brings, but for what it cannot use.
-    pub(crate) fn take(&mut self, world: &World, update: Update) -> Result<Verdict, String> {
-        let of = world.of(update.type_url.as_str()).ok_or("an update of no type")?;
+    pub(crate) fn take(
+        &mut self,
+        world: &World,
+        origin: &Origin,
+        of: Of,
+        update: Update,
+        cause: &Cause,
+    ) -> Result<Verdict, String> {
         let kind = self.kinds.entry(of).or_default();
         if !update.rejected.is_empty() {
             return Err(format!("the machine cannot read {:?}", update.rejected));
@@ -73,18 +105,32 @@ impl Consumer {
                 continue; // It was given up while the update was on its way here.
             }
             kind.absent.remove(&changed.name);
+            if kind.serves(world, &changed.name) {
+                kind.crossed.remove(&changed.name);
+            } else {
+                kind.crossed.insert(changed.name.clone());
+            }
             if body == World::BAD {
                 reasons.push(Rejected::new(changed.name.as_str(), "a bad body"));
                 kind.refused.insert(changed.name, body);
                 continue;
             }
             kind.refused.remove(&changed.name);
-            kind.view.insert(changed.name, (body, changed.resource.version.to_string()));
+            let version = changed.resource.version.to_string();
+            kind.view.insert(changed.name, Held { body, version, moment: cause.moment });
         }
         for name in update.removed {
             if kind.covers(&name) {
-                kind.view.remove(&name);
+                // Whatever became of the connection: only the origin removes. What it said was checked as it was said.
+                let held = kind.view.remove(&name);
+                if let Some(held) = held.filter(|held| !origin.removed_since(of, &name, held.moment))
+                    && kind.serves(world, &name)
+                    && !cause.removed.contains(&name)
+                {
+                    return Err(format!("{name} is taken from the client as {held:?}, and the origin has it"));
+                }
                 kind.refused.remove(&name);
+                kind.crossed.remove(&name);
                 kind.absent.insert(name);
             }
         }
@@ -108,17 +154,16 @@ impl Consumer {
 
 impl Kind {
     fn check_name(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> Result<(), String> {
-        let served = self.wants.iter().any(|one| covers(one, name, world.setup.wildcard_covers_xdstp));
-        let there = origin.body(of, name).filter(|_| served);
+        let there = origin.body(of, name).filter(|_| self.serves(world, name));
         let held = self.view.get(name);
-        if let Some((body, _)) = held
-            && !origin.had(of, name, *body)
+        if let Some(held) = held
+            && !origin.had(of, name, held.body)
         {
-            return Err(format!("is held as {body}, which it never was"));
+            return Err(format!("is held as {}, which it never was", held.body));
         }
         match (there, held) {
             (Some(World::BAD), _) if self.refused.contains_key(name) => {}
-            (Some(there), Some((body, version))) if there == *body => {
+            (Some(there), Some(Held { body, version, .. })) if there == *body => {
                 let expected = origin.resource(of, name).map(|resource| resource.version.to_string());
                 let bare = world.setup.protocol == Variant::Sotw && !world.setup.wrapped;
                 if !bare && expected.as_ref() != Some(version) {
@@ -132,7 +177,7 @@ impl Kind {
                     return Err("is not known to be absent".into());
                 }
             }
-            (None, Some(_)) if !world.says_absence(of) => {}
+            (None, Some(_)) if !world.says_absence(of) || self.crossed.contains(name) => {}
             _ => return Err(format!("is held as {held:?}, and the origin has {there:?}")),
         }
         Ok(())

@@ -10,19 +10,22 @@ use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberI
 use xdstp_uri::ResourceName;
 
 use crate::messages::{Request, Response};
+use crate::world::World;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     // A server's books.
     DropUnsubscribe,
+    SubscribeToMore,
     ForgetInitialVersions,
     LoseTombstone,
     SwallowResubscribe,
     LeakSubscriber,
-    LeaveOutOfFullState,
     ForgetDependents,
     LoseWake,
+    ServeBeforeLoaded,
     // A server's messages.
+    LeaveOutOfFullState,
     ReuseNonce,
     ResendAfterNack,
     NameTwice,
@@ -39,15 +42,17 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 22] = [
         Self::DropUnsubscribe,
+        Self::SubscribeToMore,
         Self::ForgetInitialVersions,
         Self::LoseTombstone,
         Self::SwallowResubscribe,
         Self::LeakSubscriber,
-        Self::LeaveOutOfFullState,
         Self::ForgetDependents,
         Self::LoseWake,
+        Self::ServeBeforeLoaded,
+        Self::LeaveOutOfFullState,
         Self::ReuseNonce,
         Self::ResendAfterNack,
         Self::NameTwice,
@@ -87,6 +92,12 @@ impl Source for Books<'_> {
     }
 
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        if let Interest::Name(name) = interest
+            && let Some(glob) = name.glob_parent()
+            && self.has(Fault::SubscribeToMore)
+        {
+            self.cache.subscribe(id, &Interest::Name(glob));
+        }
         let again = self.cache.is_subscribed(id, interest);
         !(again && self.has(Fault::SwallowResubscribe)) && Source::subscribe(self.cache, id, interest)
     }
@@ -116,12 +127,7 @@ impl Source for Books<'_> {
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
-        let mut leaves_out = self.has(Fault::LeaveOutOfFullState);
-        Source::visit(self.cache, id, &mut |name, resource| {
-            if !std::mem::take(&mut leaves_out) {
-                visitor(name, resource);
-            }
-        })
+        Source::visit(self.cache, id, visitor)
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {
@@ -169,16 +175,23 @@ impl ServerShim {
     }
 
     /// What the server writes, and what it takes for an answer to it.
-    pub(crate) fn response(&mut self, fault: Option<Fault>, response: &mut Response) -> Option<Request> {
+    pub(crate) fn response(&mut self, fault: Option<Fault>, world: &World, response: &mut Response) -> Option<Request> {
+        let sotw = world.setup.protocol == Variant::Sotw;
+        let full_state = sotw && world.of(&response.type_url).is_some_and(|of| world.rule(of).full_state_in_sotw);
         let names = response.resources.iter().map(|sent| sent.name.clone()).collect();
         let type_url = response.type_url.clone();
         self.last.insert(type_url.clone(), (response.nonce.clone(), names));
         let last_nonce = std::mem::replace(&mut self.last_nonce, response.nonce.clone());
         match fault {
             Some(Fault::ReuseNonce) if !last_nonce.is_empty() => response.nonce = last_nonce,
+            Some(Fault::LeaveOutOfFullState) if full_state && response.resources.len() > 1 => {
+                response.resources.remove(0);
+            }
             Some(Fault::NameTwice) => response.resources.extend(response.resources.last().cloned()),
             Some(Fault::DoNotWaitForAcks) => {
-                let names = self.asked.get(&type_url).into_iter().flatten().cloned().collect();
+                // A delta request that names what was asked for asks for it again.
+                let asked = self.asked.get(&type_url).filter(|_| sotw);
+                let names = asked.into_iter().flatten().cloned().collect();
                 return Some(Request { type_url, nonce: response.nonce.clone(), names, ..Request::default() });
             }
             _ => {}

@@ -47,7 +47,12 @@ impl History {
         let setup = Setup::random(&mut random);
         let mut types: Vec<Of> = (0..World::KINDS).filter(|_| random.one_in(2)).collect();
         types.push(random.index(World::KINDS));
-        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &types)).collect();
+        // Few names meet more often: more happens to each.
+        let names: Vec<_> = match random.pick(&[2, 3, World::NAMES]) {
+            World::NAMES => (0..World::NAMES).collect(),
+            few => (0..few).map(|_| random.index(World::NAMES)).collect(),
+        };
+        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &types, &names)).collect();
         Self { setup, seed, steps }
     }
 
@@ -75,12 +80,12 @@ impl History {
     }
 }
 
-fn step(random: &mut Random, types: &[Of]) -> Step {
+fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
     let of = random.pick(types);
-    let name = random.index(World::NAMES);
+    let name = random.pick(names);
     // Collections are few among the interests, and worth as much as the names.
     let interest = if random.one_in(2) {
-        random.index(World::INTERESTS)
+        random.pick(names)
     } else {
         World::NAMES + random.index(World::INTERESTS - World::NAMES)
     };

@@ -7,7 +7,7 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 use crate::messages::{Request, Response};
-use crate::origin::Origin;
+use crate::origin::{Content, Origin};
 use crate::world::{Of, World, covers};
 
 /// Unacknowledged responses of one type in delta, at most.
@@ -17,8 +17,6 @@ const PIPELINED: usize = 8;
 pub(crate) struct Ledger {
     nonces: BTreeSet<String>,
     types: BTreeMap<Of, Asked>,
-    /// Contents by SotW version: an equal version means an equal content (rule 33).
-    versions: BTreeMap<(Of, String), BTreeMap<ResourceName, u8>>,
 }
 
 /// One type.
@@ -59,18 +57,28 @@ impl Ledger {
                 asked.delta(world, origin, of, request, first);
             }
             Variant::Sotw => {
-                // Rule 16: stale. The names come again with the answer to the newest response.
-                if asked.last_nonce.as_ref().is_some_and(|last| *last != request.nonce) {
+                let stale = asked.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
+                // Rules 16, 17: one that crossed a response may be heard, but does not acknowledge it. Any other that
+                // is stale is not: its names come again with the answer to the newest response.
+                if stale && asked.unacked.is_empty() {
                     return;
                 }
-                asked.unacked.clear();
+                if !stale {
+                    asked.unacked.clear();
+                }
                 asked.sotw(world, of, request);
+                let content = asked.content(world, origin, of);
+                if first && origin.versions.get(&(of, request.version.clone())) == Some(&content) {
+                    // Rule 87: it holds all of this.
+                    asked.sent.extend(content.into_keys().map(|name| (name, 0)));
+                    asked.responded = origin.moment;
+                }
             }
         }
     }
 
     /// A response leaves the server.
-    pub(crate) fn response(&mut self, world: &World, origin: &Origin, response: &Response) -> Result<(), String> {
+    pub(crate) fn response(&mut self, world: &World, origin: &mut Origin, response: &Response) -> Result<(), String> {
         let of = world.of(&response.type_url).ok_or("a response of a type nobody asked for")?;
         if response.nonce.is_empty() || !self.nonces.insert(response.nonce.clone()) {
             return Err(format!("rule 13: nonce {:?} is empty or came before", response.nonce));
@@ -105,9 +113,10 @@ impl Ledger {
             Variant::Delta => asked.check_delta(world, origin, of, response)?,
             Variant::Sotw => {
                 let content = asked.check_sotw(world, origin, of, response)?;
-                let before = self.versions.entry((of, response.version.clone())).or_insert_with(|| content.clone());
+                let versions = &mut origin.versions;
+                let before = versions.entry((of, response.version.clone())).or_insert_with(|| content.clone());
                 if *before != content {
-                    return Err(format!("rule 33: version {:?} of {before:?} and of {content:?}", response.version));
+                    return Err(format!("rules 33, 34: version {:?} of {before:?} and {content:?}", response.version));
                 }
             }
         }
@@ -211,6 +220,12 @@ impl Asked {
         self.interests.iter().any(|interest| covers(interest, name, world.setup.wildcard_covers_xdstp))
     }
 
+    /// What the origin has for it.
+    fn content(&self, world: &World, origin: &Origin, of: Of) -> Content {
+        let names = world.kinds[of].names.iter().filter(|name| self.covers(world, name));
+        names.filter_map(|name| Some((name.clone(), origin.body(of, name)?))).collect()
+    }
+
     /// Rule 69.
     fn check_names(&self, response: &Response) -> Result<(), String> {
         let mut seen = BTreeSet::new();
@@ -266,15 +281,8 @@ impl Asked {
     }
 
     /// Returns the content that the version stands for.
-    fn check_sotw(
-        &mut self,
-        world: &World,
-        origin: &Origin,
-        of: Of,
-        response: &Response,
-    ) -> Result<BTreeMap<ResourceName, u8>, String> {
-        let names = world.kinds[of].names.iter().filter(|name| self.covers(world, name));
-        let content: BTreeMap<_, _> = names.filter_map(|name| Some((name.clone(), origin.body(of, name)?))).collect();
+    fn check_sotw(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) -> Result<Content, String> {
+        let content = self.content(world, origin, of);
         let sent: BTreeSet<_> = response.resources.iter().map(|sent| parsed(&sent.name)).collect::<Result<_, _>>()?;
         if world.rule(of).full_state_in_sotw {
             if sent.len() != content.len() {

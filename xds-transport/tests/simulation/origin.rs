@@ -7,17 +7,25 @@ use xds_transport::Frame;
 use xdstp_cache::{Cache, Options, Resource, SubscriberId};
 use xdstp_uri::ResourceName;
 
+use crate::faults::Fault;
 use crate::world::{Of, World};
 
 pub(crate) struct Origin {
     content: Vec<BTreeMap<ResourceName, (u8, Resource<Frame>)>>,
     /// The moment of the last change of a name.
     changed: Vec<BTreeMap<ResourceName, u64>>,
+    /// The moment of its last removal.
+    removed: Vec<BTreeMap<ResourceName, u64>>,
     pub(crate) moment: u64,
     /// Bodies a name ever had.
     ever: HashSet<(Of, ResourceName, u8)>,
+    /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
+    pub(crate) versions: BTreeMap<(Of, String), Content>,
     pub(crate) replicas: Vec<Replica>,
 }
+
+/// Names and bodies.
+pub(crate) type Content = BTreeMap<ResourceName, u8>;
 
 pub(crate) struct Replica {
     pub(crate) cache: Cache<Frame>,
@@ -38,8 +46,10 @@ impl Origin {
         Self {
             content: vec![BTreeMap::new(); World::KINDS],
             changed: vec![BTreeMap::new(); World::KINDS],
+            removed: vec![BTreeMap::new(); World::KINDS],
             moment: 0,
             ever: HashSet::new(),
+            versions: BTreeMap::new(),
             replicas: (0..2).map(|_| Replica::new(world)).collect(),
         }
     }
@@ -61,6 +71,7 @@ impl Origin {
     pub(crate) fn remove(&mut self, world: &World, of: Of, name: usize, now: Instant) {
         let name = &world.kinds[of].names[name];
         self.note(of, name);
+        self.removed[of].insert(name.clone(), self.moment);
         self.content[of].remove(name);
         for Replica { cache, woken } in &mut self.replicas {
             cache.remove(&world.kinds[of].url, name, now, woken);
@@ -78,8 +89,12 @@ impl Origin {
     }
 
     /// A replica that starts anew knows what there is, and not what there was.
-    pub(crate) fn restart(&mut self, world: &World, replica: usize, now: Instant) {
+    pub(crate) fn restart(&mut self, world: &World, replica: usize, now: Instant, fault: Option<Fault>) {
         let mut anew = Replica::new(world);
+        if fault == Some(Fault::ServeBeforeLoaded) {
+            self.replicas[replica] = anew;
+            return;
+        }
         for (of, content) in self.content.iter().enumerate() {
             for (name, (_, resource)) in content {
                 anew.cache.upsert(&world.kinds[of].url, name, resource.clone(), now, &mut anew.woken);
@@ -104,6 +119,11 @@ impl Origin {
     /// When a name changed last; 0 for never.
     pub(crate) fn changed(&self, of: Of, name: &ResourceName) -> u64 {
         self.changed[of].get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether a name was there no more at some time after a moment.
+    pub(crate) fn removed_since(&self, of: Of, name: &ResourceName, moment: u64) -> bool {
+        self.removed[of].get(name).is_some_and(|removed| *removed > moment)
     }
 
     pub(crate) fn had(&self, of: Of, name: &ResourceName, body: u8) -> bool {

@@ -1,14 +1,15 @@
 //! A client and an origin of two replicas in virtual time.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xds_transport::client::{self, Command, Event, Update, Verdict};
+use xds_transport::client::{self, Command, Event, UpdateId, Verdict};
 use xds_transport::server::{self, Settings};
 use xdstp_cache::Interest;
 
-use crate::consumer::Consumer;
+use crate::consumer::{Cause, Consumer};
 use crate::faults::{Books, ClientShim, Fault, ServerShim};
 use crate::history::{History, Step};
 use crate::ledger::Ledger;
@@ -56,8 +57,9 @@ struct Pair<'a> {
     client: client::Stream,
     client_shim: ClientShim,
     consumer: Consumer,
-    /// The update that the client's user is busy with, and until when.
-    busy: Option<(u64, Update)>,
+    /// The update that the client's user is busy with, until when, and what it will think of it.
+    busy: Option<(u64, Unfinished)>,
+    cause: Cause,
     accepted: Accepted,
     connections: Vec<Connection>,
     /// When the client connects; `None` while it is connected, or stays away.
@@ -65,6 +67,13 @@ struct Pair<'a> {
     outage_until: u64,
     counts: Counts,
     log: Option<&'a mut String>,
+}
+
+struct Unfinished {
+    id: UpdateId,
+    of: Of,
+    version: String,
+    verdict: Verdict,
 }
 
 struct Connection {
@@ -81,6 +90,8 @@ struct Connection {
     shim: ServerShim,
     ledger: Ledger,
     requests: Requests,
+    /// The moment of the origin at which each response was sent, by nonce.
+    moments: BTreeMap<String, u64>,
     up: Link,
     down: Link,
 }
@@ -101,6 +112,7 @@ impl<'a> Pair<'a> {
             client_shim: ClientShim::default(),
             consumer: Consumer::default(),
             busy: None,
+            cause: Cause::default(),
             accepted: Accepted::new(),
             connections: Vec::new(),
             connect_at: Some(0),
@@ -140,7 +152,7 @@ impl<'a> Pair<'a> {
             }
             Step::Outage(ms) => self.outage_until = self.now + ms,
             Step::Restart(replica) => {
-                self.origin.restart(&self.world, replica, now);
+                self.origin.restart(&self.world, replica, now, self.fault);
                 for connection in self.connections.iter_mut().filter(|one| one.replica == replica) {
                     connection.server = None;
                     connection.cut(&mut self.random, self.now, 10, 0);
@@ -270,8 +282,8 @@ impl<'a> Pair<'a> {
         }
         let now = self.instant();
         self.client.handle_timeout(now);
-        if let Some((_, update)) = self.busy.take_if(|(until, _)| *until <= self.now) {
-            self.finish(update)?;
+        if let Some((_, unfinished)) = self.busy.take_if(|(until, _)| *until <= self.now) {
+            self.finish(unfinished);
         }
         for at in 0..self.connections.len() {
             self.process_connection(at)?;
@@ -308,6 +320,10 @@ impl<'a> Pair<'a> {
             let response = Response::decode(self.world.setup.protocol, &message);
             self.say(|| format!("-> client  {}", describe_response(&response)));
             self.connections[at].requests.response(&self.world, &response);
+            self.cause = Cause {
+                moment: self.connections[at].moments.get(&response.nonce).copied().unwrap_or_default(),
+                removed: response.removed.iter().flat_map(|name| name.parse()).collect(),
+            };
             self.client_shim.response(&response);
             self.client.handle_message(self.instant(), message).map_err(|error| error.to_string())?;
             self.deliver()?;
@@ -349,23 +365,24 @@ impl<'a> Pair<'a> {
         while self.busy.is_none()
             && let Some(Event::Update(update)) = self.client.poll_event()
         {
+            let of = self.world.of(update.type_url.as_str()).ok_or("an update of no type")?;
+            let (id, version) = (update.id, update.version.clone());
+            let verdict = self.consumer.take(&self.world, &self.origin, of, update, &self.cause)?;
+            let unfinished = Unfinished { id, of, version, verdict };
             match self.world.setup.think {
-                0 => self.finish(update)?,
-                think => self.busy = Some((self.now + self.random.below(think), update)),
+                0 => self.finish(unfinished),
+                think => self.busy = Some((self.now + self.random.below(think), unfinished)),
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self, update: Update) -> Result<(), String> {
-        let (id, of, version) = (update.id, self.world.of(update.type_url.as_str()), update.version.clone());
-        let verdict = self.consumer.take(&self.world, update)?;
-        match (&verdict, of) {
-            (Verdict::Accept, Some(of)) => drop(self.accepted.insert((of, version))),
-            _ => self.counts.nacks += 1,
+    fn finish(&mut self, Unfinished { id, of, version, verdict }: Unfinished) {
+        match &verdict {
+            Verdict::Accept => drop(self.accepted.insert((of, version))),
+            Verdict::Reject { .. } => self.counts.nacks += 1,
         }
         self.client.apply(Command::Finish(id, verdict));
-        Ok(())
     }
 
     /// Only streams that the cache names, or that wait for their time, are asked.
@@ -377,7 +394,7 @@ impl<'a> Pair<'a> {
                 }
                 for connection in self.connections.iter_mut().filter(|one| one.replica == index) {
                     let server = connection.server.iter();
-                    connection.armed |= server.flat_map(|server| server.sessions()).any(|one| one.subscriber == id);
+                    connection.armed |= server.flat_map(server::Stream::sessions).any(|one| one.subscriber == id);
                 }
             }
         }
@@ -434,11 +451,12 @@ impl<'a> Pair<'a> {
                 }
             };
             let mut response = Response::decode(protocol, &transmit.into_bytes());
-            let imagined = connection.shim.response(self.fault, &mut response);
+            let imagined = connection.shim.response(self.fault, &self.world, &mut response);
             self.counts.messages += 1;
             self.say(|| format!("server ->  {}", describe_response(&response)));
             let connection = &mut self.connections[at];
-            connection.ledger.response(&self.world, &self.origin, &response)?;
+            connection.ledger.response(&self.world, &mut self.origin, &response)?;
+            connection.moments.insert(response.nonce.clone(), self.origin.moment);
             let arrives = self.now + self.random.below(self.world.setup.latency);
             let lane = if self.world.setup.reorder { &*response.type_url } else { "" };
             connection.down.send(arrives, lane, response.encode(protocol));
@@ -466,6 +484,7 @@ impl<'a> Pair<'a> {
             shim: ServerShim::default(),
             ledger: Ledger::default(),
             requests: Requests::default(),
+            moments: BTreeMap::new(),
             up: Link::default(),
             down: Link::default(),
         });

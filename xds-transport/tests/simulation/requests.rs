@@ -45,7 +45,7 @@ impl Requests {
         accepted: &Accepted,
         request: &Request,
     ) -> Result<(), String> {
-        if request.node.is_empty() == !std::mem::replace(&mut self.any, true) {
+        if request.node.is_empty() != std::mem::replace(&mut self.any, true) {
             return Err("rule 5: the node belongs into the first request of a stream, and there only".into());
         }
         let of = world.of(&request.type_url).ok_or("a request of no type")?;

@@ -215,6 +215,13 @@ impl Client {
         Self::new(Stream::new(Variant::Sotw, Settings::default()))
     }
 
+    /// Over SotW, from a server that sends TTLs there.
+    pub(crate) fn sotw_with_ttl() -> Self {
+        let mut settings = Settings::default();
+        settings.ttl_in_sotw = true;
+        Self::new(Stream::new(Variant::Sotw, settings))
+    }
+
     /// With a node that lists client features.
     pub(crate) fn with_features(mut self, features: &[&str]) -> Self {
         self.node = features
