@@ -81,11 +81,12 @@ impl<V> Cache<V> {
         let mut kept = HashSet::new();
         for (name, resource) in resources {
             self.store(type_index, &name, resource, now, woken);
-            kept.extend(self.types[type_index as usize].names.get(&name).copied());
+            kept.extend(self.slot_of(type_index, &name));
         }
-        let is_gone = |at: u32| self.slots[at as usize].state.resource().is_some() && !kept.contains(&at);
-        let names = self.types[type_index as usize].names.iter();
-        let mut gone: Vec<_> = names.filter(|(_, at)| is_gone(**at)).map(|(name, _)| name.clone()).collect();
+        let named = self.types[type_index as usize].names.iter();
+        let slots = named.filter(|at| !kept.contains(at)).map(|at| &self.slots[at as usize]);
+        let mut gone: Vec<_> =
+            slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
         gone.sort_unstable();
         for name in gone {
             self.remove(type_url, &name, now, woken);

@@ -7,8 +7,9 @@ use slab::Slab;
 use xdstp_uri::ResourceName;
 
 use crate::idle::Idle;
+use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target};
+use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target, Walk};
 use crate::outcome::{Outcome, Outcomes};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
@@ -95,13 +96,14 @@ pub struct Stored<'a, V> {
 pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
-    pub(crate) types: Slab<Type>,
+    pub(crate) types: Slab<Type<V>>,
     pub(crate) type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
     pub(crate) lists: Slab<List>,
     pub(crate) links: Slab<Link>,
+    pub(crate) walks: Slab<Walk>,
     /// Which link a subscriber has to a target.
-    pub(crate) held: HashMap<(u32, Target), u32>,
+    pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, u32)>,
@@ -125,7 +127,8 @@ impl<V> Cache<V> {
             slots: Slab::new(),
             lists: Slab::new(),
             links: Slab::new(),
-            held: HashMap::new(),
+            walks: Slab::new(),
+            held: Index::default(),
             subscribers: Slab::new(),
             buried: BTreeSet::new(),
             present: 0,
@@ -172,7 +175,7 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
         let failed = self.clear_error(type_index, name);
-        let found = self.types[type_index as usize].names.get(name).copied();
+        let found = self.slot_of(type_index, name);
         let mut was_present = false;
         if let Some(at) = found {
             let slot = &mut self.slots[at as usize];
@@ -221,8 +224,8 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url) else { return self.options.authoritative };
         let of = &self.types[*type_index as usize];
         match interest {
-            Interest::Name(name) if !name.is_glob() => match of.names.get(name) {
-                Some(at) => !matches!(self.slots[*at as usize].state, State::Unknown),
+            Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_index, name) {
+                Some(at) => !matches!(self.slots[at as usize].state, State::Unknown),
                 None => self.options.authoritative || of.errors.contains_key(name),
             },
             collection => self

@@ -130,7 +130,7 @@ impl<V> Cache<V> {
         let type_index = self.type_index(type_url);
         let seq = self.next_seq();
         let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq });
-        if let Some(at) = self.types[type_index as usize].names.get(name).copied() {
+        if let Some(at) = self.slot_of(type_index, name) {
             let slot = &mut self.slots[at as usize];
             if matches!(slot.state, State::Unknown) {
                 (slot.state, slot.seq) = (State::Absent, seq);
@@ -189,15 +189,26 @@ impl<V> Cache<V> {
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
     /// has yet to be pulled, or that one would tell it again.
     pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let of = &self.types[self.subscribers[id.index()].type_index as usize];
+        let type_index = self.subscribers[id.index()].type_index;
+        let of = &self.types[type_index as usize];
         let Some(failure) = of.errors.get(name) else { return false };
         let glob = match name.is_glob() {
             true => of.globs.get(name),
             false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
         };
-        let targets = [glob.copied().map(Target::List), of.names.get(name).copied().map(Target::Slot)];
-        let mut links = targets.into_iter().flatten().filter_map(|target| self.held.get(&(id.0, target))).peekable();
-        links.peek().is_some() && links.all(|link| self.links[*link as usize].gone_cursor >= failure.seq)
+        let targets = [glob.copied().map(Target::List), self.slot_of(type_index, name).map(Target::Slot)];
+        let links = targets.into_iter().flatten().filter_map(|target| self.link_of(id, target));
+        let mut told = links.map(|link| self.told_up_to(link)).peekable();
+        told.peek().is_some() && told.all(|cursor| cursor >= failure.seq)
+    }
+
+    /// The errors of the link's target that are older were told, or are about to be.
+    fn told_up_to(&self, link: u32) -> Seq {
+        let Link { target, cursor, walk, .. } = self.links[link as usize];
+        match target {
+            Target::Slot(_) => cursor,
+            Target::List(_) => self.walks[walk as usize].gone_cursor,
+        }
     }
 
     /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
@@ -218,21 +229,22 @@ impl<V> Cache<V> {
         let errors = &self.types[slot.type_index as usize].errors;
         if !errors.is_empty()
             && let Some(failure) = errors.get(&slot.name)
-            && failure.seq > self.links[link as usize].gone_cursor
+            && failure.seq > self.told_up_to(link)
         {
             let (name, seq) = (slot.name.clone(), failure.seq);
-            self.links[link as usize].gone_cursor = seq;
+            self.links[link as usize].cursor = seq;
             self.subscribers[self.links[link as usize].subscriber as usize].failing.insert(name);
         }
     }
 
     /// The same of a glob. True when there were any.
     pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
-        let Link { subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Link { subscriber, .. } = self.links[link as usize];
+        let told = self.told_up_to(link);
         let failed = &self.lists[list as usize].failed;
-        let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > gone_cursor);
+        let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
         if news {
-            let names = failed.range(gone_cursor + 1..).map(|(_, name)| name.clone());
+            let names = failed.range(told + 1..).map(|(_, name)| name.clone());
             self.subscribers[subscriber as usize].failing.extend(names);
         }
         news
@@ -240,8 +252,9 @@ impl<V> Cache<V> {
 
     /// Who asks for a glob is told of all its errors, those too that its link has passed.
     pub(crate) fn repeat_errors_within(&mut self, link: u32, list: u32) {
-        let Link { subscriber, gone_cursor, .. } = self.links[link as usize];
-        let names = self.lists[list as usize].failed.range(..=gone_cursor).map(|(_, name)| name.clone());
+        let Link { subscriber, .. } = self.links[link as usize];
+        let told = self.told_up_to(link);
+        let names = self.lists[list as usize].failed.range(..=told).map(|(_, name)| name.clone());
         self.subscribers[subscriber as usize].failing.extend(names);
     }
 
@@ -279,7 +292,7 @@ impl<V> Cache<V> {
         let of = &self.types[type_index as usize];
         let directory =
             if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_index, name)[1].into() };
-        of.names.contains_key(name)
+        self.slot_of(type_index, name).is_some()
             || directory.filter(|list| *list != NONE).is_some_and(|list| {
                 let list = &self.lists[list as usize];
                 list.watchers > 0 || list.known
@@ -288,10 +301,13 @@ impl<V> Cache<V> {
 
     /// Whether a name, or a member of a glob, is there.
     fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let of = &self.types[self.subscribers[id.index()].type_index as usize];
+        let type_index = self.subscribers[id.index()].type_index;
+        let globs = &self.types[type_index as usize].globs;
         match name.is_glob() {
-            true => of.globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
-            false => of.names.get(name).is_some_and(|at| self.slots[*at as usize].state.resource().is_some()),
+            true => globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
+            false => {
+                self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                if let Some(at) = self.types[type_index as usize].names.get(name).copied() {
+                if let Some(at) = self.slot_of(type_index, name) {
                     self.evict_slot(at);
                 }
                 if !self.is_of_interest(type_index, name) {

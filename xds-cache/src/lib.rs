@@ -9,6 +9,7 @@ mod cache;
 mod errors;
 mod evict;
 mod idle;
+mod index;
 mod interest;
 mod links;
 mod look;

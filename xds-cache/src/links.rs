@@ -11,6 +11,7 @@ use std::time::Instant;
 use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::index::Keyed;
 use crate::resource::Resource;
 
 /// No index.
@@ -34,6 +35,17 @@ pub(crate) struct Slot<V> {
     pub(crate) watchers: u32,
     /// Its place in the wildcard list and in its directory's list.
     pub(crate) places: [Place; 2],
+}
+
+impl<V> Keyed for Slot<V> {
+    type Key<'a>
+        = &'a ResourceName
+    where
+        V: 'a;
+
+    fn key(&self) -> &ResourceName {
+        &self.name
+    }
 }
 
 pub(crate) enum State<V> {
@@ -205,34 +217,36 @@ pub(crate) struct Link {
     pub(crate) subscriber: u32,
     /// The subscriber has been sent everything of the target up to here.
     pub(crate) cursor: Seq,
-    /// The same for the tombstones and errors of a collection, never reset, or a removal before a re-subscribe is
-    /// lost; and for the error of a name.
-    pub(crate) gone_cursor: Seq,
-    /// Where the last walk of a list stopped.
-    pub(crate) at: u32,
     /// Its place in its subscriber's links.
     pub(crate) position: u32,
-    /// Whether the subscriber was told that the collection is complete.
-    pub(crate) answered: bool,
+    /// Its walk, if the target is a list.
+    pub(crate) walk: u32,
     pub(crate) chain: Chain,
     pub(crate) next: u32,
     prev: u32,
 }
 
+/// What a link to a list has beyond one to a slot, of which there are many more.
+pub(crate) struct Walk {
+    /// The cursor for tombstones and errors: never reset, or a removal before a re-subscribe is lost.
+    pub(crate) gone_cursor: Seq,
+    /// Where the last walk stopped.
+    pub(crate) at: u32,
+    /// Whether the subscriber was told that the collection is complete.
+    pub(crate) answered: bool,
+}
+
 impl Link {
-    pub(crate) fn new(target: Target, subscriber: u32, gone_cursor: Seq, position: u32) -> Self {
-        Self {
-            target,
-            subscriber,
-            cursor: 0,
-            gone_cursor,
-            at: NONE,
-            position,
-            answered: false,
-            chain: Chain::Clean,
-            next: NONE,
-            prev: NONE,
-        }
+    pub(crate) fn new(target: Target, subscriber: u32, position: u32, walk: u32) -> Self {
+        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, next: NONE, prev: NONE }
+    }
+}
+
+impl Keyed for Link {
+    type Key<'a> = (u32, Target);
+
+    fn key(&self) -> (u32, Target) {
+        (self.subscriber, self.target)
     }
 }
 

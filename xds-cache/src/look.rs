@@ -10,7 +10,7 @@ impl<V> Cache<V> {
     /// The resource of a name that a subscriber is interested in, by whatever interest.
     pub fn wanted(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
         let type_index = self.subscribers[id.index()].type_index;
-        let at = *self.types[type_index as usize].names.get(name)?;
+        let at = self.slot_of(type_index, name)?;
         self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
     }
 

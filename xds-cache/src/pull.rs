@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Chain, Link, NONE, State, Target};
+use crate::links::{Chain, Link, NONE, State, Target, Walk};
 use crate::resource::Resource;
 use crate::subscribe::SubscriberId;
 
@@ -172,7 +172,7 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let Some(narrowest) = self.covering(id, type_index, &name).next() else { return ControlFlow::Continue(()) };
-        let slot = self.types[type_index as usize].names.get(&name).copied().map(|at| &self.slots[at as usize]);
+        let slot = self.slot_of(type_index, &name).map(|at| &self.slots[at as usize]);
         if let Some(slot) = slot
             && let Some(resource) = slot.state.resource()
         {
@@ -219,9 +219,11 @@ impl<V> Cache<V> {
         let Target::Slot(at) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
         let seq = self.slots[at as usize].seq;
         let news = self.links[link as usize].cursor < seq;
-        self.links[link as usize].cursor = seq;
-        self.rechain(link, Chain::Clean);
         self.note_error(link, at);
+        // It may have passed an error that is newer than the state.
+        let cursor = &mut self.links[link as usize].cursor;
+        *cursor = seq.max(*cursor);
+        self.rechain(link, Chain::Clean);
         match self.slots[at as usize].state {
             State::Present(_) if news => self.put(id, at, visitor),
             State::Absent if news => {
@@ -241,12 +243,13 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Target::List(list) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
-        let (cursor, hint) = (self.links[link as usize].cursor, self.links[link as usize].at);
+        let Link { cursor, walk, .. } = self.links[link as usize];
+        let hint = self.walks[walk as usize].at;
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
         while at != NONE {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
-            self.links[link as usize].at = at;
+            self.walks[walk as usize].at = at;
             let already = self.narrower(id, at, list).is_some_and(|other| self.links[other as usize].cursor >= seq);
             if !already {
                 self.put(id, at, visitor)?;
@@ -254,8 +257,8 @@ impl<V> Cache<V> {
             at = self.lists[list as usize].after(&self.slots, at);
         }
         let members = &self.lists[list as usize];
-        if members.known && !self.links[link as usize].answered {
-            self.links[link as usize].answered = true;
+        if members.known && !self.walks[walk as usize].answered {
+            self.walks[walk as usize].answered = true;
             pulled.answered = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
             self.subscribers[id.index()].leaving.extend(empty);
@@ -264,7 +267,7 @@ impl<V> Cache<V> {
         if self.note_errors_within(link, list) {
             // One cursor is for both.
             pulled.behind |= self.pull_tombstones(link);
-        } else if self.lists[list as usize].newest_gone() > self.links[link as usize].gone_cursor {
+        } else if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
         self.rechain(link, Chain::Clean);
@@ -279,7 +282,7 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
         resumed.retain(|name, _| {
-            let slot = self.types[type_index as usize].names.get(name).copied();
+            let slot = self.slot_of(type_index, name);
             let named = self.named(id, type_index, name).is_some();
             let error = self.types[type_index as usize].errors.get(name);
             let spared = error.is_some_and(|failure| failure.error.is_transient());
@@ -340,13 +343,14 @@ impl<V> Cache<V> {
 
     /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
     pub(crate) fn pull_tombstones(&mut self, link: u32) -> bool {
-        let Link { target, subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Link { target, subscriber, walk, .. } = self.links[link as usize];
         let Target::List(list) = target else { return false };
+        let Walk { gone_cursor, .. } = self.walks[walk as usize];
         let members = &self.lists[list as usize];
         let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
         let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
         self.subscribers[subscriber as usize].leaving.extend(gone);
-        self.links[link as usize].gone_cursor = members.newest_gone_or_failed();
+        self.walks[walk as usize].gone_cursor = members.newest_gone_or_failed();
         gone_cursor < members.trimmed
     }
 
@@ -358,15 +362,13 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         if name.is_glob() {
             let list = self.list_of(type_index, &Interest::Name(name.clone()));
-            return list.is_some_and(|list| {
-                self.held.contains_key(&(id.0, Target::List(list))) && self.lists[list as usize].live == 0
-            });
+            return list.is_some_and(|list| self.holds(id, Target::List(list)) && self.lists[list as usize].live == 0);
         }
         if let Some(slot) = self.named(id, type_index, name) {
             return matches!(self.slots[slot as usize].state, State::Absent);
         }
-        let slot = self.types[type_index as usize].names.get(name);
-        let present = slot.is_some_and(|at| self.slots[*at as usize].state.resource().is_some());
+        let slot = self.slot_of(type_index, name);
+        let present = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
         !present || !self.covered(id, type_index, name)
     }
 
@@ -377,12 +379,12 @@ impl<V> Cache<V> {
         if subscriber.links.len() < 2 {
             return None;
         }
-        let by_name = || self.held.get(&(id.0, Target::Slot(at)));
+        let by_name = || self.link_of(id, Target::Slot(at));
         let by_glob = || {
             let glob = self.slots[at as usize].places[1].list;
-            (glob != list && glob != NONE).then(|| self.held.get(&(id.0, Target::List(glob)))).flatten()
+            (glob != list && glob != NONE).then(|| self.link_of(id, Target::List(glob))).flatten()
         };
-        by_name().or_else(by_glob).copied()
+        by_name().or_else(by_glob)
     }
 
     /// Sends a name again to a subscriber that asked for it, although it did not change (rule 124).

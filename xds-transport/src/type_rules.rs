@@ -27,6 +27,8 @@ pub struct TypeRules {
 pub struct TypeRule {
     /// A SotW response holds everything subscribed, and absence from it is deletion (rule 66).
     pub full_state_in_sotw: bool,
+    /// There is no SotW for this type: what is asked for of it there is not answered (rule 2).
+    pub delta_only: bool,
     /// A first request without names asks for everything (rules 40, 41).
     pub legacy_wildcard: bool,
     /// The place in the order of one stream: lower goes first (rule 122).
@@ -58,6 +60,7 @@ impl Default for TypeRule {
     fn default() -> Self {
         Self {
             full_state_in_sotw: false,
+            delta_only: false,
             legacy_wildcard: false,
             rank: u8::MAX,
             removals_last: false,
@@ -106,12 +109,12 @@ impl TypeRules {
                 TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() },
             ),
             (ENDPOINTS, TypeRule { rank: 1, removals_last: true, skip_known_on_resume: false, ..plain() }),
-            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, ..plain() }),
+            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, delta_only: true, ..plain() }),
             (SECRETS, TypeRule { rank: 3, ..plain() }),
             (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
             (SCOPED_ROUTES, TypeRule { legacy_wildcard: true, ..gated(5) }),
             (ROUTES, gated(6)),
-            (VIRTUAL_HOSTS, TypeRule { legacy_wildcard: true, absent_by_alias: true, ..gated(7) }),
+            (VIRTUAL_HOSTS, TypeRule { delta_only: true, legacy_wildcard: true, absent_by_alias: true, ..gated(7) }),
         ];
         Self { rules: rules.into_iter().map(|(url, rule)| (url.into(), rule)).collect(), other: plain() }
     }

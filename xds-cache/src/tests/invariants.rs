@@ -36,7 +36,10 @@ fn check_links<V>(cache: &Cache<V>) {
             saw(at);
             assert_eq!(cache.links[at as usize].target, Target::Slot(index as u32));
             assert_eq!(cache.links[at as usize].chain, Chain::Clean);
-            assert_eq!(cache.links[at as usize].cursor, slot.seq, "up to date");
+            // The state, and the error of the name: that may have been the newer one, and be over.
+            let failure = cache.types[slot.type_index as usize].errors.get(&slot.name);
+            let newest = failure.map_or(slot.seq, |failure| failure.seq.max(slot.seq));
+            assert!((newest..=cache.seq).contains(&cache.links[at as usize].cursor), "up to date");
         }
     }
     for (index, list) in &cache.lists {
@@ -55,11 +58,14 @@ fn check_links<V>(cache: &Cache<V>) {
         for (position, at) in subscriber.links.iter().enumerate() {
             let link = &cache.links[*at as usize];
             assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
-            assert_eq!(cache.held.get(&(link.subscriber, link.target)), Some(at));
+            assert_eq!(cache.held.find(&cache.links, (link.subscriber, link.target)), Some(*at));
         }
         assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
     }
     assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
+    let walks: BTreeSet<_> = cache.links.iter().map(|(_, link)| link.walk).filter(|walk| *walk != NONE).collect();
+    let to_lists = cache.links.iter().filter(|(_, link)| matches!(link.target, Target::List(_))).count();
+    assert_eq!((walks.len(), cache.walks.len()), (to_lists, to_lists));
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
@@ -69,7 +75,7 @@ fn check_slots<V>(cache: &Cache<V>) {
         let present = slot.state.resource().is_some();
         assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
         assert_eq!(slot.seq == 0, matches!(slot.state, State::Unknown));
-        assert_eq!(cache.types[slot.type_index as usize].names.get(&slot.name), Some(&(index as u32)));
+        assert_eq!(cache.slot_of(slot.type_index, &slot.name), Some(index as u32));
         let places: Vec<_> = slot.places.iter().map(|place| place.list).collect();
         let expected = if present { cache.collections_of(slot.type_index, &slot.name) } else { [NONE; 2] };
         assert_eq!(places, expected, "{}", slot.name);

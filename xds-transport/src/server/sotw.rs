@@ -149,7 +149,11 @@ impl Session {
         outgoing: &mut Outgoing<'_>,
         source: &mut impl Source,
     ) -> Option<Transmit> {
-        if self.awaits_ack || (self.names.is_empty() && !self.wildcard) {
+        if self.awaits_ack {
+            return None;
+        }
+        if self.names.is_empty() && !self.wildcard {
+            self.refreshes.clear();
             return None;
         }
         let mut references = Vec::new();

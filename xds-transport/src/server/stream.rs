@@ -336,6 +336,7 @@ impl Stream {
     /// lives for a time is refreshed, or the stream is over.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let refresh = self.types.iter().filter_map(|of| match &of.session {
+            Session::Sotw(_) if of.rule.waits_for_lower_ranks && self.held_until.is_some() => None,
             Session::Sotw(session) => session.poll_timeout(),
             Session::Delta(session) => session.poll_timeout(),
         });
@@ -462,6 +463,10 @@ impl Stream {
     fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
+        // The other types of the stream are none the worse for it.
+        if rule.delta_only {
+            return;
+        }
         let session = sotw::Session::open(&url, request, &rule, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
     }

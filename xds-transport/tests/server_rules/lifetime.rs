@@ -134,6 +134,16 @@ fn rule_113_over_sotw_a_refresh_of_clusters_is_all_of_them_with_their_content() 
 }
 
 #[test]
+fn rule_113_who_is_subscribed_to_nothing_is_refreshed_of_nothing() {
+    let mut server = Server::origin();
+    put(&mut server, CLUSTERS, "a", "1", Some(30));
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, CLUSTERS, &["a"]);
+    assert!(client.names(&mut server, CLUSTERS, &[]).is_empty());
+    assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
 fn rule_114_a_ttl_goes_over_sotw_only_where_that_was_chosen() {
     let mut server = Server::with(ENDPOINTS, &["b"]);
     put(&mut server, ENDPOINTS, "a", "1", Some(30));

@@ -1,4 +1,4 @@
-//! Streams, nodes and types: rules 3, 4, 6, 7, 10–12, 93, 116, 127, 136, 139.
+//! Streams, nodes and types: rules 1–4, 6, 7, 10–12, 93, 116, 127, 136, 139.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -12,6 +12,38 @@ use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberI
 use xdstp_uri::ResourceName;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, seconds};
+
+#[test]
+fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let one_type = Stream::of_type(variant, CLUSTERS.into(), Settings::default());
+        for stream in [Stream::new(variant, Settings::default()), one_type] {
+            let mut client = Client::new(stream);
+            assert_eq!(client.want(&mut server, CLUSTERS, &["*"]), ["C a@1 b@1"]);
+            client.ack(&mut server, CLUSTERS);
+            server.put(CLUSTERS, "a", "2");
+            assert!(client.settle(&mut server).join(" ").contains("a@2"));
+            server.put(CLUSTERS, "a", "1");
+        }
+    }
+}
+
+#[test]
+fn rule_002_types_that_are_delta_only_are_not_answered_over_sotw() {
+    for of in [
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+    ] {
+        let mut server = Server::with(of, &["rc/a"]);
+        server.put(CLUSTERS, "a", "1");
+        let mut client = Client::sotw();
+        assert!(client.names(&mut server, of, &["rc/a"]).is_empty());
+        assert!(client.names(&mut server, of, &[]).is_empty());
+        assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"], "the stream goes on");
+        assert_eq!(Client::delta().subscribe(&mut server, of, &["rc/a"]), [format!("{of} rc/a@1")]);
+    }
+}
 
 #[test]
 fn rule_003_an_aggregated_stream_needs_a_type() {
