@@ -11,8 +11,8 @@ use crate::wire::walk;
 
 /// The content of a resource, never decoded.
 ///
-/// `Resource.resource` in a delta response and an element of `resources` in a SotW response have
-/// the same field number and type, so one encoded `Any` serves both variants and every client.
+/// `Resource.resource` in a delta response and an element of `resources` in a SotW response have the same field number
+/// and type, so one encoded `Any` serves both variants and every client (rule 140), whole and byte for byte (rule 80).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     any: Bytes,
