@@ -165,9 +165,14 @@ impl<'a> Pair<'a> {
     }
 
     fn subscribe(&mut self, of: Of, what: usize) {
+        let interest = self.world.kinds[of].interests[what].clone();
+        if self.consumer.wants(of).contains(&interest) && self.random.one_in(2) {
+            // Given up and wanted anew before anything is said: it is to be sent again.
+            self.unsubscribe(of, &interest);
+        }
         let kind = &self.world.kinds[of];
-        self.client.apply(Command::Subscribe(kind.url.clone(), kind.interests[what].clone()));
-        self.consumer.subscribe(of, kind.interests[what].clone());
+        self.client.apply(Command::Subscribe(kind.url.clone(), interest.clone()));
+        self.consumer.subscribe(of, interest);
     }
 
     fn unsubscribe(&mut self, of: Of, interest: &Interest) {
