@@ -6,8 +6,11 @@ use std::time::{Duration, Instant};
 use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::idle::Idle;
+use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target};
+use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target, Walk};
+use crate::outcome::{Outcome, Outcomes};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
 use crate::table::Type;
@@ -26,6 +29,12 @@ pub struct Options {
     pub tombstones: usize,
     /// How long a tombstone is kept.
     pub tombstone_age: Duration,
+    /// How many resources a relay's cache holds before it evicts what nobody is subscribed to, the one least
+    /// recently wanted or changed first; see [`evict`](Cache::evict). Without one it evicts nothing of its own accord.
+    ///
+    /// What somebody is subscribed to is never evicted, and counts. An authoritative cache has no capacity: what
+    /// is not in it does not exist, so that to evict would be to delete.
+    pub capacity: Option<usize>,
 }
 
 impl Default for Options {
@@ -35,24 +44,9 @@ impl Default for Options {
             wildcard_covers_xdstp: false,
             tombstones: 1000,
             tombstone_age: Duration::from_secs(3600),
+            capacity: None,
         }
     }
-}
-
-/// What an [`upsert`](Cache::upsert) did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Outcome {
-    /// The name was not there.
-    Added,
-    /// The content changed.
-    Changed,
-    /// The same content at a new version.
-    Reversioned,
-    /// New content at an old version: an origin's fault. It is passed on.
-    ChangedAtSameVersion,
-    /// Nothing changed, and nobody is told.
-    Unchanged,
 }
 
 /// One resource, as [`Cache::resources`] lists it.
@@ -102,16 +96,24 @@ pub struct Stored<'a, V> {
 pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
-    pub(crate) types: Slab<Type>,
+    pub(crate) types: Slab<Type<V>>,
     pub(crate) type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
     pub(crate) lists: Slab<List>,
     pub(crate) links: Slab<Link>,
+    pub(crate) walks: Slab<Walk>,
     /// Which link a subscriber has to a target.
-    pub(crate) held: HashMap<(u32, Target), u32>,
+    pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, u32)>,
+    /// How many resources there are.
+    pub(crate) present: usize,
+    /// What may be evicted.
+    pub(crate) idle: Idle,
+    /// The last time anybody told.
+    pub(crate) now: Option<Instant>,
+    pub(crate) totals: Outcomes,
 }
 
 impl<V> Cache<V> {
@@ -125,9 +127,14 @@ impl<V> Cache<V> {
             slots: Slab::new(),
             lists: Slab::new(),
             links: Slab::new(),
-            held: HashMap::new(),
+            walks: Slab::new(),
+            held: Index::default(),
             subscribers: Slab::new(),
             buried: BTreeSet::new(),
+            present: 0,
+            idle: Idle::default(),
+            now: None,
+            totals: Outcomes::default(),
         }
     }
 
@@ -144,27 +151,10 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
         self.expire(now);
-        if name.is_glob() || name.as_str() == "*" {
-            return Outcome::Unchanged;
-        }
         let type_index = self.type_index(type_url);
-        let at = self.slot(type_index, name);
-        let slot = &mut self.slots[at as usize];
-        let outcome = match &slot.state {
-            State::Unknown | State::Absent => Outcome::Added,
-            State::Present(old) => match (old.version == resource.version, old.digest == resource.digest) {
-                (true, true) => return Outcome::Unchanged,
-                (true, false) => Outcome::ChangedAtSameVersion,
-                (false, true) => Outcome::Reversioned,
-                (false, false) => Outcome::Changed,
-            },
-        };
-        slot.state = State::Present(resource);
-        slot.changed_at = Some(now);
-        if outcome == Outcome::Added {
-            self.enter_lists(at);
-        }
-        self.changed(at, woken);
+        let outcome = self.store(type_index, name, resource, now, woken);
+        self.drop_type_if_unused(type_index);
+        self.make_room();
         outcome
     }
 
@@ -173,7 +163,9 @@ impl<V> Cache<V> {
         if let Some(at) = self.find(type_url, name)
             && self.slots[at as usize].state.resource().is_some()
         {
+            self.clear_error(self.slots[at as usize].type_index, name);
             self.changed(at, woken);
+            self.renew(at);
         }
     }
 
@@ -182,14 +174,17 @@ impl<V> Cache<V> {
         self.expire(now);
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
-        let found = self.types[type_index as usize].names.get(name).copied();
+        let failed = self.clear_error(type_index, name);
+        let found = self.slot_of(type_index, name);
         let mut was_present = false;
         if let Some(at) = found {
             let slot = &mut self.slots[at as usize];
             was_present = slot.state.resource().is_some();
-            if matches!(slot.state, State::Absent) {
+            if matches!(slot.state, State::Absent) && !failed {
                 return;
             }
+            self.present -= usize::from(was_present);
+            self.totals.removed += u64::from(was_present);
             (slot.state, slot.seq) = (State::Absent, seq);
             let places = slot.places;
             for place in places.into_iter().filter(|place| place.list != NONE) {
@@ -213,21 +208,25 @@ impl<V> Cache<V> {
     /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99).
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
-        if let Some(list) = self.list_of(type_index, collection)
-            && !self.lists[list as usize].known
-        {
+        let Some(list) = self.list_of(type_index, collection) else { return };
+        let failed = self.end_collection_error(list);
+        if !self.lists[list as usize].known {
             self.lists[list as usize].known = true;
-            self.mark(Target::List(list), woken);
+            self.renew_list(list);
+        } else if !failed {
+            return;
         }
+        self.mark(Target::List(list), woken);
     }
 
-    /// Whether a name, or a collection, has been answered.
+    /// Whether a name, or a collection, has been answered: with an error, too, if it is a name.
     pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
         let Some(type_index) = self.type_index.get(type_url) else { return self.options.authoritative };
+        let of = &self.types[*type_index as usize];
         match interest {
-            Interest::Name(name) if !name.is_glob() => match self.types[*type_index as usize].names.get(name) {
-                Some(at) => !matches!(self.slots[*at as usize].state, State::Unknown),
-                None => self.options.authoritative,
+            Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_index, name) {
+                Some(at) => !matches!(self.slots[at as usize].state, State::Unknown),
+                None => self.options.authoritative || of.errors.contains_key(name),
             },
             collection => self
                 .list_of(*type_index, collection)
@@ -260,5 +259,56 @@ impl<V> Cache<V> {
             changed_at: slot.changed_at,
             watchers: slot.watchers,
         })
+    }
+
+    /// What was done to the cache since it was made.
+    pub fn totals(&self) -> Outcomes {
+        self.totals
+    }
+
+    /// An upsert into a type, but for what is done once per call.
+    pub(crate) fn store(
+        &mut self,
+        type_index: u32,
+        name: &ResourceName,
+        resource: Resource<V>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcome {
+        if name.is_glob() || name.as_str() == "*" {
+            return Outcome::Unchanged;
+        }
+        let at = self.slot(type_index, name);
+        let outcome = match self.slots[at as usize].state.resource() {
+            None => Outcome::Added,
+            Some(old) => match (old.version == resource.version, old.digest == resource.digest) {
+                (true, true) => Outcome::Unchanged,
+                (true, false) => Outcome::ChangedAtSameVersion,
+                (false, true) => Outcome::Reversioned,
+                (false, false) => Outcome::Changed,
+            },
+        };
+        let failed = self.types[type_index as usize].errors.contains_key(name);
+        let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
+        self.totals.count(outcome);
+        if outcome == Outcome::Unchanged {
+            return outcome;
+        }
+        if outcome != Outcome::Recovered {
+            let slot = &mut self.slots[at as usize];
+            slot.state = State::Present(resource);
+            slot.changed_at = Some(now);
+        }
+        if outcome == Outcome::Added {
+            self.present += 1;
+            self.enter_lists(at);
+        }
+        if !self.types[type_index as usize].errors.is_empty() {
+            self.clear_error(type_index, name);
+            name.glob_parent().map(|glob| self.clear_error(type_index, &glob));
+        }
+        self.changed(at, woken);
+        self.renew(at);
+        outcome
     }
 }

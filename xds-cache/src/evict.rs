@@ -2,14 +2,40 @@
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{NONE, State};
+use crate::links::{NONE, Slot, State, Target};
 use crate::resource::TypeUrl;
 
 impl<V> Cache<V> {
     /// Forgets what only `interest` kept: nobody is subscribed to it any more, so nobody is told.
     /// What others are subscribed to stays, and so does what belongs to an answered collection.
     ///
+    /// What is forgotten is unknown again: a later subscriber waits until its origin is asked and answers.
     /// An authoritative cache forgets nothing: there, what is not in it does not exist.
+    ///
+    /// A cache with a [capacity](crate::Options::capacity) does this of its own accord. There, a collection that
+    /// was answered goes as a whole, and has to be asked for again: without one of its members it would not be
+    /// the answer any more.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.capacity) = (false, Some(1));
+    /// let mut cache = Cache::new(options);
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let [cart, shop] = ["cart", "shop"].map(|name| Interest::Name(name.parse().unwrap()));
+    /// let subscriber = cache.open(&clusters);
+    /// for interest in [&cart, &shop] {
+    ///     cache.subscribe(subscriber, interest);
+    ///     let Interest::Name(name) = interest else { unreachable!() };
+    ///     cache.upsert(&clusters, name, Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    /// }
+    /// // Both are wanted, so both are there; one is too many once it is not.
+    /// assert!(cache.is_known(&clusters, &cart));
+    /// cache.unsubscribe(subscriber, &cart);
+    /// assert!(!cache.is_known(&clusters, &cart) && cache.is_known(&clusters, &shop));
+    /// ```
     pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest) {
         if self.options.authoritative {
             return;
@@ -17,27 +43,112 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                if let Some(at) = self.types[type_index as usize].names.get(name).copied() {
+                if let Some(at) = self.slot_of(type_index, name) {
                     self.evict_slot(at);
+                }
+                if !self.is_of_interest(type_index, name) {
+                    self.clear_error(type_index, name);
                 }
             }
             collection => {
-                let Some(list) = self.list_of(type_index, collection) else { return };
-                if self.lists[list as usize].watchers > 0 {
-                    return;
-                }
-                self.lists[list as usize].known = false;
-                self.trim(list, |_| true);
-                let members: Vec<_> = self.lists[list as usize].members(&self.slots).collect();
-                for at in members {
-                    self.evict_slot(at);
-                }
-                if self.lists.contains(list as usize) {
-                    self.drop_list_if_unused(list);
+                if let Some(list) = self.list_of(type_index, collection) {
+                    self.evict_list(list);
                 }
             }
         }
         self.drop_type_if_unused(type_index);
+    }
+
+    /// Evicts until there is no more than there may be, or nothing left that nobody is subscribed to.
+    pub(crate) fn make_room(&mut self) {
+        let Some(capacity) = self.capacity() else { return };
+        while self.present > capacity
+            && let Some(target) = self.idle.pop()
+        {
+            let type_index = match target {
+                Target::Slot(at) => {
+                    let Slot { type_index, ref name, .. } = self.slots[at as usize];
+                    let name = name.clone();
+                    self.evict_slot(at);
+                    if !self.is_of_interest(type_index, &name) {
+                        self.clear_error(type_index, &name);
+                    }
+                    type_index
+                }
+                Target::List(at) => {
+                    let type_index = self.lists[at as usize].type_index;
+                    if self.lists[at as usize].known {
+                        self.evict_list(at);
+                    }
+                    type_index
+                }
+            };
+            self.drop_type_if_unused(type_index);
+        }
+    }
+
+    /// A resource changed, or lost its last watcher: it, or the collections it is part of, may be evicted now.
+    pub(crate) fn renew(&mut self, at: u32) {
+        if self.capacity().is_none() {
+            return;
+        }
+        let Slot { watchers, places, ref state, .. } = self.slots[at as usize];
+        if watchers > 0 || state.resource().is_none() {
+            return;
+        }
+        let lists = || places.into_iter().map(|place| place.list).filter(|list| *list != NONE);
+        if lists().any(|list| self.lists[list as usize].watchers > 0) {
+            return;
+        }
+        let mut whole = false;
+        for list in lists() {
+            if self.lists[list as usize].known {
+                whole = true;
+                self.idle.renew(Target::List(list));
+            }
+        }
+        if !whole {
+            self.idle.renew(Target::Slot(at));
+        }
+    }
+
+    /// The same of a collection.
+    pub(crate) fn renew_list(&mut self, at: u32) {
+        if self.capacity().is_none() || self.lists[at as usize].watchers > 0 {
+            return;
+        }
+        if self.lists[at as usize].known {
+            self.idle.renew(Target::List(at));
+        } else {
+            let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
+            members.into_iter().for_each(|at| self.renew(at));
+        }
+    }
+
+    fn capacity(&self) -> Option<usize> {
+        self.options.capacity.filter(|_| !self.options.authoritative)
+    }
+
+    fn evict_list(&mut self, at: u32) {
+        if self.lists[at as usize].watchers > 0 {
+            return;
+        }
+        self.lists[at as usize].known = false;
+        self.trim(at, |_| true);
+        let type_index = self.lists[at as usize].type_index;
+        let failed: Vec<_> = self.lists[at as usize].failed.values().cloned().collect();
+        let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
+        for member in members {
+            self.evict_slot(member);
+        }
+        for name in failed {
+            if !self.is_of_interest(type_index, &name) {
+                self.clear_error(type_index, &name);
+            }
+        }
+        if self.lists.contains(at as usize) {
+            self.drop_list_if_unused(at);
+        }
     }
 
     fn evict_slot(&mut self, at: u32) {
@@ -48,6 +159,9 @@ impl<V> Cache<V> {
             return;
         }
         let (places, name) = (slot.places, slot.name.clone());
+        let evicted = slot.state.resource().is_some();
+        self.present -= usize::from(evicted);
+        self.totals.evicted += u64::from(evicted);
         self.slots[at as usize].state = State::Absent;
         for place in places.into_iter().filter(|place| place.list != NONE) {
             self.lists[place.list as usize].unlink(&mut self.slots, at);

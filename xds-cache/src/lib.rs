@@ -4,10 +4,16 @@
     reason = "an index into a slab of the cache is one that the cache put there; the model test checks that"
 )]
 
+mod batch;
 mod cache;
+mod errors;
 mod evict;
+mod idle;
+mod index;
 mod interest;
 mod links;
+mod look;
+mod outcome;
 mod pull;
 mod resource;
 mod subscribe;
@@ -16,8 +22,10 @@ mod table;
 mod tests;
 mod tombstones;
 
-pub use cache::{Cache, Options, Outcome, Stored};
+pub use cache::{Cache, Options, Stored};
+pub use errors::{Failed, ResourceError};
 pub use interest::Interest;
+pub use outcome::{Outcome, Outcomes};
 pub use pull::{Pull, Pulled, Removals, Unanswered};
 pub use resource::{Resource, TypeUrl, Version};
 pub use subscribe::{Subscribed, SubscriberId};

@@ -5,12 +5,13 @@
 //! chain of work of its subscriber. An update moves the first chain over to the second, so a
 //! subscriber that is behind already costs nothing per further update.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::index::Keyed;
 use crate::resource::Resource;
 
 /// No index.
@@ -36,6 +37,17 @@ pub(crate) struct Slot<V> {
     pub(crate) places: [Place; 2],
 }
 
+impl<V> Keyed for Slot<V> {
+    type Key<'a>
+        = &'a ResourceName
+    where
+        V: 'a;
+
+    fn key(&self) -> &ResourceName {
+        &self.name
+    }
+}
+
 pub(crate) enum State<V> {
     /// Asked for, not answered yet.
     Unknown,
@@ -46,6 +58,13 @@ pub(crate) enum State<V> {
 
 impl<V> State<V> {
     pub(crate) fn resource(&self) -> Option<&Resource<V>> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
+    pub(crate) fn resource_mut(&mut self) -> Option<&mut Resource<V>> {
         match self {
             Self::Present(resource) => Some(resource),
             Self::Unknown | Self::Absent => None,
@@ -82,6 +101,8 @@ pub(crate) struct List {
     pub(crate) gone: VecDeque<Gone>,
     /// The last tombstone that was dropped: who has not passed it has missed a removal.
     pub(crate) trimmed: Seq,
+    /// The glob itself and names below it that have an error, by when they got it.
+    pub(crate) failed: BTreeMap<Seq, ResourceName>,
 }
 
 /// A tombstone.
@@ -106,6 +127,7 @@ impl List {
             watchers: 0,
             gone: VecDeque::new(),
             trimmed: 0,
+            failed: BTreeMap::new(),
         }
     }
 
@@ -162,6 +184,11 @@ impl List {
         self.gone.back().map_or(self.trimmed, |gone| gone.seq)
     }
 
+    /// The last tombstone or error.
+    pub(crate) fn newest_gone_or_failed(&self) -> Seq {
+        self.newest_gone().max(self.failed.last_key_value().map_or(0, |(seq, _)| *seq))
+    }
+
     /// Every member, in order of last change.
     pub(crate) fn members<'a, V>(&'a self, slots: &'a Slab<Slot<V>>) -> impl Iterator<Item = u32> + 'a {
         let index_or_end = |at: u32| (at != NONE).then_some(at);
@@ -190,33 +217,36 @@ pub(crate) struct Link {
     pub(crate) subscriber: u32,
     /// The subscriber has been sent everything of the target up to here.
     pub(crate) cursor: Seq,
-    /// The same for tombstones: never reset, or a removal before a re-subscribe is lost.
-    pub(crate) gone_cursor: Seq,
-    /// Where the last walk of a list stopped.
-    pub(crate) at: u32,
     /// Its place in its subscriber's links.
     pub(crate) position: u32,
-    /// Whether the subscriber was told that the collection is complete.
-    pub(crate) answered: bool,
+    /// Its walk, if the target is a list.
+    pub(crate) walk: u32,
     pub(crate) chain: Chain,
     pub(crate) next: u32,
     prev: u32,
 }
 
+/// What a link to a list has beyond one to a slot, of which there are many more.
+pub(crate) struct Walk {
+    /// The cursor for tombstones and errors: never reset, or a removal before a re-subscribe is lost.
+    pub(crate) gone_cursor: Seq,
+    /// Where the last walk stopped.
+    pub(crate) at: u32,
+    /// Whether the subscriber was told that the collection is complete.
+    pub(crate) answered: bool,
+}
+
 impl Link {
-    pub(crate) fn new(target: Target, subscriber: u32, gone_cursor: Seq, position: u32) -> Self {
-        Self {
-            target,
-            subscriber,
-            cursor: 0,
-            gone_cursor,
-            at: NONE,
-            position,
-            answered: false,
-            chain: Chain::Clean,
-            next: NONE,
-            prev: NONE,
-        }
+    pub(crate) fn new(target: Target, subscriber: u32, position: u32, walk: u32) -> Self {
+        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, next: NONE, prev: NONE }
+    }
+}
+
+impl Keyed for Link {
+    type Key<'a> = (u32, Target);
+
+    fn key(&self) -> (u32, Target) {
+        (self.subscriber, self.target)
     }
 }
 

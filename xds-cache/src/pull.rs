@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Chain, Link, NONE, State, Target};
+use crate::links::{Chain, Link, NONE, State, Target, Walk};
 use crate::resource::Resource;
 use crate::subscribe::SubscriberId;
 
@@ -87,6 +87,9 @@ impl Pulled {
 impl<V> Cache<V> {
     /// Visits what changed for a subscriber since its last pull, additions first, newest state only.
     /// A visitor that returns `Break` has taken that entry and stops before the next.
+    ///
+    /// Errors are visited by [`pull_errors`](Self::pull_errors), when this has nothing to visit. A name that is gone
+    /// and has one is left to it.
     ///
     /// O(changes), whatever the size of the cache.
     pub fn pull(
@@ -169,13 +172,19 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let Some(narrowest) = self.covering(id, type_index, &name).next() else { return ControlFlow::Continue(()) };
-        let slot = self.types[type_index as usize].names.get(&name).copied().map(|at| &self.slots[at as usize]);
+        let slot = self.slot_of(type_index, &name).map(|at| &self.slots[at as usize]);
         if let Some(slot) = slot
             && let Some(resource) = slot.state.resource()
         {
             // Otherwise the collection is about to send it.
             let sent = self.links[narrowest as usize].cursor >= slot.seq;
-            return if sent { visitor(Pull::Put { name: &name, resource }) } else { ControlFlow::Continue(()) };
+            if sent {
+                if self.owes_error(id, &name) {
+                    self.subscribers[id.index()].failing.insert(name.clone());
+                }
+                return visitor(Pull::Put { name: &name, resource });
+            }
+            return ControlFlow::Continue(());
         }
         let known = self.covering(id, type_index, &name).any(|link| match self.links[link as usize].target {
             Target::List(list) => self.lists[list as usize].known,
@@ -210,7 +219,10 @@ impl<V> Cache<V> {
         let Target::Slot(at) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
         let seq = self.slots[at as usize].seq;
         let news = self.links[link as usize].cursor < seq;
-        self.links[link as usize].cursor = seq;
+        self.note_error(link, at);
+        // It may have passed an error that is newer than the state.
+        let cursor = &mut self.links[link as usize].cursor;
+        *cursor = seq.max(*cursor);
         self.rechain(link, Chain::Clean);
         match self.slots[at as usize].state {
             State::Present(_) if news => self.put(id, at, visitor),
@@ -231,12 +243,13 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Target::List(list) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
-        let (cursor, hint) = (self.links[link as usize].cursor, self.links[link as usize].at);
+        let Link { cursor, walk, .. } = self.links[link as usize];
+        let hint = self.walks[walk as usize].at;
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
         while at != NONE {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
-            self.links[link as usize].at = at;
+            self.walks[walk as usize].at = at;
             let already = self.narrower(id, at, list).is_some_and(|other| self.links[other as usize].cursor >= seq);
             if !already {
                 self.put(id, at, visitor)?;
@@ -244,14 +257,17 @@ impl<V> Cache<V> {
             at = self.lists[list as usize].after(&self.slots, at);
         }
         let members = &self.lists[list as usize];
-        if members.known && !self.links[link as usize].answered {
-            self.links[link as usize].answered = true;
+        if members.known && !self.walks[walk as usize].answered {
+            self.walks[walk as usize].answered = true;
             pulled.answered = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
             self.subscribers[id.index()].leaving.extend(empty);
             self.remove_resumed(id, list);
         }
-        if self.lists[list as usize].newest_gone() > self.links[link as usize].gone_cursor {
+        if self.note_errors_within(link, list) {
+            // One cursor is for both.
+            pulled.behind |= self.pull_tombstones(link);
+        } else if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
         self.rechain(link, Chain::Clean);
@@ -266,10 +282,13 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
         resumed.retain(|name, _| {
-            let slot = self.types[type_index as usize].names.get(name).copied();
+            let slot = self.slot_of(type_index, name);
             let named = self.named(id, type_index, name).is_some();
-            let gone = !named && self.collections_of(type_index, name).contains(&list);
-            if gone && slot.is_none_or(|at| self.slots[at as usize].state.resource().is_none()) {
+            let error = self.types[type_index as usize].errors.get(name);
+            let spared = error.is_some_and(|failure| failure.error.is_transient());
+            let gone = !named && !spared && self.collections_of(type_index, name).contains(&list);
+            let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
+            if gone && !there {
                 self.subscribers[id.index()].leaving.insert(name.clone());
             }
             !gone
@@ -289,6 +308,10 @@ impl<V> Cache<V> {
         if !resumed.is_empty() && resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
             return ControlFlow::Continue(());
         }
+        // To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
+        if self.owes_error(id, &slot.name) {
+            self.subscribers[id.index()].failing.insert(slot.name.clone());
+        }
         visitor(Pull::Put { name: &slot.name, resource })
     }
 
@@ -301,41 +324,51 @@ impl<V> Cache<V> {
         while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
             pulled.behind |= self.pull_tombstones(link);
         }
-        while let Some(name) = self.subscribers[id.index()].leaving.pop_first() {
-            if self.is_gone(id, &name) {
+        let mut waiting = Vec::new();
+        let mut visited = ControlFlow::Continue(());
+        while visited.is_continue()
+            && let Some(name) = self.subscribers[id.index()].leaving.pop_first()
+        {
+            // What has an error is told with it.
+            if self.subscribers[id.index()].failing.contains(&name) && self.owes_error(id, &name) {
+                waiting.push(name);
+            } else if self.is_gone(id, &name) {
                 self.subscribers[id.index()].resumed.remove(&name);
-                visitor(Pull::Removed { name: &name })?;
+                visited = visitor(Pull::Removed { name: &name });
             }
         }
-        ControlFlow::Continue(())
+        self.subscribers[id.index()].leaving.extend(waiting);
+        visited
     }
 
     /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
     pub(crate) fn pull_tombstones(&mut self, link: u32) -> bool {
-        let Link { target, subscriber, gone_cursor, .. } = self.links[link as usize];
+        let Link { target, subscriber, walk, .. } = self.links[link as usize];
         let Target::List(list) = target else { return false };
+        let Walk { gone_cursor, .. } = self.walks[walk as usize];
         let members = &self.lists[list as usize];
         let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
         let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
         self.subscribers[subscriber as usize].leaving.extend(gone);
-        self.links[link as usize].gone_cursor = members.newest_gone();
+        self.walks[walk as usize].gone_cursor = members.newest_gone_or_failed();
         gone_cursor < members.trimmed
     }
 
     /// Whether a name that was to be told as gone still is: it may be back, and sent, since.
     fn is_gone(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        if self.spares(id, name) {
+            return false;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         if name.is_glob() {
             let list = self.list_of(type_index, &Interest::Name(name.clone()));
-            return list.is_some_and(|list| {
-                self.held.contains_key(&(id.0, Target::List(list))) && self.lists[list as usize].live == 0
-            });
+            return list.is_some_and(|list| self.holds(id, Target::List(list)) && self.lists[list as usize].live == 0);
         }
         if let Some(slot) = self.named(id, type_index, name) {
             return matches!(self.slots[slot as usize].state, State::Absent);
         }
-        let slot = self.types[type_index as usize].names.get(name);
-        let present = slot.is_some_and(|at| self.slots[*at as usize].state.resource().is_some());
+        let slot = self.slot_of(type_index, name);
+        let present = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
         !present || !self.covered(id, type_index, name)
     }
 
@@ -346,12 +379,12 @@ impl<V> Cache<V> {
         if subscriber.links.len() < 2 {
             return None;
         }
-        let by_name = || self.held.get(&(id.0, Target::Slot(at)));
+        let by_name = || self.link_of(id, Target::Slot(at));
         let by_glob = || {
             let glob = self.slots[at as usize].places[1].list;
-            (glob != list && glob != NONE).then(|| self.held.get(&(id.0, Target::List(glob)))).flatten()
+            (glob != list && glob != NONE).then(|| self.link_of(id, Target::List(glob))).flatten()
         };
-        by_name().or_else(by_glob).copied()
+        by_name().or_else(by_glob)
     }
 
     /// Sends a name again to a subscriber that asked for it, although it did not change (rule 124).

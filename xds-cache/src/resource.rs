@@ -76,4 +76,19 @@ impl<V> Resource<V> {
     pub fn new(version: Version, digest: u128, value: V) -> Self {
         Self { version, digest, value }
     }
+
+    /// A resource that came without a version: its content's digest, as 32 hex digits, is the version, so that
+    /// equal content has equal versions wherever it is computed (rules 35, 146).
+    ///
+    /// The digest has to be one that others compute too; for what is on the wire, `xds-transport` has it.
+    ///
+    /// ```
+    /// use xdstp_cache::Resource;
+    ///
+    /// let resource = Resource::unversioned(0xc0ffee, "body");
+    /// assert_eq!(resource.version.as_str(), "00000000000000000000000000c0ffee");
+    /// ```
+    pub fn unversioned(digest: u128, value: V) -> Self {
+        Self::new(Version::from(format!("{digest:032x}")), digest, value)
+    }
 }

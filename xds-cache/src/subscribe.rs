@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, NONE, Target};
+use crate::links::{self, Chain, Link, NONE, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -49,6 +50,8 @@ pub(crate) struct Subscriber {
     pub(crate) leaving: BTreeSet<ResourceName>,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
     pub(crate) forced: BTreeSet<ResourceName>,
+    /// Names and globs whose error is to be told, unless that is over by then.
+    pub(crate) failing: BTreeSet<ResourceName>,
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
     /// `None` where the version does not count, because it asked for the name again (rule 48).
     pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
@@ -64,12 +67,19 @@ impl Subscriber {
             parting: BTreeSet::new(),
             leaving: BTreeSet::new(),
             forced: BTreeSet::new(),
+            failing: BTreeSet::new(),
             resumed: HashMap::new(),
         }
     }
 
-    pub(crate) fn has_work(&self) -> bool {
+    /// Whether there is something to pull, errors not counted: they are pulled after the rest, in a call of their own,
+    /// and what changes between the two has to wake.
+    pub(crate) fn has_changes(&self) -> bool {
         self.slots != NONE || self.lists != NONE || self.has_removals() || !self.forced.is_empty()
+    }
+
+    pub(crate) fn has_work(&self) -> bool {
+        self.has_changes() || !self.failing.is_empty()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
@@ -82,7 +92,7 @@ impl<V> Cache<V> {
     pub fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let type_index = self.type_index(type_url);
         self.types[type_index as usize].subscribers += 1;
-        SubscriberId(self.subscribers.insert(Subscriber::new(type_index)) as u32)
+        SubscriberId(index::add(&mut self.subscribers, Subscriber::new(type_index)))
     }
 
     /// Ends a subscriber. Returns what nobody is interested in any more.
@@ -99,6 +109,7 @@ impl<V> Cache<V> {
         let Subscriber { type_index, .. } = self.subscribers.remove(id.index());
         self.types[type_index as usize].subscribers -= 1;
         self.drop_type_if_unused(type_index);
+        self.make_room();
         left
     }
 
@@ -106,7 +117,7 @@ impl<V> Cache<V> {
     pub fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> Subscribed {
         let type_index = self.subscribers[id.index()].type_index;
         let target = self.target(type_index, interest);
-        if let Some(at) = self.held.get(&(id.0, target)).copied() {
+        if let Some(at) = self.link_of(id, target) {
             self.rewind(at);
             return Subscribed::Again;
         }
@@ -120,11 +131,11 @@ impl<V> Cache<V> {
                 self.send_resumed_again(id, list);
             }
         }
-        let (watchers, gone_cursor) = match target {
+        let (watchers, walk) = match target {
             Target::Slot(at) => {
                 let slot = &mut self.slots[at as usize];
                 slot.watchers += 1;
-                (slot.watchers, 0)
+                (slot.watchers, NONE)
             }
             Target::List(at) => {
                 let seq = self.seq;
@@ -132,17 +143,23 @@ impl<V> Cache<V> {
                 list.watchers += 1;
                 // Envoy lists no glob members when it reconnects, so every tombstone is news to it (rule 100);
                 // what it holds of a wildcard it does list.
-                (list.watchers, if list.glob.is_some() { list.trimmed } else { seq })
+                let gone_cursor = if list.glob.is_some() { list.trimmed } else { seq };
+                let walk = Walk { gone_cursor, at: NONE, answered: false };
+                (list.watchers, index::add(&mut self.walks, walk))
             }
         };
         let subscriber = &mut self.subscribers[id.index()];
-        let link = Link::new(target, id.0, gone_cursor, subscriber.links.len() as u32);
-        let at = self.links.insert(link) as u32;
+        let link = Link::new(target, id.0, subscriber.links.len() as u32, walk);
+        let at = index::add(&mut self.links, link);
         subscriber.links.push(at);
         self.push(at, Chain::Work);
-        self.held.insert((id.0, target), at);
+        self.held.insert(&self.links, at);
         if let Target::List(list) = target {
             self.restart_within(id, list);
+            self.repeat_errors_within(at, list);
+        }
+        if watchers == 1 {
+            self.idle.remove(target);
         }
         if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
     }
@@ -154,7 +171,7 @@ impl<V> Cache<V> {
     pub fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let type_index = self.subscribers[id.index()].type_index;
         let Some(target) = self.existing_target(type_index, interest) else { return false };
-        let Some(at) = self.held.get(&(id.0, target)).copied() else { return false };
+        let Some(at) = self.link_of(id, target) else { return false };
         let position = self.links[at as usize].position;
         let subscriber = &mut self.subscribers[id.index()];
         subscriber.links.swap_remove(position as usize);
@@ -168,7 +185,7 @@ impl<V> Cache<V> {
         // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
         let wildcard = Target::List(self.types[type_index as usize].wildcard);
-        let keeps = target != wildcard && self.held.contains_key(&(id.0, wildcard));
+        let keeps = target != wildcard && self.holds(id, wildcard);
         let mut pending = self.pending_within(id, target);
         if let (true, Target::List(list)) = (keeps, target) {
             let members = self.lists[list as usize].members(&self.slots);
@@ -182,6 +199,8 @@ impl<V> Cache<V> {
                 let subscriber = &mut self.subscribers[id.index()];
                 subscriber.resumed.remove(&name);
                 if covered {
+                    // Whether it is gone is for the collection to say now.
+                    subscriber.leaving.remove(&name);
                     subscriber.forced.insert(name);
                 } else if keeps {
                     subscriber.leaving.insert(name);
@@ -203,15 +222,16 @@ impl<V> Cache<V> {
                 }
             }
         }
+        self.make_room();
         last
     }
 
     /// What is still to be said about names of a collection.
     fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
-        let Subscriber { type_index, ref leaving, ref resumed, .. } = self.subscribers[id.index()];
+        let Subscriber { type_index, ref leaving, ref resumed, ref forced, .. } = self.subscribers[id.index()];
         let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
-        leaving.iter().chain(resumed.keys()).filter(within).cloned().collect()
+        leaving.iter().chain(resumed.keys()).chain(forced).filter(within).cloned().collect()
     }
 
     /// What the subscriber held when it connected: equal versions are not sent, and names that are
@@ -238,7 +258,7 @@ impl<V> Cache<V> {
     /// Whether a subscriber asked for this name or collection itself.
     pub fn is_subscribed(&self, id: SubscriberId, interest: &Interest) -> bool {
         self.existing_target(self.subscribers[id.index()].type_index, interest)
-            .is_some_and(|target| self.held.contains_key(&(id.0, target)))
+            .is_some_and(|target| self.holds(id, target))
     }
 
     /// How many subscribers there are.
@@ -246,13 +266,22 @@ impl<V> Cache<V> {
         self.subscribers.len()
     }
 
-    /// The slot of a name, if the subscriber asked for the name itself.
-    pub(crate) fn named(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<u32> {
-        let slot = self.types[type_index as usize].names.get(name).copied()?;
-        self.held.contains_key(&(id.0, Target::Slot(slot))).then_some(slot)
+    /// The subscriber's link to a target.
+    pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<u32> {
+        self.held.find(&self.links, (id.0, target))
     }
 
-    fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+    pub(crate) fn holds(&self, id: SubscriberId, target: Target) -> bool {
+        self.link_of(id, target).is_some()
+    }
+
+    /// The slot of a name, if the subscriber asked for the name itself.
+    pub(crate) fn named(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<u32> {
+        let slot = self.slot_of(type_index, name)?;
+        self.holds(id, Target::Slot(slot)).then_some(slot)
+    }
+
+    pub(crate) fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
         self.named(id, type_index, name).is_some() || self.covered(id, type_index, name)
     }
 
@@ -264,7 +293,7 @@ impl<V> Cache<V> {
     /// The links to the subscriber's collections that hold, or would hold, the name: the narrowest first.
     pub(crate) fn covering(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> impl Iterator<Item = u32> {
         let [wildcard, directory] = self.collections_of(type_index, name);
-        [directory, wildcard].into_iter().filter_map(move |list| self.held.get(&(id.0, Target::List(list))).copied())
+        [directory, wildcard].into_iter().filter_map(move |list| self.link_of(id, Target::List(list)))
     }
 
     /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted
@@ -294,9 +323,7 @@ impl<V> Cache<V> {
 
     fn existing_target(&self, type_index: u32, interest: &Interest) -> Option<Target> {
         match interest {
-            Interest::Name(name) if !name.is_glob() => {
-                self.types[type_index as usize].names.get(name).copied().map(Target::Slot)
-            }
+            Interest::Name(name) if !name.is_glob() => self.slot_of(type_index, name).map(Target::Slot),
             collection => self.list_of(type_index, collection).map(Target::List),
         }
     }
@@ -310,8 +337,7 @@ impl<V> Cache<V> {
 
     /// Everything of the link's target is to be sent again.
     fn rewind(&mut self, at: u32) {
-        let Link { target, subscriber, .. } = self.links[at as usize];
-        self.links[at as usize].answered = false;
+        let Link { target, subscriber, walk, .. } = self.links[at as usize];
         self.restart(at);
         match target {
             Target::Slot(slot) => {
@@ -319,8 +345,10 @@ impl<V> Cache<V> {
                 self.subscribers[subscriber as usize].resumed.remove(name);
             }
             Target::List(list) => {
+                self.walks[walk as usize].answered = false;
                 self.restart_within(SubscriberId(subscriber), list);
                 self.send_resumed_again(SubscriberId(subscriber), list);
+                self.repeat_errors_within(at, list);
             }
         }
     }
@@ -340,7 +368,9 @@ impl<V> Cache<V> {
 
     fn restart(&mut self, at: u32) {
         self.links[at as usize].cursor = 0;
-        self.links[at as usize].at = NONE;
+        if let Some(walk) = self.walks.get_mut(self.links[at as usize].walk as usize) {
+            walk.at = NONE;
+        }
         self.rechain(at, Chain::Work);
     }
 
@@ -405,19 +435,26 @@ impl<V> Cache<V> {
     /// Frees a link. True when its target has no watcher left.
     fn drop_link(&mut self, at: u32) -> bool {
         self.unchain(at);
-        let Link { target, subscriber, .. } = self.links.remove(at as usize);
-        self.held.remove(&(subscriber, target));
+        self.held.remove(&self.links, at);
+        let Link { target, subscriber, walk, .. } = self.links.remove(at as usize);
+        self.walks.try_remove(walk as usize);
         self.subscribers[subscriber as usize].parting.remove(&at);
         match target {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;
                 let last = self.slots[slot as usize].watchers == 0;
+                if last {
+                    self.renew(slot);
+                }
                 self.drop_slot_if_unused(slot);
                 last
             }
             Target::List(list) => {
                 self.lists[list as usize].watchers -= 1;
                 let last = self.lists[list as usize].watchers == 0;
+                if last {
+                    self.renew_list(list);
+                }
                 self.drop_list_if_unused(list);
                 last
             }

@@ -5,18 +5,22 @@ use std::collections::HashMap;
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
+use crate::errors::Failure;
+use crate::index::{self, Index};
 use crate::interest::Interest;
 use crate::links::{self, Chain, List, NONE, Place, Seq, Slot, State, Target};
 use crate::resource::{TypeUrl, Version};
 use crate::subscribe::SubscriberId;
 
-pub(crate) struct Type {
+pub(crate) struct Type<V> {
     pub(crate) url: TypeUrl,
     pub(crate) version: Option<Version>,
-    pub(crate) names: HashMap<ResourceName, u32>,
+    pub(crate) names: Index<Slot<V>>,
     pub(crate) wildcard: u32,
     pub(crate) globs: HashMap<ResourceName, u32>,
     pub(crate) subscribers: u32,
+    /// Of names and of globs.
+    pub(crate) errors: HashMap<ResourceName, Failure>,
 }
 
 impl<V> Cache<V> {
@@ -26,8 +30,7 @@ impl<V> Cache<V> {
     }
 
     pub(crate) fn find(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<u32> {
-        let type_index = self.type_index.get(type_url)?;
-        self.types[*type_index as usize].names.get(name).copied()
+        self.slot_of(*self.type_index.get(type_url)?, name)
     }
 
     pub(crate) fn type_index(&mut self, type_url: &TypeUrl) -> u32 {
@@ -39,10 +42,11 @@ impl<V> Cache<V> {
         self.types.insert(Type {
             url: type_url.clone(),
             version: None,
-            names: HashMap::new(),
+            names: Index::default(),
             wildcard,
             globs: HashMap::new(),
             subscribers: 0,
+            errors: HashMap::new(),
         });
         self.type_index.insert(type_url.clone(), index);
         index
@@ -50,11 +54,11 @@ impl<V> Cache<V> {
 
     /// The slot of a name, made if missing.
     pub(crate) fn slot(&mut self, type_index: u32, name: &ResourceName) -> u32 {
-        if let Some(at) = self.types[type_index as usize].names.get(name) {
-            return *at;
+        if let Some(at) = self.slot_of(type_index, name) {
+            return at;
         }
-        let (state, seq) =
-            if self.options.authoritative { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
+        let answered = self.options.authoritative || self.types[type_index as usize].errors.contains_key(name);
+        let (state, seq) = if answered { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
         let slot = Slot {
             name: name.clone(),
             type_index,
@@ -65,9 +69,13 @@ impl<V> Cache<V> {
             watchers: 0,
             places: [Place::NOWHERE; 2],
         };
-        let at = self.slots.insert(slot) as u32;
-        self.types[type_index as usize].names.insert(name.clone(), at);
+        let at = index::add(&mut self.slots, slot);
+        self.types[type_index as usize].names.insert(&self.slots, at);
         at
+    }
+
+    pub(crate) fn slot_of(&self, type_index: u32, name: &ResourceName) -> Option<u32> {
+        self.types[type_index as usize].names.find(&self.slots, name)
     }
 
     /// The list of a collection, made if missing.
@@ -135,7 +143,7 @@ impl<V> Cache<V> {
             links::unlink(&mut self.links, clean, at);
             let id = self.links[at as usize].subscriber;
             let subscriber = &mut self.subscribers[id as usize];
-            if !subscriber.has_work() {
+            if !subscriber.has_changes() {
                 woken.push(SubscriberId(id));
             }
             let head = match target {
@@ -149,8 +157,9 @@ impl<V> Cache<V> {
     pub(crate) fn drop_slot_if_unused(&mut self, at: u32) {
         let slot = &self.slots[at as usize];
         if slot.watchers == 0 && slot.state.resource().is_none() {
-            let slot = self.slots.remove(at as usize);
-            self.types[slot.type_index as usize].names.remove(&slot.name);
+            self.types[slot.type_index as usize].names.remove(&self.slots, at);
+            self.slots.remove(at as usize);
+            self.idle.remove(Target::Slot(at));
         }
     }
 
@@ -160,9 +169,11 @@ impl<V> Cache<V> {
             && list.watchers == 0
             && list.live == 0
             && list.gone.is_empty()
+            && list.failed.is_empty()
         {
             self.types[list.type_index as usize].globs.remove(glob);
             self.lists.remove(index as usize);
+            self.idle.remove(Target::List(index));
         }
     }
 
@@ -171,9 +182,11 @@ impl<V> Cache<V> {
         let Some(of) = self.types.get(index as usize) else { return };
         let wildcard = &self.lists[of.wildcard as usize];
         let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
-        if of.subscribers == 0 && of.names.is_empty() && of.globs.is_empty() && of.version.is_none() && fresh {
+        let empty = of.names.len() == 0 && of.globs.is_empty() && of.errors.is_empty();
+        if of.subscribers == 0 && empty && of.version.is_none() && fresh {
             let of = self.types.remove(index as usize);
             self.lists.remove(of.wildcard as usize);
+            self.idle.remove(Target::List(of.wildcard));
             self.type_index.remove(&of.url);
         }
     }

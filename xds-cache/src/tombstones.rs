@@ -22,6 +22,7 @@ impl<V> Cache<V> {
 
     /// Drops the tombstones that are older than they may be.
     pub(crate) fn expire(&mut self, now: Instant) {
+        self.now = Some(now);
         let age = self.options.tombstone_age;
         while let Some((oldest, list)) = self.buried.first().copied()
             && now.saturating_duration_since(oldest) > age

@@ -21,8 +21,8 @@
 //! ```
 
 mod command;
-mod deadlines;
 mod delta;
+mod failure;
 mod held;
 mod sotw;
 mod update;
@@ -34,22 +34,22 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
 use thiserror::Error;
 use xdstp_cache::TypeUrl;
-use xdstp_uri::ResourceName;
 
 pub use command::{Command, Verdict};
+pub use failure::ResourceFailure;
 pub use update::{Changed, Event, Update, UpdateId};
 pub use xdstp_cache::Interest;
 
+use crate::rate::{Bucket, RateLimit};
 use crate::response::Response;
 use crate::server::Variant as Protocol;
 use crate::type_rules::TypeRules;
-use crate::wire::ResourceError;
 use crate::wire::walk::WalkError;
 
 /// Why a stream must be closed.
@@ -76,6 +76,10 @@ pub struct Stream {
     sessions: BTreeMap<(u8, TypeUrl), Session>,
     events: VecDeque<Event>,
     updates: u64,
+    keep_deleted: bool,
+    limit: Option<Bucket>,
+    /// A request may wait for its turn.
+    throttled: bool,
 }
 
 impl Stream {
@@ -90,7 +94,27 @@ impl Stream {
             sessions: BTreeMap::new(),
             events: VecDeque::new(),
             updates: 0,
+            keep_deleted: false,
+            limit: None,
+            throttled: false,
         }
+    }
+
+    /// Keeps resources in use that the origin says are gone, until it sends them anew or nobody wants them: gRFC A53's
+    /// `ignore_resource_deletion`, and A88 without `fail_on_data_errors` (rule 77). It is told once, in
+    /// [`Update::kept`]. A resource whose TTL ran out is not kept.
+    #[must_use]
+    pub fn keep_deleted(mut self) -> Self {
+        self.keep_deleted = true;
+        self
+    }
+
+    /// Sends no more requests than this, but for acknowledgements, which neither wait nor count: the server waits for
+    /// them. What is subscribed meanwhile is one request in the end (rule 135).
+    #[must_use]
+    pub fn limit_requests(mut self, limit: RateLimit) -> Self {
+        self.limit = Some(Bucket::new(limit));
+        self
     }
 
     /// The variant it speaks.
@@ -122,9 +146,11 @@ impl Stream {
             Command::Subscribe(type_url, interest) => {
                 let rule = self.rules.of(&type_url);
                 let key = (rule.rank, type_url);
-                let protocol = self.protocol;
-                let session =
-                    self.sessions.entry(key).or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule));
+                let (protocol, keep_deleted) = (self.protocol, self.keep_deleted);
+                let session = self
+                    .sessions
+                    .entry(key)
+                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted));
                 session.subscribe(normal(interest));
             }
             Command::Unsubscribe(type_url, interest) => {
@@ -182,7 +208,7 @@ impl Stream {
         let answered = self.sessions.values_mut().find(|session| session.has_answer());
         let request = match answered {
             Some(session) => session.poll_transmit(now, node),
-            None => self.sessions.values_mut().find_map(|session| session.poll_transmit(now, node.clone())),
+            None => self.poll_spontaneous(now, &node),
         };
         self.node_sent |= request.is_some();
         request
@@ -193,9 +219,29 @@ impl Stream {
         self.events.pop_front()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// When to call [`handle_timeout`](Self::handle_timeout), and then [`poll_transmit`](Self::poll_transmit).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.sessions.values().filter_map(Session::poll_timeout).min()
+        let turn = self.limit.as_ref().filter(|_| self.throttled && self.connected).and_then(Bucket::next);
+        self.sessions.values().filter_map(Session::poll_timeout).chain(turn).min()
+    }
+
+    /// Whether an update waits to be finished: until then the next message is better left unread, so that a slow user
+    /// holds the server back and not memory (rule 130).
+    pub fn has_unfinished(&self) -> bool {
+        self.sessions.values().any(Session::has_any_unfinished)
+    }
+
+    /// A request that is no answer, within the limit.
+    fn poll_spontaneous(&mut self, now: Instant, node: &Bytes) -> Option<Bytes> {
+        self.throttled = self.limit.as_mut().is_some_and(|limit| !limit.has_token(now));
+        if self.throttled {
+            return None;
+        }
+        let request = self.sessions.values_mut().find_map(|session| session.poll_transmit(now, node.clone()));
+        if let (Some(limit), Some(_)) = (&mut self.limit, &request) {
+            limit.take();
+        }
+        request
     }
 
     fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
@@ -226,10 +272,10 @@ macro_rules! either {
 }
 
 impl Session {
-    fn new(protocol: Protocol, type_url: TypeUrl, rule: &crate::TypeRule) -> Self {
+    fn new(protocol: Protocol, type_url: TypeUrl, rule: &crate::TypeRule, keep_deleted: bool) -> Self {
         match protocol {
-            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule)),
-            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule)),
+            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule, keep_deleted)),
+            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule, keep_deleted)),
         }
     }
 
@@ -247,6 +293,10 @@ impl Session {
 
     fn has_unfinished(&self, id: UpdateId) -> bool {
         either!(self, session => session.has_unfinished(id))
+    }
+
+    fn has_any_unfinished(&self) -> bool {
+        either!(self, session => session.has_any_unfinished())
     }
 
     fn disconnected(&mut self) {
@@ -307,9 +357,7 @@ fn normal(interest: Interest) -> Interest {
     }
 }
 
-/// TP3: `NOT_FOUND` is a removal (rule 117).
-fn not_found(errors: &[ResourceError]) -> impl Iterator<Item = ResourceName> {
-    const NOT_FOUND: i32 = 5;
-    let found = |error: &&ResourceError| error.error_detail.as_ref().is_some_and(|status| status.code == NOT_FOUND);
-    errors.iter().filter(found).filter_map(|error| ResourceName::parse(&error.resource_name.as_ref()?.name).ok())
+/// When a TTL is over; one beyond what the clock can hold never is.
+fn expiry(now: Instant, ttl: Option<Duration>) -> Option<Instant> {
+    now.checked_add(ttl?)
 }

@@ -1,9 +1,10 @@
 //! A resource as it travels: one shared body, and the few wrapper fields beside it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 use xdstp_cache::{Resource, TypeUrl, Version};
 
 use crate::wire::walk;
@@ -17,13 +18,38 @@ pub struct Frame {
     any: Bytes,
     wrapper: Bytes,
     ttl: Option<Duration>,
+    expires: Option<Instant>,
     do_not_cache: bool,
 }
 
+/// An encoded `Any` is not of the type it is to be used as (rule 81).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a resource of type {inside:?} is not a {expected}")]
+pub struct WrongType {
+    /// The type URL inside.
+    pub inside: String,
+    /// The type it should have.
+    pub expected: TypeUrl,
+}
+
 impl Frame {
-    /// A frame around an encoded `google.protobuf.Any`.
+    /// A frame around an encoded `google.protobuf.Any`, whatever it holds.
     pub fn new(any: Bytes) -> Self {
-        Self { any, wrapper: Bytes::new(), ttl: None, do_not_cache: false }
+        Self { any, wrapper: Bytes::new(), ttl: None, expires: None, do_not_cache: false }
+    }
+
+    /// A frame around an encoded `google.protobuf.Any` that must hold a `type_url`: clients refuse a whole response
+    /// over one resource of another type than it says (rule 81).
+    ///
+    /// # Errors
+    /// When it holds another type.
+    pub fn of_any(type_url: &TypeUrl, any: Bytes) -> Result<Self, WrongType> {
+        let inside = walk::text_at(&any, &[1]).unwrap_or_default();
+        if inside == type_url.as_str() {
+            Ok(Self::new(any))
+        } else {
+            Err(WrongType { inside, expected: type_url.clone() })
+        }
     }
 
     /// A frame around an encoded message of type `type_url`.
@@ -65,6 +91,31 @@ impl Frame {
         self.ttl
     }
 
+    /// When it is over, unless an origin elsewhere refreshes it; `None` for what this server answers for, and
+    /// refreshes itself.
+    pub fn expires(&self) -> Option<Instant> {
+        self.expires
+    }
+
+    /// The same frame, which lives until `expires` unless it is refreshed: what came from an origin.
+    #[must_use]
+    pub fn until(self, expires: Option<Instant>) -> Self {
+        Self { expires, ..self }
+    }
+
+    /// The origin lets it live on: for `ttl`, until `expires`.
+    pub fn refresh(&mut self, ttl: Option<Duration>, expires: Option<Instant>) {
+        (self.ttl, self.expires) = (ttl, expires);
+    }
+
+    /// The TTL to send at `now`: what remains of the origin's (rule 148).
+    pub fn remaining_ttl(&self, now: Instant) -> Option<Duration> {
+        /// A TTL of nothing is none: what is over now is about to be removed.
+        const LEAST: Duration = Duration::from_millis(1);
+        let ttl = self.ttl?;
+        Some(self.expires.map_or(ttl, |expires| expires.saturating_duration_since(now)).max(LEAST))
+    }
+
     /// Whether the origin forbids sharing it between clients (`cache_control.do_not_cache`).
     pub fn do_not_cache(&self) -> bool {
         self.do_not_cache
@@ -97,22 +148,22 @@ impl Frame {
     }
 
     /// Appends the encoded `Resource` but for its body: everything up to the body's length.
-    pub(crate) fn put_head(&self, into: &mut impl BufMut, name: &str, version: &Version, ttl: bool) {
+    pub(crate) fn put_head(&self, into: &mut impl BufMut, name: &str, version: &Version, ttl: Option<Duration>) {
         walk::put_bytes(into, 1, version.as_str().as_bytes());
         walk::put_bytes(into, 3, name.as_bytes());
         into.put_slice(&self.wrapper);
-        if let Some(left) = self.ttl.filter(|_| ttl) {
-            put_duration(into, 6, left);
+        if let Some(ttl) = ttl {
+            put_duration(into, 6, ttl);
         }
         walk::put_delimited(into, 2, self.any.len());
     }
 
     /// The encoded length of the whole `Resource`, body included.
-    pub(crate) fn encoded_len(&self, name: &str, version: &Version, ttl: bool) -> usize {
+    pub(crate) fn encoded_len(&self, name: &str, version: &Version, ttl: Option<Duration>) -> usize {
         let text = |number, value: &str| {
             if value.is_empty() { 0 } else { walk::delimited_len(number, value.len()) }
         };
-        let ttl = self.ttl.filter(|_| ttl).map_or(0, |left| walk::delimited_len(6, duration_len(left)));
+        let ttl = ttl.map_or(0, |ttl| walk::delimited_len(6, duration_len(ttl)));
         text(1, version.as_str()) + text(3, name) + self.wrapper.len() + ttl + walk::delimited_len(2, self.any.len())
     }
 }
@@ -127,12 +178,12 @@ pub(crate) fn digest(parts: &[&[u8]]) -> u128 {
     hash.finalize().iter().take(16).fold(0, |bits, byte| bits << 8 | u128::from(*byte))
 }
 
-fn duration_len(value: Duration) -> usize {
+pub(crate) fn duration_len(value: Duration) -> usize {
     let field = |n: u64| if n == 0 { 0 } else { 1 + walk::varint_len(n) };
     field(value.as_secs()) + field(u64::from(value.subsec_nanos()))
 }
 
-fn put_duration(into: &mut impl BufMut, number: u32, value: Duration) {
+pub(crate) fn put_duration(into: &mut impl BufMut, number: u32, value: Duration) {
     walk::put_delimited(into, number, duration_len(value));
     for (key, n) in [(0x08, value.as_secs()), (0x10, u64::from(value.subsec_nanos()))] {
         if n != 0 {

@@ -1,15 +1,18 @@
 #![doc = include_str!("../README.md")]
 
 pub mod client;
+mod deadlines;
 mod frame;
 #[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
 pub mod grpc;
+mod rate;
 mod response;
 pub mod server;
 mod type_rules;
 pub mod wire;
 
-pub use frame::Frame;
+pub use frame::{Frame, WrongType};
+pub use rate::RateLimit;
 pub use response::{Received, Rejected, Response};
 pub use server::Variant as Protocol;
 pub use type_rules::{Dependent, TypeRule, TypeRules};

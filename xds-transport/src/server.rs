@@ -2,6 +2,7 @@
 
 mod delta;
 mod error;
+mod refreshes;
 mod sotw;
 mod source;
 mod stream;

@@ -27,6 +27,8 @@ pub struct TypeRules {
 pub struct TypeRule {
     /// A SotW response holds everything subscribed, and absence from it is deletion (rule 66).
     pub full_state_in_sotw: bool,
+    /// There is no SotW for this type: what is asked for of it there is not answered (rule 2).
+    pub delta_only: bool,
     /// A first request without names asks for everything (rules 40, 41).
     pub legacy_wildcard: bool,
     /// The place in the order of one stream: lower goes first (rule 122).
@@ -37,6 +39,8 @@ pub struct TypeRule {
     pub waits_for_lower_ranks: bool,
     /// A name that the first request both subscribes and lists at the current version is not sent again (rule 49).
     pub skip_known_on_resume: bool,
+    /// A name that does not exist is told as an alias of itself that stands for nothing, not as removed (rule 106).
+    pub absent_by_alias: bool,
     /// The field path of the name inside the payload.
     pub name_path: Vec<u32>,
     /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124).
@@ -56,11 +60,13 @@ impl Default for TypeRule {
     fn default() -> Self {
         Self {
             full_state_in_sotw: false,
+            delta_only: false,
             legacy_wildcard: false,
             rank: u8::MAX,
             removals_last: false,
             waits_for_lower_ranks: false,
             skip_known_on_resume: true,
+            absent_by_alias: false,
             name_path: vec![1],
             dependents: Vec::new(),
         }
@@ -103,12 +109,12 @@ impl TypeRules {
                 TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() },
             ),
             (ENDPOINTS, TypeRule { rank: 1, removals_last: true, skip_known_on_resume: false, ..plain() }),
-            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, ..plain() }),
+            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, delta_only: true, ..plain() }),
             (SECRETS, TypeRule { rank: 3, ..plain() }),
             (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
             (SCOPED_ROUTES, TypeRule { legacy_wildcard: true, ..gated(5) }),
             (ROUTES, gated(6)),
-            (VIRTUAL_HOSTS, TypeRule { legacy_wildcard: true, ..gated(7) }),
+            (VIRTUAL_HOSTS, TypeRule { delta_only: true, legacy_wildcard: true, absent_by_alias: true, ..gated(7) }),
         ];
         Self { rules: rules.into_iter().map(|(url, rule)| (url.into(), rule)).collect(), other: plain() }
     }

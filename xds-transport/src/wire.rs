@@ -4,6 +4,7 @@
 //! `envoy.service.discovery.v3`. Requests are decoded with prost. Responses are not: they
 //! are [walked](walk), and their bodies stay slices of what arrived.
 
+pub mod collection;
 pub mod walk;
 
 pub use envoy::config::core::v3::{ControlPlane, Locality, Node};

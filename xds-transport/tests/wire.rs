@@ -133,7 +133,9 @@ proptest! {
         wrapped in any::<bool>(),
     ) {
         let mut server = server(&resources);
-        let mut stream = Stream::new(Variant::Sotw, Settings::default());
+        let mut settings = Settings::default();
+        settings.ttl_in_sotw = true;
+        let mut stream = Stream::new(Variant::Sotw, settings);
         let node = if wrapped { FEATURES.into() } else { Bytes::new() };
         let request = DiscoveryRequest { node, type_url: CLUSTERS.into(), ..Default::default() };
         stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();

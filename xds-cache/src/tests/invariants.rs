@@ -1,6 +1,6 @@
 //! What holds between any two calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Cache;
 use crate::links::{Chain, NONE, State, Target};
@@ -10,6 +10,9 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     check_links(cache);
     check_slots(cache);
     check_lists(cache);
+    check_errors(cache);
+    let present = cache.slots.iter().filter(|(_, slot)| slot.state.resource().is_some()).count();
+    assert_eq!(cache.present, present);
     let names: usize = cache.types.iter().map(|(_, of)| of.names.len()).sum();
     let lists: usize = cache.types.iter().map(|(_, of)| of.globs.len() + 1).sum();
     assert_eq!((names, lists), (cache.slots.len(), cache.lists.len()));
@@ -33,7 +36,10 @@ fn check_links<V>(cache: &Cache<V>) {
             saw(at);
             assert_eq!(cache.links[at as usize].target, Target::Slot(index as u32));
             assert_eq!(cache.links[at as usize].chain, Chain::Clean);
-            assert_eq!(cache.links[at as usize].cursor, slot.seq, "up to date");
+            // The state, and the error of the name: that may have been the newer one, and be over.
+            let failure = cache.types[slot.type_index as usize].errors.get(&slot.name);
+            let newest = failure.map_or(slot.seq, |failure| failure.seq.max(slot.seq));
+            assert!((newest..=cache.seq).contains(&cache.links[at as usize].cursor), "up to date");
         }
     }
     for (index, list) in &cache.lists {
@@ -52,11 +58,14 @@ fn check_links<V>(cache: &Cache<V>) {
         for (position, at) in subscriber.links.iter().enumerate() {
             let link = &cache.links[*at as usize];
             assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
-            assert_eq!(cache.held.get(&(link.subscriber, link.target)), Some(at));
+            assert_eq!(cache.held.find(&cache.links, (link.subscriber, link.target)), Some(*at));
         }
         assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
     }
     assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
+    let walks: BTreeSet<_> = cache.links.iter().map(|(_, link)| link.walk).filter(|walk| *walk != NONE).collect();
+    let to_lists = cache.links.iter().filter(|(_, link)| matches!(link.target, Target::List(_))).count();
+    assert_eq!((walks.len(), cache.walks.len()), (to_lists, to_lists));
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
@@ -66,7 +75,7 @@ fn check_slots<V>(cache: &Cache<V>) {
         let present = slot.state.resource().is_some();
         assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
         assert_eq!(slot.seq == 0, matches!(slot.state, State::Unknown));
-        assert_eq!(cache.types[slot.type_index as usize].names.get(&slot.name), Some(&(index as u32)));
+        assert_eq!(cache.slot_of(slot.type_index, &slot.name), Some(index as u32));
         let places: Vec<_> = slot.places.iter().map(|place| place.list).collect();
         let expected = if present { cache.collections_of(slot.type_index, &slot.name) } else { [NONE; 2] };
         assert_eq!(places, expected, "{}", slot.name);
@@ -83,7 +92,28 @@ fn check_lists<V>(cache: &Cache<V>) {
         assert!(list.gone.iter().map(|gone| gone.seq).is_sorted_by(|a, b| a < b));
         assert!(list.gone.len() <= cache.options.tombstones);
         if let Some(glob) = &list.glob {
-            assert!(watchers > 0 || list.live > 0 || !list.gone.is_empty(), "{glob} is kept for nobody");
+            let holds = list.live > 0 || !list.gone.is_empty() || !list.failed.is_empty();
+            assert!(watchers > 0 || holds, "{glob} is kept for nobody");
+        } else {
+            assert!(list.failed.is_empty(), "a wildcard has no errors");
         }
+    }
+}
+
+fn check_errors<V>(cache: &Cache<V>) {
+    for (_, of) in &cache.types {
+        let listed: BTreeMap<_, _> = of
+            .globs
+            .values()
+            .flat_map(|list| &cache.lists[*list as usize].failed)
+            .map(|(seq, name)| (name, *seq))
+            .collect();
+        let expected: BTreeMap<_, _> = of
+            .errors
+            .iter()
+            .filter(|(name, _)| name.is_glob() || name.glob_parent().is_some())
+            .map(|(name, failure)| (name, failure.seq))
+            .collect();
+        assert_eq!(listed, expected);
     }
 }

@@ -1,14 +1,21 @@
 //! A list and a full scan: what a cache has to say, computed the slow way.
 
+mod capacity;
+mod checks;
+mod ops;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use xdstp_uri::ResourceName;
 
+use self::capacity::Capacity;
+use self::ops::{Op, op};
 use super::{interest, invariants, name};
-use crate::{Cache, Interest, Options, Outcome, Pull, Removals, Resource, SubscriberId, TypeUrl, Version};
+use crate::{
+    Cache, Interest, Options, Outcome, Outcomes, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Version,
+};
 
 const NAMES: [&str; 7] = ["a", "b", "c", "xdstp://x/T/d/1", "xdstp://x/T/d/2", "xdstp://x/T/e/1", "xdstp://x/T"];
 const COLLECTIONS: [&str; 3] = ["*", "xdstp://x/T/d/*", "xdstp://x/T/e/*"];
@@ -16,87 +23,12 @@ const TYPES: [&str; 2] = ["A", "B"];
 const SUBSCRIBERS: usize = 3;
 const INTERESTS: usize = NAMES.len() + COLLECTIONS.len();
 
-#[derive(Clone, Debug)]
-enum Op {
-    /// The first request of a type: what it asks for, and what it says it holds.
-    Open {
-        who: usize,
-        of: usize,
-        asks: Vec<usize>,
-        holds: Vec<(usize, u8)>,
-    },
-    Close {
-        who: usize,
-    },
-    Subscribe {
-        who: usize,
-        what: usize,
-    },
-    Unsubscribe {
-        who: usize,
-        what: usize,
-    },
-    Upsert {
-        of: usize,
-        what: usize,
-        version: u8,
-        digest: u8,
-    },
-    Touch {
-        of: usize,
-        what: usize,
-    },
-    Remove {
-        of: usize,
-        what: usize,
-    },
-    Answered {
-        of: usize,
-        what: usize,
-    },
-    Evict {
-        of: usize,
-        what: usize,
-    },
-    /// Stops after so many entries.
-    Pull {
-        who: usize,
-        entries: usize,
-        defer: bool,
-    },
-    PullAll {
-        who: usize,
-    },
-    Wait {
-        seconds: u64,
-    },
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let who = || 0..SUBSCRIBERS;
-    let of = || 0..TYPES.len();
-    let named = || 0..NAMES.len();
-    let either = || 0..INTERESTS;
-    prop_oneof![
-        3 => (who(), of(), prop::collection::vec(either(), 0..4), prop::collection::vec((named(), 0..3_u8), 0..4))
-            .prop_map(|(who, of, asks, holds)| Op::Open { who, of, asks, holds }),
-        1 => who().prop_map(|who| Op::Close { who }),
-        4 => (who(), either()).prop_map(|(who, what)| Op::Subscribe { who, what }),
-        4 => (who(), either()).prop_map(|(who, what)| Op::Unsubscribe { who, what }),
-        8 => (of(), named(), 0..3_u8, 0..2_u8)
-            .prop_map(|(of, what, version, digest)| Op::Upsert { of, what, version, digest }),
-        1 => (of(), named()).prop_map(|(of, what)| Op::Touch { of, what }),
-        4 => (of(), named()).prop_map(|(of, what)| Op::Remove { of, what }),
-        2 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Answered { of, what }),
-        2 => (of(), either()).prop_map(|(of, what)| Op::Evict { of, what }),
-        4 => (who(), 1..4_usize, any::<bool>()).prop_map(|(who, entries, defer)| Op::Pull { who, entries, defer }),
-        4 => who().prop_map(|who| Op::PullAll { who }),
-        1 => (0..8_u64).prop_map(|seconds| Op::Wait { seconds }),
-    ]
-}
-
 fn text(what: usize) -> &'static str {
     NAMES.iter().chain(&COLLECTIONS).nth(what).unwrap()
+}
+
+fn resource(version: u8, digest: u8) -> Resource<()> {
+    Resource::new(version.to_string().into(), digest.into(), ())
 }
 
 /// What one client knows, and what it is owed.
@@ -116,6 +48,21 @@ struct Client {
     owed_removal: BTreeSet<ResourceName>,
     /// May be told as removed.
     may_remove: BTreeSet<ResourceName>,
+    /// All it came with.
+    brought: BTreeSet<ResourceName>,
+    /// What it asked for of that at once.
+    kept: BTreeSet<ResourceName>,
+    /// Whose errors must be told, if they are not over.
+    owed_errors: BTreeSet<ResourceName>,
+    /// Whose errors may be told.
+    may_errors: BTreeSet<ResourceName>,
+}
+
+impl Client {
+    fn owe_error(&mut self, name: &ResourceName) {
+        self.owed_errors.insert(name.clone());
+        self.may_errors.insert(name.clone());
+    }
 }
 
 struct Model {
@@ -129,6 +76,8 @@ struct Model {
     removed: [BTreeSet<ResourceName>; 2],
     known: [BTreeSet<Interest>; 2],
     clients: [Option<Client>; SUBSCRIBERS],
+    errors: [BTreeMap<ResourceName, ResourceError>; 2],
+    capacity: Capacity,
 }
 
 fn universe() -> impl Iterator<Item = ResourceName> {
@@ -148,6 +97,8 @@ impl Model {
             removed: Default::default(),
             known: Default::default(),
             clients: Default::default(),
+            errors: Default::default(),
+            capacity: Capacity::default(),
         }
     }
 
@@ -177,14 +128,23 @@ impl Model {
     /// Whether a name that is not there is known not to be, as far as a client is concerned.
     fn known_absent(&self, client: &Client, name: &ResourceName) -> bool {
         if Self::named(client, name) {
-            return self.options.authoritative || self.absent[client.of].contains(name);
+            return self.options.authoritative
+                || self.absent[client.of].contains(name)
+                || self.errors[client.of].contains_key(name);
         }
         client.interests.iter().any(|interest| {
             interest.is_collection() && self.matches(interest, name) && self.is_known(client.of, interest)
         })
     }
 
+    /// Whether a client is told of the errors of a name.
+    fn hears(&self, client: &Client, name: &ResourceName) -> bool {
+        let asked = |interest: &Interest| matches!(interest, Interest::Name(asked) if name.answers(asked));
+        client.interests.iter().any(asked)
+    }
+
     fn apply(&mut self, op: &Op) {
+        self.capacity.step();
         let url = |of: usize| TypeUrl::from(TYPES[of]);
         match op {
             Op::Open { who, of, asks, holds } => {
@@ -200,6 +160,10 @@ impl Model {
                     may_put: BTreeSet::new(),
                     owed_removal: BTreeSet::new(),
                     may_remove: BTreeSet::new(),
+                    brought: BTreeSet::new(),
+                    kept: BTreeSet::new(),
+                    owed_errors: BTreeSet::new(),
+                    may_errors: BTreeSet::new(),
                 });
                 for what in asks {
                     self.subscribe(*who, &interest(text(*what)));
@@ -209,8 +173,12 @@ impl Model {
                     .map(|(what, version)| (name(text(*what)), Version::from(version.to_string())))
                     .collect();
                 self.cache.resume(id, holds.clone());
+                let client = self.clients[*who].as_ref().unwrap();
+                let kept = holds.keys().filter(|name| self.wanted(client, name)).cloned().collect();
                 let client = self.clients[*who].as_mut().unwrap();
+                client.kept = kept;
                 client.may_remove.extend(holds.keys().cloned());
+                client.brought.extend(holds.keys().cloned());
                 client.view = holds.iter().map(|(name, version)| (name.clone(), (version.clone(), None))).collect();
                 client.resumed = holds;
             }
@@ -218,72 +186,40 @@ impl Model {
             Op::Subscribe { who, what } => self.subscribe(*who, &interest(text(*what))),
             Op::Unsubscribe { who, what } => self.unsubscribe(*who, &interest(text(*what))),
             Op::Upsert { of, what, version, digest } => {
-                let (name, version) = (name(text(*what)), Version::from(version.to_string()));
-                let digest = u128::from(*digest);
-                let resource = Resource::new(version.clone(), digest, ());
-                let old = self.resources[*of].insert(name.clone(), (version.clone(), digest));
-                self.absent[*of].remove(&name);
-                self.removed[*of].remove(&name);
-                let outcome = self.change(|cache, now, woken| cache.upsert(&url(*of), &name, resource, now, woken));
-                let expected = match old {
-                    None => Outcome::Added,
-                    Some((v, d)) => match (v == version, d == digest) {
-                        (true, true) => Outcome::Unchanged,
-                        (true, false) => Outcome::ChangedAtSameVersion,
-                        (false, true) => Outcome::Reversioned,
-                        (false, false) => Outcome::Changed,
-                    },
-                };
-                assert_eq!(outcome, expected);
-                if outcome != Outcome::Unchanged {
-                    self.owe(*of, &name);
-                }
+                let (name, resource) = (name(text(*what)), resource(*version, *digest));
+                let outcome =
+                    self.change(|cache, now, woken| cache.upsert(&url(*of), &name, resource.clone(), now, woken));
+                assert_eq!(self.upserted(*of, &name, &resource), outcome);
+                self.sync_evictions();
             }
+            Op::Upserts { of, snapshot, resources } => self.upsert_all(*of, *snapshot, resources),
             Op::Touch { of, what } => {
                 let name = name(text(*what));
                 self.change(|cache, _, woken| cache.touch(&url(*of), &name, woken));
                 if self.resources[*of].contains_key(&name) {
+                    self.errors[*of].remove(&name);
                     self.owe(*of, &name);
+                    self.renew(*of, &name);
                 }
             }
             Op::Remove { of, what } => {
                 let name = name(text(*what));
-                self.resources[*of].remove(&name);
-                self.removed[*of].insert(name.clone());
-                if self.clients.iter().flatten().any(|client| client.of == *of && Self::named(client, &name)) {
-                    self.absent[*of].insert(name.clone());
-                }
                 self.change(|cache, now, woken| cache.remove(&url(*of), &name, now, woken));
-                let clients = std::mem::take(&mut self.clients);
-                self.clients = clients.map(|client| {
-                    client.map(|mut client| {
-                        if client.of == *of && self.wanted(&client, &name) {
-                            client.may_remove.insert(name.clone());
-                        }
-                        client
-                    })
-                });
+                self.removed(*of, &name);
             }
-            Op::Answered { of, what } => {
-                let collection = interest(text(*what));
-                let watched = self.clients.iter().flatten().any(|c| c.of == *of && c.interests.contains(&collection));
-                let kept = self.resources[*of].keys().any(|name| self.matches(&collection, name));
-                if collection == Interest::Wildcard || watched || kept || self.cache.is_known(&url(*of), &collection) {
-                    self.known[*of].insert(collection.clone());
-                } else {
-                    // A glob of which there is nothing yet may or may not have a list because of its tombstones.
-                    self.change(|cache, _, woken| cache.answered(&url(*of), &collection, woken));
-                    if self.cache.is_known(&url(*of), &collection) {
-                        self.known[*of].insert(collection);
-                    }
-                    return;
-                }
-                self.change(|cache, _, woken| cache.answered(&url(*of), &collection, woken));
+            Op::Fail { of, what, code, message } => {
+                let (name, error) = (name(text(*what)), ResourceError::new(*code, *message));
+                self.change(|cache, now, woken| cache.fail(&url(*of), &name, error.clone(), now, woken));
+                self.failed(*of, &name, error);
             }
+            Op::Answered { of, what } => self.answered(*of, &interest(text(*what))),
             Op::Evict { of, what } => self.evict(*of, &interest(text(*what))),
             Op::Pull { who, entries, defer } => {
                 let removals = if *defer { Removals::Defer } else { Removals::Include };
                 self.pull(*who, *entries, removals);
+            }
+            Op::PullErrors { who, entries } => {
+                self.pull_errors(*who, *entries);
             }
             Op::PullAll { who } => self.pull_all(*who),
             Op::Wait { seconds } => self.now += Duration::from_secs(*seconds),
@@ -296,7 +232,116 @@ impl Model {
         }
     }
 
-    /// Changes the cache and checks who is woken: exactly those who had nothing to pull before and have now.
+    /// What an upsert does; the cache has done it already.
+    fn upserted(&mut self, of: usize, name: &ResourceName, resource: &Resource<()>) -> Outcome {
+        let Resource { version, digest, .. } = resource.clone();
+        let old = self.resources[of].insert(name.clone(), (version.clone(), digest));
+        self.absent[of].remove(name);
+        self.removed[of].remove(name);
+        let failed = self.errors[of].remove(name).is_some();
+        let outcome = match old {
+            None => Outcome::Added,
+            Some((v, d)) => match (v == version, d == digest) {
+                (true, true) if failed => Outcome::Recovered,
+                (true, true) => return Outcome::Unchanged,
+                (true, false) => Outcome::ChangedAtSameVersion,
+                (false, true) => Outcome::Reversioned,
+                (false, false) => Outcome::Changed,
+            },
+        };
+        if let Some(glob) = name.glob_parent() {
+            self.errors[of].remove(&glob);
+        }
+        self.owe(of, name);
+        self.renew(of, name);
+        outcome
+    }
+
+    fn upsert_all(&mut self, of: usize, snapshot: bool, resources: &[(usize, u8, u8)]) {
+        let url = TypeUrl::from(TYPES[of]);
+        let resources: Vec<_> =
+            resources.iter().map(|(what, version, digest)| (name(text(*what)), resource(*version, *digest))).collect();
+        let outcomes = self.change(|cache, now, woken| match snapshot {
+            true => cache.replace(&url, resources.clone(), now, woken),
+            false => cache.upsert_all(&url, resources.clone(), now, woken),
+        });
+        let mut expected = Outcomes::default();
+        for (name, resource) in &resources {
+            expected.count(self.upserted(of, name, resource));
+        }
+        if snapshot {
+            let listed: BTreeSet<_> = resources.iter().map(|(name, _)| name).collect();
+            let gone: Vec<_> = self.resources[of].keys().filter(|name| !listed.contains(name)).cloned().collect();
+            expected.removed = gone.len() as u64;
+            gone.iter().for_each(|name| self.removed(of, name));
+        }
+        assert_eq!(Outcomes { evicted: 0, ..outcomes }, expected);
+        self.sync_evictions();
+    }
+
+    /// What a removal does; the cache has done it already.
+    fn removed(&mut self, of: usize, name: &ResourceName) {
+        self.errors[of].remove(name);
+        self.resources[of].remove(name);
+        self.removed[of].insert(name.clone());
+        if self.is_watched(of, &Interest::Name(name.clone())) {
+            self.absent[of].insert(name.clone());
+        }
+        let clients = std::mem::take(&mut self.clients);
+        self.clients = clients.map(|client| {
+            client.map(|mut client| {
+                if client.of == of && self.wanted(&client, name) {
+                    client.may_remove.insert(name.clone());
+                }
+                client
+            })
+        });
+    }
+
+    fn failed(&mut self, of: usize, name: &ResourceName, error: ResourceError) {
+        let ignored = !self.options.authoritative && !self.is_of_interest(of, name);
+        if name.as_str() == "*" || ignored || self.errors[of].get(name) == Some(&error) {
+            return;
+        }
+        if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
+            self.removed(of, name);
+        }
+        self.errors[of].insert(name.clone(), error);
+        if self.is_watched(of, &Interest::Name(name.clone())) && !self.resources[of].contains_key(name) {
+            self.absent[of].insert(name.clone());
+        }
+        let clients = std::mem::take(&mut self.clients);
+        self.clients = clients.map(|client| {
+            client.map(|mut client| {
+                if client.of == of && self.hears(&client, name) {
+                    assert!(self.cache.has_work(client.id), "{name} failed");
+                    client.owe_error(name);
+                }
+                client
+            })
+        });
+    }
+
+    fn answered(&mut self, of: usize, collection: &Interest) {
+        let url = TypeUrl::from(TYPES[of]);
+        let kept = self.resources[of].keys().any(|name| self.matches(collection, name));
+        let before = self.cache.is_known(&url, collection);
+        let certain = *collection == Interest::Wildcard || self.is_watched(of, collection) || kept || before;
+        self.change(|cache, _, woken| cache.answered(&url, collection, woken));
+        // A glob of which there is nothing yet may or may not have a list because of its tombstones.
+        if certain || self.cache.is_known(&url, collection) {
+            self.known[of].insert(collection.clone());
+        }
+        if let Interest::Name(glob) = collection {
+            self.errors[of].remove(glob);
+        }
+        if !before && self.known[of].contains(collection) {
+            self.renew_interest(of, collection);
+        }
+    }
+
+    /// Changes the cache and checks who is woken: exactly those who had nothing to pull before and have now; and
+    /// those who had nothing but errors to pull may be.
     fn change<T>(&mut self, change: impl FnOnce(&mut Cache<()>, Instant, &mut Vec<SubscriberId>) -> T) -> T {
         let ids: Vec<_> = self.clients.iter().flatten().map(|client| client.id).collect();
         let idle: Vec<_> = ids.into_iter().filter(|id| !self.cache.has_work(*id)).collect();
@@ -305,6 +350,9 @@ impl Model {
         let mut expected: Vec<_> = idle.into_iter().filter(|id| self.cache.has_work(*id)).collect();
         expected.sort();
         woken.sort();
+        assert!(woken.is_sorted_by(|a, b| a < b), "each once: {woken:?}");
+        let errors = |id: &SubscriberId| !self.cache.subscribers[id.index()].failing.is_empty();
+        woken.retain(|id| expected.contains(id) || !errors(id));
         assert_eq!(woken, expected);
         result
     }
@@ -343,6 +391,11 @@ impl Model {
                 client.owed_removal.insert(name);
             }
         }
+        if let Interest::Name(asked) = interest {
+            for name in self.errors[client.of].keys().filter(|name| name.answers(asked)) {
+                client.owe_error(name);
+            }
+        }
         self.clients[who] = Some(client);
     }
 
@@ -365,10 +418,6 @@ impl Model {
                     client.resumed.remove(&name);
                     client.owed.remove(&name);
                     client.owed_removal.remove(&name);
-                    if client.interests.contains(&Interest::Wildcard) {
-                        // To the client, it covers every name (rule 52).
-                        client.may_remove.insert(name.clone());
-                    }
                 } else if !interest.is_collection() {
                     client.resumed.remove(&name);
                     client.owed.insert(name.clone());
@@ -391,8 +440,15 @@ impl Model {
             }
         }
         let of = client.of;
+        let told: BTreeSet<_> = client.may_errors.iter().filter(|name| self.hears(&client, name)).cloned().collect();
+        client.owed_errors.retain(|name| told.contains(name));
+        client.may_errors = told;
         self.clients[who] = Some(client);
         self.forget_absent(of);
+        if had && last {
+            self.renew_interest(of, interest);
+        }
+        self.sync_evictions();
     }
 
     fn close(&mut self, who: usize) {
@@ -402,6 +458,9 @@ impl Model {
             self.clients.iter().flatten().filter(|c| c.of == client.of).flat_map(|c| c.interests.clone()).collect();
         assert_eq!(left, client.interests.difference(&others).cloned().collect());
         self.forget_absent(client.of);
+        left.iter().for_each(|interest| self.renew_interest(client.of, interest));
+        self.sync_evictions();
+        self.capacity.step();
     }
 
     /// That a name is absent is known as long as somebody asks for it.
@@ -415,20 +474,18 @@ impl Model {
         if self.options.authoritative {
             return;
         }
-        let watched = |interest: &Interest| {
-            self.clients.iter().flatten().any(|client| client.of == of && client.interests.contains(interest))
-        };
         if interest.is_collection() {
-            if watched(interest) {
+            if self.is_watched(of, interest) {
                 return;
             }
             self.known[of].remove(interest);
         }
         let collections: Vec<_> = COLLECTIONS.iter().map(|text| super::interest(text)).collect();
         let kept = |name: &ResourceName| {
-            watched(&Interest::Name(name.clone()))
+            self.is_watched(of, &Interest::Name(name.clone()))
                 || collections.iter().any(|collection| {
-                    self.matches(collection, name) && (watched(collection) || self.known[of].contains(collection))
+                    self.matches(collection, name)
+                        && (self.is_watched(of, collection) || self.known[of].contains(collection))
                 })
         };
         let gone: Vec<_> =
@@ -436,117 +493,11 @@ impl Model {
         for name in gone {
             self.resources[of].remove(&name);
         }
-    }
-
-    /// One pull of at most `entries`. Whether there is more.
-    fn pull(&mut self, who: usize, entries: usize, removals: Removals) -> bool {
-        let Some(mut client) = self.clients[who].take() else { return false };
-        let mut said = Vec::new();
-        let pulled = self.cache.pull(client.id, removals, &mut |pull| {
-            said.push(match pull {
-                Pull::Put { name, resource } => (name.clone(), Some((resource.version.clone(), Some(resource.digest)))),
-                Pull::Removed { name } => (name.clone(), None),
-            });
-            if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        assert_eq!(pulled.more, said.len() == entries);
-        let names: BTreeSet<_> = said.iter().map(|(name, _)| name).collect();
-        assert_eq!(names.len(), said.len(), "rule 69: {said:?}");
-        assert!(said.is_sorted_by_key(|(_, put)| put.is_none()), "additions first");
-        for (name, put) in said {
-            match put {
-                Some(put) => self.check_put(&mut client, name, put),
-                None => {
-                    assert_eq!(removals, Removals::Include);
-                    self.check_removed(&mut client, &name);
-                }
-            }
+        if let Interest::Name(asked) = interest {
+            let over = |name: &&ResourceName| name.answers(asked) && !self.is_of_interest(of, name);
+            let over: Vec<_> = self.errors[of].keys().filter(over).cloned().collect();
+            over.iter().for_each(|name| drop(self.errors[of].remove(name)));
         }
-        self.clients[who] = Some(client);
-        pulled.more
-    }
-
-    fn check_put(&self, client: &mut Client, name: ResourceName, put: (Version, Option<u128>)) {
-        assert!(self.wanted(client, &name), "{name} is not wanted");
-        let (version, digest) = self.resources[client.of][&name].clone();
-        assert_eq!(put, (version, Some(digest)), "{name}: the newest state");
-        assert!(client.may_put.remove(&name), "{name} is sent twice");
-        client.owed.remove(&name);
-        client.resumed.remove(&name);
-        client.view.insert(name, put);
-    }
-
-    fn check_removed(&self, client: &mut Client, name: &ResourceName) {
-        if name.is_glob() {
-            let members = self.resources[client.of].keys().any(|member| member.answers(name));
-            assert!(client.interests.contains(&Interest::Name(name.clone())) && !members, "{name}");
-            return;
-        }
-        let present = self.resources[client.of].contains_key(name);
-        let wanted = self.wanted(client, name);
-        assert!(!(present && wanted), "{name} is there");
-        let known = self.known_absent(client, name) || self.removed[client.of].contains(name);
-        assert!(known || !wanted, "{name} was not answered yet");
-        assert!(client.may_remove.remove(name), "{name} is removed twice");
-        client.owed_removal.remove(name);
-        client.resumed.remove(name);
-        client.view.remove(name);
-    }
-
-    fn pull_all(&mut self, who: usize) {
-        while self.pull(who, 2, Removals::Include) {}
-        let Some(client) = self.clients[who].take() else { return };
-        assert!(!self.cache.has_work(client.id));
-        for name in universe() {
-            let held = client.view.get(&name);
-            match self.resources[client.of].get(&name) {
-                Some((version, digest)) if self.wanted(&client, &name) => {
-                    let skipped = client.resumed.get(&name).is_some_and(|held| held == version);
-                    assert!(skipped || !client.owed.contains(&name), "{name} was not sent");
-                    let (held, known) = held.unwrap_or_else(|| panic!("{name} is not held"));
-                    assert_eq!(held, version, "{name}");
-                    assert!(known.is_none_or(|known| known == *digest), "{name}");
-                }
-                Some(_) => assert_eq!(held, None, "{name} is held though not wanted"),
-                None if self.wanted(&client, &name) => {
-                    if self.known_absent(&client, &name) {
-                        assert_eq!(held, None, "{name} is held though gone");
-                        let owed = Self::named(&client, &name) && client.owed_removal.contains(&name);
-                        assert!(!owed, "{name} was not told as absent");
-                    }
-                }
-                None => assert_eq!(held, None, "{name} is held though neither wanted nor there"),
-            }
-        }
-        self.check_visit(&client);
-        // What was skipped because it was held is compared: from here on it counts as sent.
-        let mut client = client;
-        let current = &self.resources[client.of];
-        client.resumed.retain(|name, _| !current.contains_key(name));
-        client.owed.clear();
-        client.may_put.clear();
-        self.clients[who] = Some(client);
-        assert!(!self.pull(who, usize::MAX, Removals::Include));
-    }
-
-    fn check_visit(&self, client: &Client) {
-        let mut visited = BTreeMap::new();
-        let unanswered = self.cache.visit(client.id, &mut |name, resource| {
-            let twice = visited.insert(name.clone(), (resource.version.clone(), resource.digest));
-            assert!(twice.is_none(), "{name} is visited twice");
-        });
-        let mut expected = self.resources[client.of].clone();
-        expected.retain(|name, _| self.wanted(client, name));
-        assert_eq!(visited, expected);
-        let unknown = |interest: &&Interest| match interest {
-            Interest::Name(name) if !name.is_glob() => {
-                !self.resources[client.of].contains_key(name) && !self.known_absent(client, name)
-            }
-            collection => !self.is_known(client.of, collection),
-        };
-        let (collections, names): (Vec<_>, Vec<_>) =
-            client.interests.iter().filter(unknown).partition(|interest| interest.is_collection());
-        assert_eq!((unanswered.names, unanswered.collections), (names.len(), collections.len()));
     }
 
     /// Closes and removes everything: nothing is left.
@@ -561,6 +512,11 @@ impl Model {
             }
             for name in universe() {
                 self.cache.remove(&of, &name, self.now, &mut Vec::new());
+            }
+            for glob in COLLECTIONS.map(interest) {
+                if matches!(&glob, Interest::Name(name) if self.cache.error(&of, name).is_some()) {
+                    self.cache.answered(&of, &glob, &mut Vec::new());
+                }
             }
         }
         invariants::check(&self.cache);
@@ -584,9 +540,10 @@ proptest! {
     fn a_random_history_is_what_a_full_scan_says(
         authoritative in any::<bool>(),
         wildcard_covers_xdstp in any::<bool>(),
+        capacity in prop::option::of(0..5_usize),
         history in prop::collection::vec(op(), 1..80),
     ) {
-        let options = Options { authoritative, wildcard_covers_xdstp, ..Options::default() };
+        let options = Options { authoritative, wildcard_covers_xdstp, capacity, ..Options::default() };
         let mut model = Model::new(options);
         for op in &history {
             model.apply(op);

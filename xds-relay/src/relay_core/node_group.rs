@@ -169,7 +169,7 @@ fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
 pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
     const CLIENT_FEATURES: u32 = 10;
     const ABOUT_TRANSPORT: &[u8] = b"xds.config.";
-    const HONOURED: &str = "xds.config.resource-in-sotw";
+    const HONOURED: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
     let mut out = BytesMut::with_capacity(node.len() + 32);
     let mut fields = Fields::of(node.clone());
     loop {
@@ -182,7 +182,7 @@ pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
             out.extend_from_slice(&raw);
         }
     }
-    let honoured = Node { client_features: vec![HONOURED.into()], ..Node::default() };
+    let honoured = Node { client_features: HONOURED.map(Into::into).into(), ..Node::default() };
     out.extend_from_slice(&honoured.encode_to_vec());
     out.freeze()
 }

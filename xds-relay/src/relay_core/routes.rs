@@ -11,7 +11,7 @@ use slab::Slab;
 use xds_transport::Frame;
 use xds_transport::server::{Source, Tally};
 use xds_transport::wire::Node;
-use xdstp_cache::{Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::scope::Scope;
@@ -348,6 +348,28 @@ impl Source for Routes {
         pulled
     }
 
+    fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
+        let mut gone: HashSet<ResourceName> = HashSet::new();
+        let more = subscriber.all_parts().any(|part| {
+            part.scope.pull_errors(part.id, &mut |failed| {
+                // What this stream fetches for itself has errors of its own, unless the origin has it no more.
+                let own = part.scope.shared && subscriber.private.contains_key(failed.name);
+                if own && !failed.removed || !part.scope.shared && gone.contains(failed.name) {
+                    return ControlFlow::Continue(());
+                }
+                if own {
+                    gone.insert(failed.name.clone());
+                }
+                visitor(failed)
+            })
+        });
+        if !gone.is_empty() {
+            self.drop_private(id, |name, _, _| gone.contains(name));
+        }
+        more
+    }
+
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return Unanswered::default() };
         subscriber.all_parts().fold(Unanswered::default(), |unanswered, part| {
@@ -368,6 +390,15 @@ impl Source for Routes {
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         subscriber.all_parts().any(|part| part.scope.resend(part.id, name))
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return };
+        // A stream's own resource counts before the stub that stands for it in a shared scope.
+        let found = subscriber.private_parts.iter().any(|part| part.scope.look_up(part.id, name, look));
+        if !found {
+            let _ = subscriber.parts.iter().any(|part| part.scope.look_up(part.id, name, look));
+        }
     }
 
     /// Of one origin only: what comes from two has a version that neither of them gave.

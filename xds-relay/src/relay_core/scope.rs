@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use xds_transport::Frame;
 use xds_transport::client::{Changed, Command};
 use xdstp_cache::{
-    Cache, Interest, Options, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId,
+    TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -86,8 +87,10 @@ struct State {
 pub(crate) struct Changes {
     pub(crate) changed: Vec<Changed>,
     pub(crate) removed: Vec<ResourceName>,
-    /// What lives on for a time of its own: clients must hear of it before that is over (rule 111).
-    pub(crate) refreshed: Vec<ResourceName>,
+    /// Why something is not sent (TP3).
+    pub(crate) errors: Vec<(ResourceName, ResourceError)>,
+    /// What lives on for a time: clients are told so by their own sessions (rule 148).
+    pub(crate) refreshed: Vec<(ResourceName, Duration)>,
     /// Collections that are complete with this.
     pub(crate) answered: Vec<Interest>,
     /// The version a SotW origin gave to the type.
@@ -209,6 +212,10 @@ impl Scope {
         self.lock().cache.pull(id, removals, visitor)
     }
 
+    pub(crate) fn pull_errors(&self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        self.lock().cache.pull_errors(id, visitor)
+    }
+
     pub(crate) fn visit(
         &self,
         id: SubscriberId,
@@ -225,15 +232,25 @@ impl Scope {
         self.lock().cache.resend(id, name)
     }
 
+    pub(crate) fn look_up(
+        &self,
+        id: SubscriberId,
+        name: &ResourceName,
+        look: &mut dyn FnMut(&Resource<Frame>),
+    ) -> bool {
+        let state = self.lock();
+        state.cache.wanted(id, name).map(look).is_some()
+    }
+
     pub(crate) fn type_version(&self, id: SubscriberId) -> Option<Version> {
         self.lock().cache.type_version(id).cloned()
     }
 
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, removed, refreshed, answered, version } = changes;
+        let Changes { changed, removed, errors, refreshed, answered, version } = changes;
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
-        let mut refreshed = refreshed.into_iter();
+        let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
         let mut over = false;
         while !over {
             self.change(|state, woken| {
@@ -241,16 +258,29 @@ impl Scope {
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let resource =
                         if self.shared && resource.value.do_not_cache() { stub(&resource) } else { resource };
+                    let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
                     cache.upsert(type_url, &name, resource, now, woken);
                     if touched {
+                        if let Some(held) = cache.value_mut(type_url, &name) {
+                            held.refresh(ttl, expires);
+                        }
                         cache.touch(type_url, &name, woken);
                     }
                 }
                 if changed.len() == 0 {
                     removed.by_ref().take(BATCH).for_each(|name| cache.remove(type_url, &name, now, woken));
                 }
-                refreshed.by_ref().take(BATCH).for_each(|name| cache.touch(type_url, &name, woken));
-                over = changed.len() == 0 && removed.len() == 0 && refreshed.len() == 0;
+                // What an error is about may be removed too, and a removal ends an error.
+                if changed.len() == 0 && removed.len() == 0 {
+                    let errors = errors.by_ref().take(BATCH);
+                    errors.for_each(|(name, error)| cache.fail(type_url, &name, error, now, woken));
+                }
+                for (name, ttl) in refreshed.by_ref().take(BATCH) {
+                    if let Some(held) = cache.value_mut(type_url, &name) {
+                        held.refresh(Some(ttl), now.checked_add(ttl));
+                    }
+                }
+                over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
                     for collection in &answered {
                         cache.answered(type_url, collection, woken);

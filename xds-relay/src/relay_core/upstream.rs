@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::client::{Command, Update, Verdict};
-use xdstp_cache::{Interest, Version};
+use xdstp_cache::{Interest, ResourceError, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
@@ -14,6 +14,9 @@ use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
 use crate::relay_core::scope::{Changes, Scope, ScopeKey, Scopes};
 use crate::relay_core::settling::Settling;
+
+/// How much of an origin's words about a resource is kept, and told to every client, in characters.
+const MAX_MESSAGE: usize = 1024;
 
 /// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
 pub trait Dial: Send + Sync + 'static {
@@ -134,9 +137,16 @@ impl Consumer for Feed {
                 parts.entry(part).or_default().removed.push(name);
             }
         }
-        for (name, _) in update.refreshed {
+        for failure in update.errors {
+            if let Some(part) = index.of_name(&failure.name) {
+                let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
+                let error = ResourceError::new(failure.code, message);
+                parts.entry(part).or_default().errors.push((failure.name, error));
+            }
+        }
+        for (name, ttl) in update.refreshed {
             if let Some(part) = index.of_name(&name) {
-                parts.entry(part).or_default().refreshed.push(name);
+                parts.entry(part).or_default().refreshed.push((name, ttl));
             }
         }
         for interest in answered {

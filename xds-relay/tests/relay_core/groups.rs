@@ -93,6 +93,9 @@ fn the_origin_is_told_the_node_but_for_features_of_the_transport() {
     let client = world.client_with(0, DELTA, &node);
     world.subscribe(client, CLUSTERS, &["*"]);
     let told = world.node_upstream(0);
-    assert_eq!(told.client_features, ["envoy.lb.x", "mentions xds.config.y", "xds.config.resource-in-sotw"]);
+    assert_eq!(
+        told.client_features,
+        ["envoy.lb.x", "mentions xds.config.y", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]
+    );
     assert_eq!(told.id, "n");
 }

@@ -6,7 +6,9 @@ mod support;
 
 mod absence;
 mod conversion;
+mod errors;
 mod groups;
+mod lifetime;
 mod outage;
 mod resume;
 mod routing;

@@ -8,14 +8,15 @@ use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use super::command::Verdict;
+use super::failure::ResourceFailure;
 use super::held::{Entry, Held};
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
-use super::{ProtocolError, not_found};
+use super::{ProtocolError, expiry};
 use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
-use crate::wire::{DeltaDiscoveryRequest, Status, walk};
+use crate::wire::{DeltaDiscoveryRequest, ResourceError, Status, walk};
 
 /// Responses that wait for room to be acknowledged. More than that only happens with a server that
 /// writes without ever reading.
@@ -25,6 +26,7 @@ const MAX_ACKS: usize = 4096;
 pub(super) struct Session {
     type_url: TypeUrl,
     legacy_wildcard: bool,
+    keep_deleted: bool,
     wanted: Wanted,
     held: Held,
     unfinished: Unfinished,
@@ -40,10 +42,11 @@ struct Ack {
 }
 
 impl Session {
-    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule) -> Self {
+    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool) -> Self {
         Self {
             type_url,
             legacy_wildcard: rule.legacy_wildcard,
+            keep_deleted,
             wanted: Wanted::default(),
             held: Held::default(),
             unfinished: Unfinished::default(),
@@ -66,6 +69,10 @@ impl Session {
 
     pub(super) fn has_unfinished(&self, id: UpdateId) -> bool {
         self.unfinished.contains(id)
+    }
+
+    pub(super) fn has_any_unfinished(&self) -> bool {
+        self.unfinished.any()
     }
 
     pub(super) fn disconnected(&mut self) {
@@ -127,15 +134,15 @@ impl Session {
         let requests = self.wanted.requests();
         let mut received = Vec::with_capacity(response.resources.len());
         for resource in response.resources {
-            let name = resource.name;
+            let (name, ttl) = (resource.name, resource.ttl);
             if !usable(&self.wanted, &name) {
                 continue;
             }
             update.answered.extend(self.wanted.answer_parent(&name));
             let Some(frame) = resource.frame else {
-                match (resource.ttl, self.held.get(&name)) {
+                match (ttl, self.held.get(&name)) {
                     (Some(ttl), Some(entry)) if resource.version.as_ref() == Some(&entry.version) => {
-                        self.held.refresh(&name, now.checked_add(ttl));
+                        self.held.refresh(&name, expiry(now, Some(ttl)));
                         update.refreshed.push((name, ttl));
                     }
                     (Some(_), _) => {
@@ -147,13 +154,14 @@ impl Session {
                 continue;
             };
             let version = resource.version.filter(|version| !version.as_str().is_empty());
-            let resource = frame.into_resource(version);
-            let entry = Entry::new(&resource, now, requests);
+            let resource = frame.until(expiry(now, ttl)).into_resource(version);
+            let entry = Entry::new(&resource, requests);
             let before = self.held.get(&name).filter(|before| before.same(&entry)).map(|before| before.seen);
             received.push((name.clone(), entry));
             if let Some(seen) = before {
                 self.held.set_seen(&name, requests);
                 if self.wanted.asked_since(&name, seen) {
+                    update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
                     continue;
                 }
             }
@@ -167,21 +175,38 @@ impl Session {
                 update.removed.push(name);
             }
         }
-        for name in not_found(&response.errors) {
-            if name.is_glob() {
-                self.empty_glob(name, &mut update);
-            } else if self.wanted.covers(&name) && !update.removed.contains(&name) {
-                update.removed.push(name);
-            }
-        }
-        update.errors = response.errors;
-        for name in &update.removed {
-            self.held.remove(name);
-        }
+        self.fail(response.errors, &received, &mut update);
+        self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         let rejected = update.rejected.clone();
         let nonce = Some(response.nonce);
         self.unfinished.insert(id, Pending { nonce, version: String::new(), received, rejected });
         Ok(Some(update))
+    }
+
+    /// TP3. For clients that ignore errors, what has one is named among the removed too (rule 117): the error counts.
+    fn fail(&mut self, errors: Vec<ResourceError>, received: &[(ResourceName, Entry)], update: &mut Update) {
+        if errors.is_empty() {
+            return;
+        }
+        let mut said: HashSet<_> = received.iter().map(|(name, _)| name.clone()).collect();
+        said.extend(update.removed.iter().cloned());
+        for failure in errors.into_iter().filter_map(ResourceFailure::read) {
+            if failure.name.is_glob() {
+                if self.wanted.wish(&failure.name.clone().into()).is_none() {
+                    continue;
+                }
+                if failure.is_data_error() {
+                    self.empty_glob(failure.name.clone(), update);
+                }
+            } else if !self.wanted.covers(&failure.name) {
+                continue;
+            } else if !failure.is_data_error() {
+                update.removed.retain(|name| *name != failure.name);
+            } else if said.insert(failure.name.clone()) {
+                update.removed.push(failure.name.clone());
+            }
+            update.errors.push(failure);
+        }
     }
 
     /// The glob's own URL among the removed says that it has no members (rule 99).

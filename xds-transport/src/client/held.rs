@@ -6,7 +6,7 @@ use std::time::Instant;
 use xdstp_cache::{Resource, Version};
 use xdstp_uri::ResourceName;
 
-use super::deadlines::Deadlines;
+use crate::deadlines::Deadlines;
 use crate::frame::Frame;
 
 #[derive(Debug, Default)]
@@ -24,17 +24,19 @@ pub(super) struct Entry {
     /// How many requests had been sent when it last came.
     pub(super) seen: u64,
     expires: Option<Instant>,
+    /// The origin said that it is gone, and it stays in use.
+    deleted: bool,
 }
 
 impl Entry {
-    pub(super) fn new(resource: &Resource<Frame>, now: Instant, seen: u64) -> Self {
+    pub(super) fn new(resource: &Resource<Frame>, seen: u64) -> Self {
         Self {
             version: resource.version.clone(),
             digest: resource.digest,
             accepted: false,
             seen,
-            // A TTL beyond what the clock can hold is none.
-            expires: resource.value.ttl().and_then(|ttl| now.checked_add(ttl)),
+            expires: resource.value.expires(),
+            deleted: false,
         }
     }
 
@@ -83,6 +85,22 @@ impl Held {
         if let Some(entry) = self.entries.get_mut(name) {
             entry.seen = seen;
         }
+    }
+
+    /// Forgets what `gone` names, and takes it from there if it is to be kept: then it is named in `kept`, once.
+    pub(super) fn delete(&mut self, keep: bool, gone: &mut Vec<ResourceName>, kept: &mut Vec<ResourceName>) {
+        gone.retain(|name| match self.entries.get_mut(name).filter(|_| keep) {
+            Some(entry) => {
+                if !std::mem::replace(&mut entry.deleted, true) {
+                    kept.push(name.clone());
+                }
+                false
+            }
+            None => {
+                self.remove(name);
+                true
+            }
+        });
     }
 
     /// A heartbeat: it lives until `expires` (rule 112).

@@ -7,15 +7,16 @@ use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::command::Verdict;
-use super::deadlines::Deadlines;
+use super::expiry;
+use super::failure::ResourceFailure;
 use super::held::{Entry, Held};
-use super::not_found;
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
+use crate::deadlines::Deadlines;
 use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
-use crate::wire::{DiscoveryRequest, Status};
+use crate::wire::{DiscoveryRequest, ResourceError, Status};
 
 /// A SotW server has no way to say that a name does not exist: this much silence says it (rule 74).
 const ABSENT_AFTER: Duration = Duration::from_secs(15);
@@ -24,11 +25,15 @@ const ABSENT_AFTER: Duration = Duration::from_secs(15);
 pub(super) struct Session {
     type_url: TypeUrl,
     legacy_wildcard: bool,
+    keep_deleted: bool,
     full_state: bool,
     wanted: Wanted,
     held: Held,
     /// Of a full state: what was seen, and is not held because it could not be used.
     refused: BTreeSet<ResourceName>,
+    /// Of a full state: what this stream's origin cannot send for now. It says so once (rule 118), and is missing from what
+    /// comes after.
+    failing: BTreeSet<ResourceName>,
     unfinished: Unfinished,
     /// The last accepted version. It survives the stream (rule 15).
     version: String,
@@ -60,14 +65,16 @@ enum Named {
 }
 
 impl Session {
-    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule) -> Self {
+    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool) -> Self {
         Self {
             type_url,
             legacy_wildcard: rule.legacy_wildcard,
+            keep_deleted,
             full_state: rule.full_state_in_sotw,
             wanted: Wanted::default(),
             held: Held::default(),
             refused: BTreeSet::new(),
+            failing: BTreeSet::new(),
             unfinished: Unfinished::default(),
             version: String::new(),
             nonce: String::new(),
@@ -97,6 +104,10 @@ impl Session {
         self.unfinished.contains(id)
     }
 
+    pub(super) fn has_any_unfinished(&self) -> bool {
+        self.unfinished.any()
+    }
+
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
         self.named = Named::Never;
@@ -105,6 +116,7 @@ impl Session {
         self.asked = false;
         self.nonce.clear();
         self.answer = None;
+        self.failing.clear();
         self.absences.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
@@ -132,6 +144,7 @@ impl Session {
             }
         }
         self.refused.retain(|name| self.wanted.covers(name));
+        self.failing.retain(|name| self.wanted.covers(name));
         if self.wanted.is_empty() {
             self.version.clear();
         }
@@ -181,19 +194,20 @@ impl Session {
         let mut present = HashSet::with_capacity(response.resources.len());
         let mut received = Vec::with_capacity(response.resources.len());
         for resource in response.resources {
-            let name = resource.name;
+            let (name, ttl) = (resource.name, resource.ttl);
             if !self.wanted.covers(&name) || refused.contains(name.as_str()) {
                 continue;
             }
             let interest = Interest::Name(name.clone());
             self.wanted.answer(&interest);
             self.left.remove(&interest);
+            self.failing.remove(&name);
             update.answered.extend(self.wanted.answer_parent(&name));
             present.insert(name.clone());
             let Some(frame) = resource.frame else {
-                match (resource.ttl, self.held.get(&name)) {
+                match (ttl, self.held.get(&name)) {
                     (Some(ttl), Some(_)) => {
-                        self.held.refresh(&name, now.checked_add(ttl));
+                        self.held.refresh(&name, expiry(now, Some(ttl)));
                         update.refreshed.push((name, ttl));
                     }
                     (Some(_), None) => {
@@ -204,42 +218,57 @@ impl Session {
                 continue;
             };
             let version = resource.version.filter(|version| !version.as_str().is_empty());
-            let resource = frame.into_resource(version);
-            let entry = Entry::new(&resource, now, requests);
+            let resource = frame.until(expiry(now, ttl)).into_resource(version);
+            let entry = Entry::new(&resource, requests);
             let touched = self.held.get(&name).is_some_and(|before| before.same(&entry));
             received.push((name.clone(), entry));
             if !touched || resent {
                 update.changed.push(Changed { name, resource, touched });
+            } else {
+                update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
             }
         }
 
+        self.fail(response.errors, &present, &mut update);
         if complete {
             // Only what was seen before: the response may be older than the request for the rest (rule 76).
             let seen = self.held.iter().map(|(name, _)| name).chain(&self.refused);
-            update.removed.extend(seen.filter(|name| !present.contains(*name)).cloned());
+            let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
+            update.removed.extend(missing.cloned());
             self.refused.clear();
-        }
-        for name in not_found(&response.errors) {
-            if name.is_glob() {
-                let glob = Interest::Name(name);
-                if self.wanted.answer(&glob) {
-                    update.answered.push(glob);
-                }
-            } else if self.wanted.covers(&name) {
-                self.wanted.answer(&Interest::Name(name.clone()));
-                update.removed.push(name);
-            }
         }
         update.removed.sort_unstable();
         update.removed.dedup();
-        for name in &update.removed {
-            self.held.remove(name);
-        }
-        update.errors = response.errors;
+        self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         update.version.clone_from(&response.version);
         let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
         self.unfinished.insert(id, Pending { nonce, version: response.version, received, rejected });
         Some(update)
+    }
+
+    /// TP3: an error is an answer, so it stops the timer of its name (rule 118).
+    fn fail(&mut self, errors: Vec<ResourceError>, present: &HashSet<ResourceName>, update: &mut Update) {
+        for failure in errors.into_iter().filter_map(ResourceFailure::read) {
+            let interest = Interest::from(failure.name.clone());
+            let news = failure.is_data_error() && self.wanted.answer(&interest);
+            self.wanted.stop_timer(&interest);
+            if failure.name.is_glob() {
+                if self.wanted.wish(&interest).is_none() {
+                    continue;
+                }
+                if news {
+                    update.answered.push(interest);
+                }
+            } else if !self.wanted.covers(&failure.name) || present.contains(&failure.name) {
+                continue;
+            } else if failure.is_data_error() {
+                self.failing.remove(&failure.name);
+                update.removed.push(failure.name.clone());
+            } else if self.full_state {
+                self.failing.insert(failure.name.clone());
+            }
+            update.errors.push(failure);
+        }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

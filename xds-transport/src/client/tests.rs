@@ -1,6 +1,8 @@
 //! An origin written by hand, and a clock that only moves when told.
 
 mod delta;
+mod failures;
+mod pace;
 mod sotw;
 
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use crate::response::Rejected;
 use crate::type_rules::TypeRules;
 use crate::wire::{
     Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node, RESOURCE_TYPE_URL,
-    Resource,
+    Resource, ResourceError, Status, WireResourceName,
 };
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -175,6 +177,12 @@ fn sotw(type_url: &str, version: &str, nonce: &str, resources: &[(&str, &str)]) 
         resources: resources.iter().map(|(name, content)| body(type_url, name, content)).collect(),
         ..DiscoveryResponse::default()
     }
+}
+
+/// TP3: what cannot be sent, and the code that says why.
+fn error(name: &str, code: i32) -> ResourceError {
+    let resource_name = Some(WireResourceName { name: name.into(), ..WireResourceName::default() });
+    ResourceError { resource_name, error_detail: Some(Status { code, message: "because".into() }) }
 }
 
 fn wrapped(resource: &Resource) -> Any {

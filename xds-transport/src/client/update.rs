@@ -5,9 +5,9 @@ use std::time::Duration;
 use xdstp_cache::{Interest, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use super::failure::ResourceFailure;
 use crate::frame::Frame;
 use crate::response::Rejected;
-use crate::wire::ResourceError;
 
 /// Something that happened on a [`Stream`](super::Stream).
 #[derive(Clone, Debug)]
@@ -41,8 +41,12 @@ pub struct Update {
     pub answered: Vec<Interest>,
     /// What could not be read: it makes the response a NACK whatever the verdict.
     pub rejected: Vec<Rejected>,
-    /// TP3 errors. `NOT_FOUND` is in [`removed`](Self::removed) too.
-    pub errors: Vec<ResourceError>,
+    /// Resources that the origin deleted, and that stay in use because their user asked for it: see
+    /// [`Stream::keep_deleted`](super::Stream::keep_deleted).
+    pub kept: Vec<ResourceName>,
+    /// What the origin does not send, and why (TP3). A data error is in [`removed`](Self::removed) too, or in
+    /// [`kept`](Self::kept).
+    pub errors: Vec<ResourceFailure>,
 }
 
 impl Update {
@@ -56,6 +60,7 @@ impl Update {
             refreshed: Vec::new(),
             answered: Vec::new(),
             rejected: Vec::new(),
+            kept: Vec::new(),
             errors: Vec::new(),
         }
     }

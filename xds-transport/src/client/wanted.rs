@@ -179,6 +179,13 @@ impl Wanted {
         !std::mem::replace(&mut wish.answered, true)
     }
 
+    /// Why it is not answered was said: silence means nothing any more.
+    pub(super) fn stop_timer(&mut self, interest: &Interest) {
+        if let Some(wish) = self.wish_mut(interest) {
+            wish.asked_at = None;
+        }
+    }
+
     /// The glob that `name` is a member of, if that is news on this stream.
     pub(super) fn answer_parent(&mut self, name: &ResourceName) -> Option<Interest> {
         if self.globs == 0 {

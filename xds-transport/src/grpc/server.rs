@@ -1,6 +1,7 @@
 //! Serving xDS over gRPC: a body that pulls its stream when HTTP/2 asks for more, a task that reads
 //! requests, and no queue between them.
 
+mod age;
 mod body;
 mod requests;
 mod service;

@@ -1,13 +1,15 @@
 //! One type of one delta stream.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use bytes::Bytes;
 use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
+use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
@@ -17,7 +19,9 @@ use crate::wire::{DeltaDiscoveryRequest, Status};
 
 /// How many responses of one type may wait for their ACK.
 const UNACKED: usize = 8;
-/// A response is closed once it holds this many bytes (rule 133): larger ones only delay what is newer.
+/// A response is closed once it holds this many bytes (rule 133): larger ones only delay what is newer. The resource
+/// that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts where nobody asked for
+/// more, unless one resource alone has nearly that much.
 const BUDGET: usize = 256 * 1024;
 
 pub(crate) struct Session {
@@ -32,14 +36,19 @@ pub(crate) struct Session {
     owes_answer: bool,
     /// Names that are none: told as removed, because they cannot exist.
     malformed: BTreeSet<String>,
+    refreshes: Refreshes,
+    /// What the client was sent, of a type whose absent names are aliases of nothing: only what it has is removed
+    /// (rule 106).
+    holds: HashSet<ResourceName>,
 }
 
 impl Session {
-    /// Opens the session with the first request of its type.
+    /// Opens the session with the first request of its type; what the client has is refreshed at `heartbeats`.
     pub(crate) fn open(
         type_url: &TypeUrl,
         request: &DeltaDiscoveryRequest,
         rule: &TypeRule,
+        heartbeats: Option<Instant>,
         source: &mut impl Source,
     ) -> Self {
         let id = source.open(type_url);
@@ -53,6 +62,8 @@ impl Session {
             responded: false,
             owes_answer: false,
             malformed: BTreeSet::new(),
+            refreshes: Refreshes::default(),
+            holds: HashSet::new(),
         };
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
         if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
@@ -66,8 +77,25 @@ impl Session {
                 held.remove(&asked);
             }
         }
+        if rule.absent_by_alias {
+            session.holds.extend(held.keys().cloned());
+        }
+        if let Some(now) = heartbeats {
+            for (name, version) in &held {
+                session.resume_ttl(now, name, version, source);
+            }
+        }
         source.resume(id, held.into_iter().collect());
         session
+    }
+
+    /// What the client has is not sent again, but it is refreshed.
+    fn resume_ttl(&mut self, now: Instant, name: &ResourceName, version: &Version, source: &impl Source) {
+        source.look_up(self.id, name, &mut |resource| {
+            if resource.version == *version && resource.value.ttl().is_some() {
+                self.refreshes.resumed(now, name.clone(), version.clone());
+            }
+        });
     }
 
     /// A later request of the same type.
@@ -82,7 +110,11 @@ impl Session {
     fn acknowledge(&mut self, nonce: &str, error: Option<&Status>) {
         let Ok(nonce) = nonce.parse::<u64>() else { return };
         let Some(position) = self.unacked.iter().position(|sent| *sent == nonce) else { return };
-        self.unacked.drain(..=position);
+        for sent in self.unacked.drain(..=position) {
+            if error.is_some() && sent == nonce {
+                self.refreshes.refused(sent);
+            }
+        }
         self.tally.answered(error);
     }
 
@@ -110,6 +142,7 @@ impl Session {
                 Interest::Wildcard => self.wildcard = false,
                 Interest::Name(name) => {
                     self.spelled.remove(name);
+                    self.holds.remove(name);
                 }
             }
         }
@@ -139,8 +172,16 @@ impl Session {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        let pending = self.owes_answer || !self.malformed.is_empty() || source.has_work(self.id);
+        let pending = self.owes_answer
+            || !self.malformed.is_empty()
+            || source.has_work(self.id)
+            || self.refreshes.next().is_some();
         pending && self.unacked.len() < UNACKED
+    }
+
+    /// When something must be refreshed; an ACK comes first where one is missing.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.refreshes.next().filter(|_| self.unacked.len() < UNACKED)
     }
 
     pub(crate) fn has_responded(&self) -> bool {
@@ -159,19 +200,30 @@ impl Session {
             return Ok(None);
         }
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let spelled = &self.spelled;
-        let ttl = outgoing.features.ttl;
+        let Self { spelled, holds, refreshes, .. } = self;
+        let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);
         let references = &mut *outgoing.references;
+        let told = Told::new(now, *outgoing.nonces + 1);
         let pulled = source.pull(self.id, removals, &mut |pull| {
             match pull {
                 Pull::Put { name, resource } => {
                     let own = spelled.get(name).map_or(name.as_str(), |own| own);
+                    let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
                     transmit.push_delta(own, resource, ttl);
+                    refreshes.put(told, name, &resource.version, ttl);
+                    if rule.absent_by_alias {
+                        holds.insert(name.clone());
+                    }
                     Reference::collect(rule, &resource.value, references);
                 }
                 Pull::Removed { name } => {
                     let own = spelled.get(name).map_or(name.as_str(), |own| own);
-                    transmit.push_removed(own);
+                    if rule.absent_by_alias && !holds.remove(name) && !name.is_glob() {
+                        transmit.push_absent_alias(own);
+                    } else {
+                        transmit.push_removed(own);
+                    }
+                    refreshes.forget(name);
                 }
                 _ => {}
             }
@@ -183,11 +235,20 @@ impl Session {
         self.owes_answer |= pulled.answered;
         let complete = removals == Removals::Include && !pulled.more;
         if complete {
-            for name in std::mem::take(&mut self.malformed) {
+            while transmit.budget_used() < BUDGET
+                && let Some(name) = self.malformed.pop_first()
+            {
                 transmit.push_removed(&name);
             }
         }
-        let empty = transmit.resources == 0 && transmit.removed == 0;
+        if !pulled.more {
+            self.refresh(&mut transmit, told, source);
+        }
+        let mut empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
+        if empty && complete {
+            self.push_errors(&mut transmit, rule, source);
+            empty = transmit.removed == 0 && transmit.errors == 0;
+        }
         // Rule 86: a wildcard or glob is answered even when there is nothing to say, once.
         if empty && !(self.owes_answer && complete) {
             return Ok(None);
@@ -205,10 +266,54 @@ impl Session {
     }
 }
 
+impl Session {
+    /// TP3: why something is not sent, and for clients that know no errors that it is removed (rule 117). In a response
+    /// of their own, because no name may have both a resource and an error in one.
+    fn push_errors(&mut self, transmit: &mut Transmit, rule: &TypeRule, source: &mut impl Source) {
+        let Self { spelled, holds, refreshes, .. } = self;
+        source.pull_errors(self.id, &mut |failed| {
+            let own = spelled.get(failed.name).map_or(failed.name.as_str(), |own| own);
+            let held = !rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
+            match (failed.removed, held) {
+                // An alias of nothing is a resource: the error could not stand beside it, and says no more.
+                (true, false) => transmit.push_absent_alias(own),
+                (removed, _) => {
+                    transmit.push_error(9, own, failed.error);
+                    if removed {
+                        transmit.push_removed(own);
+                        refreshes.forget(failed.name);
+                    }
+                }
+            }
+            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+
+    /// Rule 112: a heartbeat is the name and the version that the client has, with a TTL and without a body.
+    fn refresh(&mut self, transmit: &mut Transmit, told: Told, source: &impl Source) {
+        let Self { refreshes, spelled, .. } = self;
+        while transmit.budget_used() < BUDGET
+            && let Some(due) = refreshes.pop(told.now)
+        {
+            source.look_up(self.id, &due.name, &mut |resource| {
+                // What changed is sent by a pull.
+                if resource.version != due.version {
+                    return;
+                }
+                if let Some(ttl) = refreshes.extend(&due, &resource.value, told) {
+                    let own = spelled.get(&due.name).map_or(due.name.as_str(), |own| own);
+                    transmit.push_heartbeat(own, &due.version, ttl);
+                }
+            });
+        }
+    }
+}
+
 /// What a session needs of its stream to write a response.
 pub(crate) struct Outgoing<'a> {
     pub(crate) type_url: &'a TypeUrl,
     pub(crate) identifier: &'a str,
+    pub(crate) now: Instant,
     pub(crate) features: Features,
     pub(crate) nonces: &'a mut u64,
     /// Names that must be sent again because what refers to them was sent (rule 124).

@@ -29,6 +29,12 @@ pub enum ProtocolError {
         /// How many are served.
         limit: usize,
     },
+    /// More requests than the server takes from one stream (rule 136).
+    #[error("too many requests on one stream")]
+    TooOften,
+    /// The stream is as old as it may be: the client connects anew, elsewhere perhaps (rule 93).
+    #[error("the stream is old: reconnect")]
+    Aged,
     /// The client was away from a collection for longer than its tombstones live: it must reconnect
     /// and say what it holds.
     #[error("removals of {0} were dropped before this client was told: reconnect")]
@@ -40,8 +46,8 @@ impl ProtocolError {
     pub fn code(&self) -> i32 {
         match self {
             Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } => 3,
-            Self::TooMany { .. } => 8,
-            Self::Behind(_) => 14,
+            Self::TooMany { .. } | Self::TooOften => 8,
+            Self::Behind(_) | Self::Aged => 14,
         }
     }
 }

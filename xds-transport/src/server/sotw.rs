@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::server::delta::{Features, Outgoing};
+use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
@@ -31,6 +33,7 @@ pub(crate) struct Session {
     changed: bool,
     /// What was pulled could not be sent yet.
     withheld: bool,
+    refreshes: Refreshes,
 }
 
 impl Session {
@@ -52,6 +55,7 @@ impl Session {
             awaits_ack: false,
             changed: false,
             withheld: false,
+            refreshes: Refreshes::default(),
         };
         session.change_subscription(&request.resource_names, rule, source);
         session
@@ -73,6 +77,9 @@ impl Session {
         if self.awaits_ack {
             self.awaits_ack = false;
             self.tally.answered(request.error_detail.as_ref());
+            if let (Some(_), Some(nonce)) = (&request.error_detail, self.last_nonce) {
+                self.refreshes.refused(nonce);
+            }
         }
         self.change_subscription(&request.resource_names, rule, source);
     }
@@ -127,7 +134,12 @@ impl Session {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        !self.awaits_ack && (self.changed || source.has_work(self.id))
+        !self.awaits_ack && (self.changed || source.has_work(self.id) || self.refreshes.next().is_some())
+    }
+
+    /// When something must be refreshed; an ACK comes first where one is missing.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        self.refreshes.next().filter(|_| !self.awaits_ack)
     }
 
     /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
@@ -137,16 +149,24 @@ impl Session {
         outgoing: &mut Outgoing<'_>,
         source: &mut impl Source,
     ) -> Option<Transmit> {
-        if self.awaits_ack || (self.names.is_empty() && !self.wildcard) {
+        if self.awaits_ack {
+            return None;
+        }
+        if self.names.is_empty() && !self.wildcard {
+            self.refreshes.clear();
             return None;
         }
         let mut references = Vec::new();
+        let told = Told::new(outgoing.now, *outgoing.nonces + 1);
         let transmit = if rule.full_state_in_sotw {
-            self.full_state(rule, outgoing, &mut references, source)
+            self.full_state(rule, outgoing, told, &mut references, source)
         } else {
-            self.changes(rule, outgoing, &mut references, source)
+            self.changes(rule, outgoing, told, &mut references, source)
         };
-        let (mut transmit, hash) = transmit?;
+        let (mut transmit, hash) = match transmit {
+            Some(response) => response,
+            None => self.errors(rule, outgoing, told, &mut references, source)?,
+        };
         let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
         if self.resumed.take().is_some_and(|held| held == version)
@@ -173,6 +193,7 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
+        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
@@ -184,27 +205,77 @@ impl Session {
             }
             ControlFlow::Continue(())
         });
+        // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
+        // everything else is gone.
+        while let Some(due) = self.refreshes.pop(told.now) {
+            source.look_up(self.id, &due.name, &mut |resource| {
+                changed |= self.refreshes.extend(&due, &resource.value, told).is_some();
+            });
+        }
         self.changed = changed || pulled.answered;
         if !self.changed {
             return None;
         }
+        let state = self.state(rule, outgoing, told, references, source);
+        (self.changed, self.withheld) = (state.is_none(), state.is_none());
+        state
+    }
+
+    /// Everything subscribed; none while that cannot be said.
+    fn state(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &Outgoing<'_>,
+        told: Told,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut hash = TypeHash::default();
+        let Self { refreshes, spelled, withheld, .. } = self;
+        refreshes.clear();
         let visited = source.visit(self.id, &mut |name, resource| {
             hash.add(name, &resource.version);
-            push(&mut transmit, &self.spelled, name, resource, outgoing.features);
-            if self.withheld {
+            push(&mut transmit, spelled, refreshes, told, name, resource, outgoing.features);
+            if *withheld {
                 Reference::collect(rule, &resource.value, references);
             }
         });
         // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
         let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
-        if unknown {
-            self.withheld = true;
+        (!unknown).then_some((transmit, hash))
+    }
+
+    /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a
+    /// resource and an error. Where a response is the full state, an error beside a resource cannot be told: the resource
+    /// is in it.
+    fn errors(
+        &mut self,
+        rule: &TypeRule,
+        outgoing: &Outgoing<'_>,
+        told: Told,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, TypeHash)> {
+        // What changed and is withheld goes first.
+        if self.changed || !source.has_work(self.id) {
             return None;
         }
-        (self.changed, self.withheld) = (false, false);
-        Some((transmit, hash))
+        let (mut transmit, hash) = if rule.full_state_in_sotw {
+            self.state(rule, outgoing, told, references, source)?
+        } else {
+            let mut hash = TypeHash::default();
+            source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
+            (Transmit::new(outgoing.type_url.clone()), hash)
+        };
+        source.pull_errors(self.id, &mut |failed| {
+            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
+                let own = self.spelled.get(failed.name).map_or(failed.name.as_str(), |own| own);
+                transmit.push_error(7, own, failed.error);
+            }
+            ControlFlow::Continue(())
+        });
+        (transmit.errors > 0).then_some((transmit, hash))
     }
 
     /// Rule 67: only what changed; a removal cannot be said.
@@ -212,17 +283,27 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
+        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let Self { refreshes, spelled, .. } = self;
         source.pull(self.id, Removals::Include, &mut |pull| {
             if let Pull::Put { name, resource } = pull {
-                push(&mut transmit, &self.spelled, name, resource, outgoing.features);
+                push(&mut transmit, spelled, refreshes, told, name, resource, outgoing.features);
                 Reference::collect(rule, &resource.value, references);
             }
             ControlFlow::Continue(())
         });
+        // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
+        while let Some(due) = refreshes.pop(told.now) {
+            source.look_up(self.id, &due.name, &mut |resource| {
+                if resource.version == due.version && refreshes.extend(&due, &resource.value, told).is_some() {
+                    push(&mut transmit, spelled, refreshes, told, &due.name, resource, outgoing.features);
+                }
+            });
+        }
         if transmit.resources == 0 {
             return None;
         }
@@ -235,6 +316,8 @@ impl Session {
 fn push(
     transmit: &mut Transmit,
     spelled: &HashMap<ResourceName, Box<str>>,
+    refreshes: &mut Refreshes,
+    told: Told,
     name: &ResourceName,
     resource: &Resource<Frame>,
     features: Features,
@@ -243,7 +326,9 @@ fn push(
     // need not hold (rule 110).
     if features.wrapped {
         let own = spelled.get(name).map_or(name.as_str(), |text| text);
-        transmit.push_wrapped(own, resource, features.ttl);
+        let ttl = resource.value.remaining_ttl(told.now).filter(|_| features.ttl);
+        refreshes.put(told, name, &resource.version, ttl);
+        transmit.push_wrapped(own, resource, ttl);
     } else {
         transmit.push_bare(&resource.value);
     }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Cache, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -42,6 +42,12 @@ pub trait Source {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled;
 
+    /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see
+    /// [`Cache::pull_errors`]. A source that leaves this out has none.
+    fn pull_errors(&mut self, _id: SubscriberId, _visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        false
+    }
+
     /// Visits everything the subscriber is interested in: see [`Cache::visit`].
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
 
@@ -50,6 +56,10 @@ pub trait Source {
 
     /// Sends a name again if it is subscribed: see [`Cache::resend`].
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool;
+
+    /// Looks at a resource that the subscriber is interested in, if there is one: what lives only for a time is
+    /// refreshed from here. A source that leaves this out has nothing of that kind.
+    fn look_up(&self, _id: SubscriberId, _name: &ResourceName, _look: &mut dyn FnMut(&Resource<Frame>)) {}
 
     /// The version that a SotW origin gave to everything this subscriber is interested in.
     fn type_version(&self, _id: SubscriberId) -> Option<Version> {
@@ -89,6 +99,10 @@ impl Source for Cache<Frame> {
         Self::pull(self, id, removals, visitor)
     }
 
+    fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        Self::pull_errors(self, id, visitor)
+    }
+
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         Self::visit(self, id, visitor)
     }
@@ -99,6 +113,12 @@ impl Source for Cache<Frame> {
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         Self::resend(self, id, name)
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        if let Some(resource) = self.wanted(id, name) {
+            look(resource);
+        }
     }
 
     fn type_version(&self, id: SubscriberId) -> Option<Version> {

@@ -9,6 +9,7 @@ use xdstp_cache::{Removals, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
+use crate::rate::{Bucket, RateLimit};
 use crate::server::delta::{self, Features, Outgoing};
 use crate::server::error::ProtocolError;
 use crate::server::sotw;
@@ -42,6 +43,11 @@ pub struct Settings {
     pub types_per_stream: usize,
     /// How many names of one type one stream may ask for.
     pub names_per_type: usize,
+    /// How many requests one stream may send. Without a limit, what bounds it is that requests are handled one by one.
+    pub requests: Option<RateLimit>,
+    /// Whether a TTL is sent over SotW to clients that understand it. Envoy does, but over SotW it does not take its
+    /// heartbeats for what they are, and has crashed when endpoints expired (rules 113, 114).
+    pub ttl_in_sotw: bool,
 }
 
 impl Default for Settings {
@@ -51,6 +57,8 @@ impl Default for Settings {
             identifier: String::new(),
             types_per_stream: 64,
             names_per_type: 1_000_000,
+            requests: None,
+            ttl_in_sotw: false,
         }
     }
 }
@@ -96,6 +104,8 @@ pub struct Stream {
     types: Vec<Type>,
     /// Since when something is held back behind an un-ACKed response of a lower rank.
     held_until: Option<Instant>,
+    requests: Option<Bucket>,
+    ends: Option<Instant>,
 }
 
 struct Type {
@@ -200,6 +210,8 @@ impl Stream {
     /// A stream that may carry any type, as ADS does.
     pub fn new(variant: Variant, settings: Settings) -> Self {
         Self {
+            requests: settings.requests.map(Bucket::new),
+            ends: None,
             settings,
             variant,
             only_type: None,
@@ -214,6 +226,12 @@ impl Stream {
     /// A stream of one type, as the per-type services have it: requests need not name it (rule 3).
     pub fn of_type(variant: Variant, type_url: TypeUrl, settings: Settings) -> Self {
         Self { only_type: Some(type_url), ..Self::new(variant, settings) }
+    }
+
+    /// Ends the stream at `at`, so that a fleet spreads over its servers again: let each stream have a time of its own,
+    /// or all clients come back at once (rule 93). [`poll_transmit`](Self::poll_transmit) fails then.
+    pub fn end_at(&mut self, at: Instant) {
+        self.ends = Some(at);
     }
 
     /// The encoded node of the client, once it is known (rule 4).
@@ -243,10 +261,16 @@ impl Stream {
     /// What ends the stream. A NACK, a stale nonce or an unknown name does not.
     pub fn handle_message(
         &mut self,
-        _now: Instant,
+        now: Instant,
         message: Bytes,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
+        if let Some(requests) = &mut self.requests {
+            if !requests.has_token(now) {
+                return Err(ProtocolError::TooOften);
+            }
+            requests.take();
+        }
         let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
         match self.variant {
             Variant::Delta => {
@@ -255,7 +279,7 @@ impl Stream {
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Delta(session), .. }) => session.handle_request(&request, source),
                     Some(_) => {}
-                    None => self.open_delta(&request, source),
+                    None => self.open_delta(now, &request, source),
                 }
             }
             Variant::Sotw => {
@@ -282,9 +306,12 @@ impl Stream {
     /// # Errors
     /// When the stream must end: see [`ProtocolError::Behind`].
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
+        if self.ends.is_some_and(|at| at <= now) {
+            return Err(ProtocolError::Aged);
+        }
         let mut references = Vec::new();
         let transmit = match self.variant {
-            Variant::Delta => self.poll_delta(source, &mut references)?,
+            Variant::Delta => self.poll_delta(now, source, &mut references)?,
             Variant::Sotw => self.poll_sotw(now, source, &mut references),
         };
         for Reference { type_url, name } in references {
@@ -305,9 +332,15 @@ impl Stream {
         })
     }
 
-    /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened.
+    /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
+    /// lives for a time is refreshed, or the stream is over.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.held_until
+        let refresh = self.types.iter().filter_map(|of| match &of.session {
+            Session::Sotw(_) if of.rule.waits_for_lower_ranks && self.held_until.is_some() => None,
+            Session::Sotw(session) => session.poll_timeout(),
+            Session::Delta(session) => session.poll_timeout(),
+        });
+        refresh.chain(self.held_until).chain(self.ends).min()
     }
 
     /// The stream is over: nothing of it stays behind (rule 12).
@@ -319,6 +352,7 @@ impl Stream {
 
     fn poll_delta(
         &mut self,
+        now: Instant,
         source: &mut impl Source,
         references: &mut Vec<Reference>,
     ) -> Result<Option<Transmit>, ProtocolError> {
@@ -337,6 +371,7 @@ impl Stream {
                 let mut outgoing = Outgoing {
                     type_url: url,
                     identifier: &settings.identifier,
+                    now,
                     features: *features,
                     nonces,
                     references,
@@ -366,8 +401,14 @@ impl Stream {
                 }
             }
             lower_rank_blocked |= session.is_blocked(source);
-            let mut outgoing =
-                Outgoing { type_url: url, identifier: &settings.identifier, features: *features, nonces, references };
+            let mut outgoing = Outgoing {
+                type_url: url,
+                identifier: &settings.identifier,
+                now,
+                features: *features,
+                nonces,
+                references,
+            };
             if let Some(transmit) = session.poll_transmit(rule, &mut outgoing, source) {
                 return Some(transmit);
             }
@@ -388,6 +429,7 @@ impl Stream {
             return;
         }
         self.features = features(node);
+        self.features.ttl &= self.variant == Variant::Delta || self.settings.ttl_in_sotw;
         source.identify(node);
         self.node = Some(node.clone());
     }
@@ -411,16 +453,20 @@ impl Stream {
         Ok(position.and_then(|at| self.types.get_mut(at)))
     }
 
-    fn open_delta(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+    fn open_delta(&mut self, now: Instant, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
-        let session = delta::Session::open(&url, request, &rule, source);
+        let session = delta::Session::open(&url, request, &rule, self.features.ttl.then_some(now), source);
         self.insert(Type { url, rule, session: Session::Delta(session) });
     }
 
     fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
+        // The other types of the stream are none the worse for it.
+        if rule.delta_only {
+            return;
+        }
         let session = sotw::Session::open(&url, request, &rule, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
     }

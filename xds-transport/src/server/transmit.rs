@@ -1,11 +1,12 @@
 //! A response on its way out: small heads of its own, and references to shared bodies.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
-use xdstp_cache::{Resource, TypeUrl};
+use bytes::{BufMut, Bytes, BytesMut};
+use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, duration_len, put_duration};
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
 
@@ -24,11 +25,15 @@ pub struct Transmit {
     pub type_url: TypeUrl,
     /// How many resources it carries.
     pub resources: usize,
+    /// How many resources it lets live on without sending them (rule 112).
+    pub refreshed: usize,
     /// How many removals it carries.
     pub removed: usize,
-    heads: BytesMut,
+    /// How many errors of resources it carries (TP3).
+    pub errors: usize,
+    heads: Vec<u8>,
     bodies: VecDeque<Body>,
-    /// Bytes of `heads` that precede what is still to be sent, all told.
+    /// Bytes of `heads` that precede what is still to be sent.
     taken: usize,
     remaining: usize,
 }
@@ -45,8 +50,10 @@ impl Transmit {
         Self {
             type_url,
             resources: 0,
+            refreshed: 0,
             removed: 0,
-            heads: BytesMut::new(),
+            errors: 0,
+            heads: Vec::new(),
             bodies: VecDeque::new(),
             taken: 0,
             remaining: 0,
@@ -80,14 +87,11 @@ impl Transmit {
         chunk.extend_from_slice(prefix);
         while chunk.len() < CHUNK {
             let Some(body) = self.bodies.front() else {
-                chunk.extend_from_slice(&self.heads);
-                self.taken += self.heads.len();
-                self.heads.clear();
+                chunk.extend_from_slice(self.heads.get(self.taken..).unwrap_or_default());
+                self.taken = self.heads.len();
                 break;
             };
-            let head = body.after - self.taken;
-            chunk.extend_from_slice(self.heads.get(..head).unwrap_or_default());
-            self.heads.advance(head);
+            chunk.extend_from_slice(self.heads.get(self.taken..body.after).unwrap_or_default());
             self.taken = body.after;
             if large(body) {
                 break;
@@ -109,7 +113,7 @@ impl Transmit {
     }
 
     /// Appends an element of `DeltaDiscoveryResponse.resources`.
-    pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
+    pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: Option<Duration>) {
         let Resource { version, value: frame, .. } = resource;
         let length = frame.encoded_len(name, version, ttl);
         // Room for this head and for the fields of the response that follow the last one.
@@ -126,7 +130,7 @@ impl Transmit {
     }
 
     /// Appends an element of `DiscoveryResponse.resources`, in a `Resource` (rule 110).
-    pub(crate) fn push_wrapped(&mut self, name: &str, resource: &Resource<Frame>, ttl: bool) {
+    pub(crate) fn push_wrapped(&mut self, name: &str, resource: &Resource<Frame>, ttl: Option<Duration>) {
         let Resource { version, value: frame, .. } = resource;
         let wrapped = frame.encoded_len(name, version, ttl);
         let any = walk::delimited_len(1, RESOURCE_TYPE_URL.len()) + walk::delimited_len(2, wrapped);
@@ -137,11 +141,57 @@ impl Transmit {
         self.push_body(frame.any().clone());
     }
 
+    /// Appends an element of `DeltaDiscoveryResponse.resources` that has no body: the client has it, and is to keep it
+    /// for another `ttl`.
+    pub(crate) fn push_heartbeat(&mut self, name: &str, version: &Version, ttl: Duration) {
+        self.refreshed += 1;
+        let text = walk::delimited_len(1, version.as_str().len()) + walk::delimited_len(3, name.len());
+        walk::put_delimited(&mut self.heads, 2, text + walk::delimited_len(6, duration_len(ttl)));
+        walk::put_delimited(&mut self.heads, 1, version.as_str().len());
+        self.heads.extend_from_slice(version.as_str().as_bytes());
+        walk::put_delimited(&mut self.heads, 3, name.len());
+        self.heads.extend_from_slice(name.as_bytes());
+        put_duration(&mut self.heads, 6, ttl);
+    }
+
+    /// Appends an element of `DeltaDiscoveryResponse.resources` that is an alias of itself and of nothing: how a
+    /// client that asked for a virtual host learns that there is none (rule 106).
+    pub(crate) fn push_absent_alias(&mut self, name: &str) {
+        const VERSION: &str = "absent";
+        self.removed += 1;
+        let name_len = walk::delimited_len(3, name.len());
+        walk::put_delimited(&mut self.heads, 2, walk::delimited_len(1, VERSION.len()) + 2 * name_len);
+        walk::put_bytes(&mut self.heads, 1, VERSION.as_bytes());
+        for number in [3, 4] {
+            walk::put_delimited(&mut self.heads, number, name.len());
+            self.heads.extend_from_slice(name.as_bytes());
+        }
+    }
+
     /// Appends an element of `DeltaDiscoveryResponse.removed_resources`, the empty name too.
     pub(crate) fn push_removed(&mut self, name: &str) {
         self.removed += 1;
         walk::put_delimited(&mut self.heads, 6, name.len());
         self.heads.extend_from_slice(name.as_bytes());
+    }
+
+    /// Appends an element of `resource_errors`, which the two variants number differently (TP3).
+    pub(crate) fn push_error(&mut self, number: u32, name: &str, error: &ResourceError) {
+        self.errors += 1;
+        // A negative code is a sign-extended int32.
+        let code = i64::from(error.code) as u64;
+        let message = error.message.as_bytes();
+        let text = |number, len: usize| if len == 0 { 0 } else { walk::delimited_len(number, len) };
+        let name_len = text(1, name.len());
+        let status_len = 1 + walk::varint_len(code) + text(2, message.len());
+        let whole = walk::delimited_len(1, name_len) + walk::delimited_len(2, status_len);
+        walk::put_delimited(&mut self.heads, number, whole);
+        walk::put_delimited(&mut self.heads, 1, name_len);
+        walk::put_bytes(&mut self.heads, 1, name.as_bytes());
+        walk::put_delimited(&mut self.heads, 2, status_len);
+        self.heads.put_u8(1 << 3);
+        walk::put_varint(&mut self.heads, code);
+        walk::put_bytes(&mut self.heads, 2, message);
     }
 
     /// Appends a text field of the response itself, in any order: protobuf does not mind.

@@ -1,4 +1,4 @@
-//! What is gone, and what never was: rules 66, 67, 69–71, 80, 99, 100, 102.
+//! What is gone, and what never was: rules 66, 67, 69–71, 79, 80, 99, 100, 102.
 
 use std::collections::BTreeSet;
 
@@ -80,6 +80,20 @@ fn rule_071_a_missing_name_is_told_once_per_subscription() {
         assert_eq!(client.poll(&mut server), [format!("E a@{version}")]);
     }
     assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["missing"]), ["E -missing"]);
+}
+
+#[test]
+fn rule_079_endpoints_are_drained_by_a_resource_without_any() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+    delta.subscribe(&mut server, ENDPOINTS, &["a"]);
+    sotw.names(&mut server, ENDPOINTS, &["a"]);
+    sotw.ack(&mut server, ENDPOINTS);
+    // A removal would leave an Envoy with the hosts it has.
+    server.put(ENDPOINTS, "a", "");
+    assert_eq!(delta.poll(&mut server), ["E a@"]);
+    assert_eq!(sotw.poll(&mut server), ["E a@"]);
+    assert!(delta.delta.iter().all(|response| response.removed_resources.is_empty()));
 }
 
 #[test]

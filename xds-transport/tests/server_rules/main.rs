@@ -9,9 +9,12 @@
 mod support;
 
 mod absence;
+mod errors;
 mod flow;
+mod lifetime;
 mod names;
 mod nonces;
+mod on_demand;
 mod order;
 mod reconnect;
 mod streams;

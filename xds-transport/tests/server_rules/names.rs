@@ -1,6 +1,20 @@
-//! Spelling, globs and odd names: rules 95–98, 103, 109.
+//! Spelling, globs and odd names: rules 94–98, 103, 104, 109.
 
 use crate::support::{CLUSTERS, Client, ENDPOINTS, Server};
+
+#[test]
+fn rule_094_the_order_and_the_escapes_of_parameters_make_no_other_name() {
+    let spellings = ["xdstp://a/T/x?a=2&b=1", "xdstp://a/T/x?b=1&a=2", "xdstp://a/T/%78?%62=1&a=%32"];
+    let mut server = Server::with(ENDPOINTS, &["xdstp://a/T/x?a=2&b=1"]);
+    let mut client = Client::delta();
+    let said = client.subscribe(&mut server, ENDPOINTS, &spellings);
+    assert_eq!(said, [format!("E {}@1", spellings[2])], "one resource, in the last spelling");
+    server.put(ENDPOINTS, spellings[1], "2");
+    assert_eq!(client.poll(&mut server), [format!("E {}@2", spellings[2])]);
+    assert!(client.unsubscribe(&mut server, ENDPOINTS, &[spellings[0]]).is_empty());
+    server.put(ENDPOINTS, spellings[0], "3");
+    assert!(client.poll(&mut server).is_empty(), "whatever the spelling it was left in");
+}
 
 #[test]
 fn rule_095_names_come_back_in_the_spelling_of_the_client() {

@@ -1,4 +1,4 @@
-//! Nonces, versions, ACK and NACK: rules 13, 16–19, 21–24, 33–38.
+//! Nonces, versions, ACK and NACK: rules 13, 16–19, 21–24, 27, 31, 33–38.
 
 use std::collections::BTreeSet;
 
@@ -186,6 +186,30 @@ fn rule_024_a_nack_of_what_is_old_already_is_answered_with_what_is_new() {
 }
 
 #[test]
+fn rule_027_an_error_detail_of_any_code_is_a_nack() {
+    use prost::Message;
+    use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
+    for code in [13, 3, 99, -1, 0] {
+        let mut server = Server::with(CLUSTERS, &["a"]);
+        let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+        delta.subscribe(&mut server, CLUSTERS, &["a"]);
+        sotw.names(&mut server, CLUSTERS, &["a"]);
+        let (type_url, error_detail) = (CLUSTERS.into(), Some(Status { code, message: "no".into() }));
+        let response_nonce = delta.nonce(CLUSTERS);
+        let request = DeltaDiscoveryRequest { type_url, error_detail, response_nonce, ..Default::default() };
+        delta.try_send(&mut server, request.encode_to_vec().into()).unwrap();
+        let DeltaDiscoveryRequest { type_url, error_detail, .. } = request;
+        let (response_nonce, resource_names) = (sotw.nonce(CLUSTERS), vec!["a".into()]);
+        let request = DiscoveryRequest { type_url, error_detail, response_nonce, resource_names, ..Default::default() };
+        sotw.try_send(&mut server, request.encode_to_vec().into()).unwrap();
+        for client in [&delta, &sotw] {
+            let tally = client.stream.sessions().next().unwrap().tally.clone();
+            assert_eq!((tally.acks, tally.nacks), (0, 1), "{code}");
+        }
+    }
+}
+
+#[test]
 fn rule_031_an_accepted_resource_of_a_rejected_response_is_sent_only_when_it_changes() {
     let mut server = Server::with(CLUSTERS, &["good", "bad"]);
     let mut client = Client::delta();
@@ -256,6 +280,18 @@ fn rule_035_versions_survive_a_change_of_replica() {
 fn rule_035_the_content_hash_is_part_of_the_contract() {
     let frame = xds_transport::Frame::of_message(&"t/T".into(), b"body");
     assert_eq!(frame.into_resource(None).version.as_str(), "d97ae0cd71a60053b323113f3e2d9a21");
+}
+
+#[test]
+fn rule_036_a_version_of_the_whole_is_nothing_to_delta() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[]);
+    for version in ["1", "2"] {
+        server.cache.set_type_version(&CLUSTERS.into(), Some(version.into()));
+        assert!(client.poll(&mut server).is_empty());
+        assert!(client.ack(&mut server, CLUSTERS).is_empty());
+    }
 }
 
 #[test]

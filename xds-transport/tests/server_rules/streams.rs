@@ -1,8 +1,49 @@
-//! Streams, nodes and types: rules 3, 4, 7, 10, 11, 12, 139.
+//! Streams, nodes and types: rules 1–4, 6, 7, 10–12, 93, 116, 127, 136, 139.
 
-use xds_transport::server::{ProtocolError, Settings, Stream, Variant};
+use std::ops::ControlFlow;
+use std::time::Duration;
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::server::{ProtocolError, Settings, Source, Stream, Tally, Variant};
+use xds_transport::wire::{DeltaDiscoveryResponse, Node};
+use xds_transport::{Frame, RateLimit};
+use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_uri::ResourceName;
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, seconds};
+
+#[test]
+fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let one_type = Stream::of_type(variant, CLUSTERS.into(), Settings::default());
+        for stream in [Stream::new(variant, Settings::default()), one_type] {
+            let mut client = Client::new(stream);
+            assert_eq!(client.want(&mut server, CLUSTERS, &["*"]), ["C a@1 b@1"]);
+            client.ack(&mut server, CLUSTERS);
+            server.put(CLUSTERS, "a", "2");
+            assert!(client.settle(&mut server).join(" ").contains("a@2"));
+            server.put(CLUSTERS, "a", "1");
+        }
+    }
+}
+
+#[test]
+fn rule_002_types_that_are_delta_only_are_not_answered_over_sotw() {
+    for of in [
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+    ] {
+        let mut server = Server::with(of, &["rc/a"]);
+        server.put(CLUSTERS, "a", "1");
+        let mut client = Client::sotw();
+        assert!(client.names(&mut server, of, &["rc/a"]).is_empty());
+        assert!(client.names(&mut server, of, &[]).is_empty());
+        assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"], "the stream goes on");
+        assert_eq!(Client::delta().subscribe(&mut server, of, &["rc/a"]), [format!("{of} rc/a@1")]);
+    }
+}
 
 #[test]
 fn rule_003_an_aggregated_stream_needs_a_type() {
@@ -47,7 +88,7 @@ fn rule_004_the_node_of_the_first_request_counts_for_all_types() {
 fn rule_004_client_features_count_for_types_asked_for_later() {
     let mut server = Server::with(ENDPOINTS, &["a"]);
     server.put(CLUSTERS, "c", "1");
-    let ttl = Some(crate::support::seconds(60));
+    let ttl = Some(seconds(60));
     let frame = server.cache.resource(&ENDPOINTS.into(), &"a".parse().unwrap()).unwrap().value.clone();
     server.put_frame(ENDPOINTS, "a", "2", frame.with_wrapper(Default::default(), ttl, false));
     let mut client = Client::sotw().with_features(&["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]);
@@ -55,6 +96,162 @@ fn rule_004_client_features_count_for_types_asked_for_later() {
     client.names(&mut server, ENDPOINTS, &["a"]);
     let resource = &client.sotw[1].resources[0];
     assert_eq!(resource.type_url, xds_transport::wire::RESOURCE_TYPE_URL);
+}
+
+/// A server of two tenants: what a node sees is decided by its client features.
+struct Tenants {
+    plain: Cache<Frame>,
+    featured: Cache<Frame>,
+    is_featured: bool,
+}
+
+impl Tenants {
+    fn serving() -> Self {
+        let cache = |version| {
+            let mut server = Server::origin();
+            server.put(CLUSTERS, "a", version);
+            server.cache
+        };
+        Self { plain: cache("plain"), featured: cache("featured"), is_featured: false }
+    }
+
+    fn cache(&mut self) -> &mut Cache<Frame> {
+        if self.is_featured { &mut self.featured } else { &mut self.plain }
+    }
+}
+
+impl Source for Tenants {
+    fn identify(&mut self, node: &Bytes) {
+        let features = Node::decode(node.clone()).unwrap().client_features;
+        self.is_featured = features.iter().any(|feature| feature == "envoy.lb.does_not_support_overprovisioning");
+    }
+
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        self.cache().open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        Source::close(self.cache(), id, tally);
+    }
+
+    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Source::subscribe(self.cache(), id, interest)
+    }
+
+    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Source::unsubscribe(self.cache(), id, interest)
+    }
+
+    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        Source::resume(self.cache(), id, held);
+    }
+
+    fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
+        Source::pull(self.cache(), id, removals, visitor)
+    }
+
+    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
+        Source::visit(self.cache(), id, visitor)
+    }
+
+    fn has_work(&self, id: SubscriberId) -> bool {
+        if self.is_featured { Source::has_work(&self.featured, id) } else { Source::has_work(&self.plain, id) }
+    }
+
+    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        Source::resend(self.cache(), id, name)
+    }
+}
+
+/// What a stream is sent, whose requests come with these nodes.
+fn versions_seen(nodes: &[&Node]) -> Vec<String> {
+    let mut tenants = Tenants::serving();
+    let mut stream = Stream::new(Variant::Delta, Settings::default());
+    let now = crate::support::any_moment();
+    let mut seen = Vec::new();
+    for node in nodes {
+        let request = Ask { of: CLUSTERS, subscribe: &["a"], node: &node.encode_to_vec(), ..Ask::default() };
+        stream.handle_message(now, request.encode(), &mut tenants).unwrap();
+        while let Some(transmit) = stream.poll_transmit(now, &mut tenants).unwrap() {
+            let response = DeltaDiscoveryResponse::decode(transmit.into_bytes()).unwrap();
+            seen.extend(response.resources.into_iter().map(|resource| resource.version));
+        }
+    }
+    seen
+}
+
+#[test]
+fn rule_006_a_node_that_changes_on_a_stream_is_shown_no_other_tenant() {
+    let plain = Node { id: "me".into(), ..Node::default() };
+    let client_features = vec!["envoy.lb.does_not_support_overprovisioning".into()];
+    let featured = Node { id: "other".into(), client_features, ..Node::default() };
+    assert_eq!(versions_seen(&[&plain, &featured, &plain]), ["plain"; 3]);
+    assert_eq!(versions_seen(&[&featured, &plain]), ["featured"; 2]);
+}
+
+#[test]
+fn rule_116_features_of_the_client_may_decide_what_it_is_sent() {
+    let client_features = vec!["envoy.lb.does_not_support_overprovisioning".into()];
+    assert_eq!(versions_seen(&[&Node { client_features, ..Node::default() }]), ["featured"]);
+    assert_eq!(versions_seen(&[&Node::default()]), ["plain"]);
+}
+
+#[test]
+fn rule_093_a_stream_ends_when_it_is_old_and_not_before() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut ends = Vec::new();
+    for age in [50, 55, 60] {
+        let mut client = Client::delta();
+        client.stream.end_at(server.now + seconds(age));
+        client.subscribe(&mut server, CLUSTERS, &["a"]);
+        ends.push(client);
+    }
+    for client in &mut ends {
+        assert_eq!(client.stream.poll_timeout().map(|at| at > server.now), Some(true));
+        server.now = client.stream.poll_timeout().unwrap() - Duration::from_nanos(1);
+        server.put(CLUSTERS, "a", &format!("{:?}", server.now));
+        assert_eq!(client.poll(&mut server).len(), 1);
+        server.now += Duration::from_nanos(1);
+        let error = client.stream.poll_transmit(server.now, &mut server.cache).unwrap_err();
+        assert_eq!((error.code(), error), (14, ProtocolError::Aged));
+    }
+}
+
+#[test]
+fn rule_127_streams_do_not_wait_for_each_other() {
+    let mut server = Server::with(CLUSTERS, &["c"]);
+    server.put(ENDPOINTS, "xdstp://a/T/c", "1");
+    for [mut clusters, mut endpoints] in [[Client::delta(), Client::delta()], [Client::sotw(), Client::sotw()]] {
+        // Neither polled nor acknowledged from here on.
+        assert_eq!(clusters.want(&mut server, CLUSTERS, &[]).len(), 1);
+        server.put(CLUSTERS, "c", &format!("{:?}", endpoints.stream.variant()));
+        assert_eq!(endpoints.want(&mut server, ENDPOINTS, &["xdstp://a/T/c"]), ["E xdstp://a/T/c@1"]);
+        assert_eq!(endpoints.stream.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn rule_136_too_many_requests_end_their_stream_and_no_other() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut settings = Settings::default();
+    settings.requests = Some(RateLimit { burst: 100, every: Duration::from_millis(10) });
+    let mut hasty = Client::new(Stream::new(Variant::Delta, settings.clone()));
+    let mut steady = Client::new(Stream::new(Variant::Delta, settings));
+    let again = Ask { of: CLUSTERS, subscribe: &["a"], ..Ask::default() }.encode();
+    let refused = (0..10_000).find_map(|_| {
+        server.now += Duration::from_micros(100);
+        hasty.try_send(&mut server, again.clone()).err()
+    });
+    assert_eq!((refused.as_ref().map(ProtocolError::code), refused), (Some(8), Some(ProtocolError::TooOften)));
+    for _ in 0..1000 {
+        server.now += Duration::from_millis(10);
+        steady.try_send(&mut server, again.clone()).unwrap();
+    }
 }
 
 #[test]

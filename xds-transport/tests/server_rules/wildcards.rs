@@ -1,5 +1,10 @@
 //! What `*` and no names mean: rules 39–47, 86.
 
+use std::sync::Arc;
+
+use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::{TypeRule, TypeRules};
+
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server};
 
 #[test]
@@ -36,6 +41,23 @@ fn rule_041_types_without_a_wildcard_take_no_names_for_nothing() {
         server.put(of, "a", "1");
         assert_eq!(Client::sotw().names(&mut server, of, &[]), [format!("{letter} a@1")]);
         assert_eq!(Client::delta().subscribe(&mut server, of, &[]), [format!("{letter} a@1")]);
+    }
+}
+
+#[test]
+fn rule_042_the_legacy_wildcard_can_be_turned_off() {
+    let mut rules = TypeRules::envoy();
+    let listeners = rules.of(&LISTENERS.into()).clone();
+    rules.insert(LISTENERS.into(), TypeRule { legacy_wildcard: false, ..listeners });
+    let mut settings = Settings::default();
+    settings.rules = Arc::new(rules);
+    let mut server = Server::with(LISTENERS, &["a"]);
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        assert!(client.want(&mut server, LISTENERS, &[]).is_empty());
+        server.put(LISTENERS, "b", &format!("{variant:?}"));
+        assert!(client.poll(&mut server).is_empty());
+        assert_eq!(client.want(&mut server, LISTENERS, &["a"]), ["L a@1"], "and a name is a name");
     }
 }
 

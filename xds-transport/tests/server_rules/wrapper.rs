@@ -1,4 +1,4 @@
-//! What stands beside a body, and converting between the variants: rules 110, 121, 149.
+//! What stands beside a body, and converting between the variants: rules 81, 110, 121, 149.
 
 use bytes::Bytes;
 use prost::Message;
@@ -34,6 +34,14 @@ fn delta_response(resources: Vec<Resource>) -> DeltaDiscoveryResponse {
 }
 
 #[test]
+fn rule_081_a_frame_of_another_type_is_refused() {
+    let any = xds_transport::Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).any().clone();
+    assert!(xds_transport::Frame::of_any(&ENDPOINTS.into(), any.clone()).is_ok());
+    let error = xds_transport::Frame::of_any(&CLUSTERS.into(), any).unwrap_err();
+    assert_eq!((error.inside.as_str(), error.expected.as_str()), (ENDPOINTS, CLUSTERS));
+}
+
+#[test]
 fn rule_110_a_sotw_resource_is_wrapped_only_for_who_understands_it() {
     let mut server = Server::origin();
     server.receive_delta(&delta_response(vec![full("a")]));
@@ -41,7 +49,7 @@ fn rule_110_a_sotw_resource_is_wrapped_only_for_who_understands_it() {
     plain.names(&mut server, ENDPOINTS, &["a"]);
     assert_eq!(plain.sotw[0].resources[0].type_url, ENDPOINTS);
     for (features, ttl) in [(vec![WRAPPED], false), (vec![WRAPPED, TTL], true)] {
-        let mut client = Client::sotw().with_features(&features);
+        let mut client = Client::sotw_with_ttl().with_features(&features);
         client.names(&mut server, ENDPOINTS, &["a"]);
         let any = &client.sotw[0].resources[0];
         assert_eq!(any.type_url, RESOURCE_TYPE_URL);

@@ -15,7 +15,7 @@ const TYPES: [&str; 6] = [
     ENDPOINTS,
     "envoy.config.listener.v3.Listener",
     "envoy.config.route.v3.RouteConfiguration",
-    "envoy.config.route.v3.VirtualHost",
+    "envoy.config.route.v3.ScopedRouteConfiguration",
     "example.Opaque",
 ];
 const ENDPOINTS: &str = "envoy.config.endpoint.v3.ClusterLoadAssignment";

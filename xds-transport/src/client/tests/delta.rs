@@ -1,7 +1,7 @@
 //! Rules of the delta variant.
 
 use super::*;
-use crate::wire::{Duration as WireDuration, ResourceError, Status, WireResourceName};
+use crate::wire::Duration as WireDuration;
 
 fn client(interests: &[&str]) -> Client {
     Client::subscribed(Protocol::Delta, CDS, interests)
@@ -79,6 +79,13 @@ fn an_answer_waits_for_its_verdict() {
     client.finish(&update, Verdict::Accept);
     assert_eq!(client.delta().unwrap().response_nonce, "n1");
     assert!(client.poll().is_none());
+}
+
+#[test]
+fn rule_027_a_nack_says_that_an_argument_was_invalid() {
+    let mut client = client(&["*"]);
+    client.reject(&delta(CDS, "n1", &[("a", "1")], &[]), "a", "no");
+    assert_eq!(client.delta().unwrap().error_detail.unwrap().code, 3);
 }
 
 #[test]
@@ -249,6 +256,16 @@ fn silence_is_no_removal() {
 }
 
 #[test]
+fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
+    let mut client = client(&["*"]);
+    let mut response = delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]);
+    response.resources[1].resource = Some(body(EDS, "b", ""));
+    let update = client.accept(&response);
+    assert_eq!((changed(&update), update.rejected[0].name.as_str()), (vec![("a", "1")], "b"));
+    assert!(client.delta().unwrap().error_detail.unwrap().message.contains("ClusterLoadAssignment"));
+}
+
+#[test]
 fn rule_083_the_first_request_names_all_accepted_versions() {
     let mut client = client(&["*", "named", "dropped"]);
     let all = [("a", "1"), ("dropped", "2"), ("named", "3")];
@@ -337,6 +354,20 @@ fn rule_101_members_of_globs_are_named_with_their_versions() {
 }
 
 #[test]
+fn rule_036_the_version_of_the_system_is_not_echoed() {
+    let mut client = client(&["a"]);
+    for (nonce, system) in [("n1", "first"), ("n2", "second")] {
+        let response = delta(CDS, nonce, &[("a", "1")], &[]);
+        let update = client.accept(&DeltaDiscoveryResponse { system_version_info: system.into(), ..response });
+        assert_eq!(update.version, system, "people may see it");
+        let ack = client.poll().unwrap();
+        assert!(!ack.windows(system.len()).any(|part| part == system.as_bytes()));
+    }
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("a", "1")]));
+}
+
+#[test]
 fn rule_054_unsubscribing_a_glob_forgets_what_it_alone_covered() {
     let mut client = client(&[GLOB, MEMBER_B]);
     client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1"), (MEMBER_B, "1")], &[]));
@@ -346,12 +377,47 @@ fn rule_054_unsubscribing_a_glob_forgets_what_it_alone_covered() {
 }
 
 #[test]
+fn rule_104_directives_never_reach_the_wire() {
+    let member = "xdstp://auth/envoy.config.cluster.v3.Cluster/dir/a";
+    for reference in [format!("{member}#entry=x"), format!("{member}#alt=xdstp://other/T/y,entry=x")] {
+        assert!(ResourceName::parse(&reference).is_err(), "no interest can be made of it as it is");
+        let name = xdstp_uri::Locator::parse(&reference).unwrap().to_name().unwrap();
+        let mut client = Client::new(Protocol::Delta);
+        client.stream.apply(Command::Subscribe(CDS.into(), name.into()));
+        client.connect();
+        assert_eq!(client.delta().unwrap().resource_names_subscribe, [member]);
+    }
+}
+
+#[test]
 fn rule_106_an_alias_without_a_resource_is_not_there() {
     let mut client = client(&["rc/host"]);
     let mut response = delta(CDS, "n1", &[("rc/host", "1")], &[]);
     response.resources[0].aliases = vec!["rc/host".into()];
     response.resources[0].resource = None;
     assert_eq!(removed(&client.accept(&response)), ["rc/host"]);
+}
+
+#[test]
+fn rule_111_a_resource_that_comes_again_lives_anew() {
+    let mut client = client(&["a"]);
+    let mut response = delta(CDS, "n1", &[("a", "1")], &[]);
+    response.resources[0].ttl = Some(WireDuration { seconds: 30, nanos: 0 });
+    let update = client.accept(&response);
+    assert_eq!(update.changed[0].resource.value.expires(), Some(client.now + Duration::from_secs(30)));
+    // An answer to our own request changes nothing but this.
+    client.advance(20);
+    client.reconnect();
+    while client.poll().is_some() {}
+    let update = client.accept(&response);
+    assert!(update.changed.is_empty());
+    assert_eq!(update.refreshed, [(name("a"), Duration::from_secs(30))]);
+    client.advance(29);
+    assert!(client.update().is_none());
+    // Without a TTL it lives on.
+    response.resources[0].ttl = None;
+    client.accept(&response);
+    assert_eq!(client.stream.poll_timeout(), None);
 }
 
 #[test]
@@ -397,12 +463,12 @@ fn rule_115_a_resource_expires_without_a_word_and_stays_subscribed() {
 #[test]
 fn rule_117_not_found_is_a_removal() {
     let mut client = client(&["a"]);
-    let mut response = delta(CDS, "n1", &[], &[]);
-    let resource_name = Some(WireResourceName { name: "a".into(), ..WireResourceName::default() });
-    let error_detail = Some(Status { code: 5, message: "gone".into() });
-    response.resource_errors = vec![ResourceError { resource_name, error_detail }];
-    let update = client.accept(&response);
-    assert_eq!((removed(&update), update.errors.len()), (vec!["a"], 1));
+    for beside in [&[] as &[&str], &["a"]] {
+        let mut response = delta(CDS, "n1", &[], beside);
+        response.resource_errors = vec![error("a", 5)];
+        let update = client.accept(&response);
+        assert_eq!((removed(&update), update.errors.len()), (vec!["a"], 1));
+    }
 }
 
 #[test]

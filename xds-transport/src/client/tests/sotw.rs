@@ -212,6 +212,49 @@ fn rule_067_absence_from_other_types_means_nothing() {
 }
 
 #[test]
+fn rule_068_what_is_absent_goes_when_nobody_wants_it_and_not_before() {
+    let mut client = endpoints(&["a", "b"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    let update = client.accept(&sotw(EDS, "v2", "n2", &[("b", "2")]));
+    assert!(update.removed.is_empty());
+    client.advance(60);
+    assert!(client.update().is_none());
+    // Still held: it comes again as what it was.
+    assert!(changed_names(&client.accept(&sotw(EDS, "v3", "n3", &[("a", "1")]))).is_empty());
+    client.unsubscribe(EDS, &["a"]);
+    client.subscribe(EDS, &["a"]);
+    while client.poll().is_some() {}
+    assert_eq!(changed_names(&client.accept(&sotw(EDS, "v4", "n4", &[("a", "1")]))), ["a"], "dropped, so it is new");
+}
+
+#[test]
+fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
+    let mut client = endpoints(&["a", "b"]);
+    let mut response = sotw(EDS, "v1", "n1", &[("a", "1")]);
+    response.resources.push(body(CDS, "b", "1"));
+    assert_eq!(changed_names(&client.accept(&response)), ["a"]);
+    assert!(client.sotw().unwrap().error_detail.unwrap().message.starts_with("b: "));
+}
+
+#[test]
+fn rule_138_silence_is_told_once_and_a_late_answer_counts() {
+    for (of, interest) in [(EDS, "a"), (CDS, "a"), (CDS, GLOB)] {
+        let mut client = Client::subscribed(Protocol::Sotw, of, &[interest]);
+        client.advance(14);
+        assert!(client.update().is_none());
+        client.advance(1);
+        let update = client.update().unwrap();
+        assert_eq!([removed(&update), answered(&update)].concat(), [interest]);
+        client.advance(60);
+        assert!(client.update().is_none(), "once");
+        let late = if interest == "a" { "a" } else { MEMBER_A };
+        assert_eq!(changed_names(&client.accept(&sotw(of, "v1", "n1", &[(late, "1")]))), [late]);
+        client.advance(60);
+        assert!(client.update().is_none(), "only at the start");
+    }
+}
+
+#[test]
 fn equal_content_at_a_new_version_is_no_change() {
     let mut client = endpoints(&["a", "b"]);
     client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use atomic_waker::AtomicWaker;
 use http::{Request, Response, header};
@@ -14,6 +15,7 @@ use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
 
 use crate::grpc::methods;
+use crate::grpc::server::age::{jittered, random};
 use crate::grpc::server::body::ResponseBody;
 use crate::grpc::server::requests;
 use crate::server::{Settings, Source, Stream, Variant};
@@ -29,6 +31,12 @@ pub trait Accept: Send + Sync + 'static {
 
     /// The settings of every stream.
     fn settings(&self) -> Settings;
+
+    /// How long a stream lives, more or less, so that clients spread over the servers there are: each is ended at a
+    /// moment of its own, between three and five quarters of this (rule 93). Otherwise streams do not age.
+    fn max_stream_age(&self) -> Option<Duration> {
+        None
+    }
 
     /// The longest request taken, in bytes: what a client may make the server hold before anything
     /// is known of it (rule 132).
@@ -170,10 +178,15 @@ impl<A: Accept> Service<A> {
             return Err(Status::unimplemented("compressed requests are not supported"));
         }
         let settings = self.accept.settings();
-        let stream = match only_type {
+        let mut stream = match only_type {
             Some(type_url) => Stream::of_type(variant, type_url, settings),
             None => Stream::new(variant, settings),
         };
+        if let Some(ends) =
+            self.accept.max_stream_age().and_then(|age| Instant::now().checked_add(jittered(age, random())))
+        {
+            stream.end_at(ends);
+        }
         let wake = Wake::default();
         let inner = Mutex::new(Inner { stream, source: None, ended: None });
         let state: Arc<StreamState<A::Source>> = Arc::new(StreamState { inner, wake: wake.clone() });

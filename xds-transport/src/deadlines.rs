@@ -5,7 +5,7 @@ use std::time::Instant;
 
 /// A set of keys, each with the time it is due.
 #[derive(Debug)]
-pub(super) struct Deadlines<K>(BTreeSet<(Instant, K)>);
+pub(crate) struct Deadlines<K>(BTreeSet<(Instant, K)>);
 
 impl<K> Default for Deadlines<K> {
     fn default() -> Self {
@@ -14,25 +14,25 @@ impl<K> Default for Deadlines<K> {
 }
 
 impl<K: Ord> Deadlines<K> {
-    pub(super) fn insert(&mut self, due: Instant, key: K) {
+    pub(crate) fn insert(&mut self, due: Instant, key: K) {
         self.0.insert((due, key));
     }
 
-    pub(super) fn remove(&mut self, due: Instant, key: K) {
+    pub(crate) fn remove(&mut self, due: Instant, key: K) {
         self.0.remove(&(due, key));
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// When the next key is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.0.first().map(|(due, _)| *due)
     }
 
     /// Takes one key that is due at `now`.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<K> {
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<K> {
         if self.next()? > now {
             return None;
         }

@@ -1,0 +1,98 @@
+//! Many resources at once: a batch, and a snapshot that replaces all of a type.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::outcome::Outcomes;
+use crate::resource::{Resource, TypeUrl};
+use crate::subscribe::SubscriberId;
+
+impl<V> Cache<V> {
+    /// Stores many resources of one type. A subscriber is woken once, however many of them it wants, and what
+    /// the [capacity](crate::Options::capacity) has no room for goes when all are in.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// # cache.pull(subscriber, xdstp_cache::Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
+    ///
+    /// let batch = ["cart", "shop"].map(|name| (name.parse().unwrap(), Resource::unversioned(7, name)));
+    /// let outcomes = cache.upsert_all(&clusters, batch, now, &mut woken);
+    /// assert_eq!((outcomes.added, woken), (2, vec![subscriber]));
+    /// ```
+    pub fn upsert_all(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcomes {
+        let before = self.totals;
+        self.expire(now);
+        let type_index = self.type_index(type_url);
+        for (name, resource) in resources {
+            self.store(type_index, &name, resource, now, woken);
+        }
+        self.drop_type_if_unused(type_index);
+        self.make_room();
+        self.totals.since(before)
+    }
+
+    /// Makes a type hold exactly these resources, and changes only what differs: who wants something that is
+    /// added, changed or gone is woken, once; who wants what stayed the same is not.
+    ///
+    /// It is a snapshot of the resources, not of what is known beside them: an error stays until its name is
+    /// upserted or removed, and in a relay's cache a name that never was there stays unanswered.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Options, Resource};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let snapshot = |bodies: &[(&str, u128)]| -> Vec<_> {
+    ///     bodies.iter().map(|(name, digest)| (name.parse().unwrap(), Resource::unversioned(*digest, ()))).collect()
+    /// };
+    /// cache.replace(&clusters, snapshot(&[("cart", 1), ("shop", 2), ("till", 3)]), now, &mut woken);
+    ///
+    /// let outcomes = cache.replace(&clusters, snapshot(&[("cart", 1), ("shop", 9), ("desk", 4)]), now, &mut woken);
+    /// assert_eq!((outcomes.unchanged, outcomes.changed, outcomes.added, outcomes.removed), (1, 1, 1, 1));
+    /// ```
+    pub fn replace(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcomes {
+        let before = self.totals;
+        self.expire(now);
+        let type_index = self.type_index(type_url);
+        let mut kept = HashSet::new();
+        for (name, resource) in resources {
+            self.store(type_index, &name, resource, now, woken);
+            kept.extend(self.slot_of(type_index, &name));
+        }
+        let named = self.types[type_index as usize].names.iter();
+        let slots = named.filter(|at| !kept.contains(at)).map(|at| &self.slots[at as usize]);
+        let mut gone: Vec<_> =
+            slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
+        gone.sort_unstable();
+        for name in gone {
+            self.remove(type_url, &name, now, woken);
+        }
+        self.drop_type_if_unused(type_index);
+        self.make_room();
+        self.totals.since(before)
+    }
+}

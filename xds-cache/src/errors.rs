@@ -1,0 +1,318 @@
+//! Why a resource is not sent: the resource errors of proposal TP3.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use xdstp_uri::{NameKey, ResourceName};
+
+use crate::cache::Cache;
+use crate::interest::Interest;
+use crate::links::{Gone, Link, NONE, Seq, State, Target};
+use crate::resource::TypeUrl;
+use crate::subscribe::SubscriberId;
+
+/// Why an origin does not send a resource, or a collection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ResourceError {
+    /// A code of `google.rpc.Code`.
+    pub code: i32,
+    /// What is wrong, for people.
+    pub message: Arc<str>,
+}
+
+impl ResourceError {
+    /// The name does not exist: the same as a removal.
+    pub const NOT_FOUND: i32 = 5;
+    /// The client may not have it.
+    pub const PERMISSION_DENIED: i32 = 7;
+
+    /// An error with a code of `google.rpc.Code`, and a message.
+    pub fn new(code: i32, message: impl Into<Arc<str>>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Whether a client must go on using what it has: all but `NOT_FOUND` and `PERMISSION_DENIED` say nothing
+    /// about the resource itself.
+    pub fn is_transient(&self) -> bool {
+        !matches!(self.code, Self::NOT_FOUND | Self::PERMISSION_DENIED)
+    }
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (code {})", self.message, self.code)
+    }
+}
+
+/// One entry of what [`Cache::pull_errors`] visits.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failed<'a> {
+    /// The name of a resource, or a glob.
+    pub name: &'a ResourceName,
+    /// What is wrong with it.
+    pub error: &'a ResourceError,
+    /// The resource, or a member of the glob, is there: the error stands beside it.
+    pub beside: bool,
+    /// Whether clients that know no errors must be told that it is removed: it is not there (rule 117). Not where
+    /// the error is transient and the client said that it holds the resource.
+    pub removed: bool,
+}
+
+/// An error as the cache keeps it.
+pub(crate) struct Failure {
+    pub(crate) error: ResourceError,
+    /// When it was told to the cache.
+    pub(crate) seq: Seq,
+}
+
+impl<V> Cache<V> {
+    /// Records why a resource, or a whole glob, is not sent (TP3). Who asked for the name, or for a glob that it
+    /// belongs to, is told once, by [`pull_errors`](Self::pull_errors); the same error again is not told again.
+    ///
+    /// The error stays beside a resource that is there, which is served as before: whether it may still be used is
+    /// its client's decision. `NOT_FOUND` alone is a removal as well. An [`upsert`](Self::upsert) or
+    /// [`remove`](Self::remove) of the name ends the error; that of a glob ends with the next change of a member or when
+    /// the glob is [`answered`](Self::answered).
+    ///
+    /// TP3 has no errors for a wildcard: `*` is ignored here, and who asked for nothing but a wildcard is told of none.
+    /// A relay's cache ignores errors of names that nobody asked for.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart: xdstp_uri::ResourceName = "cart".parse().unwrap();
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(cart.clone()));
+    ///
+    /// let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours");
+    /// cache.fail(&clusters, &cart, error.clone(), now, &mut woken);
+    ///
+    /// // Changes first, of which there are none; errors after them, in a response of their own.
+    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// let mut told = 0;
+    /// cache.pull_errors(subscriber, &mut |failed| {
+    ///     assert_eq!((failed.name, failed.error, failed.removed), (&cart, &error, true));
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 1);
+    /// ```
+    pub fn fail(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        error: ResourceError,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.expire(now);
+        if name.as_str() == "*" {
+            return;
+        }
+        let type_index = self.type_index(type_url);
+        let known = self.types[type_index as usize].errors.get(name).is_some_and(|failure| failure.error == error);
+        if known || !(self.options.authoritative || self.is_of_interest(type_index, name)) {
+            self.drop_type_if_unused(type_index);
+            return;
+        }
+        if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
+            self.remove(type_url, name, now, woken);
+        }
+        let type_index = self.type_index(type_url);
+        let seq = self.next_seq();
+        let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq });
+        if let Some(at) = self.slot_of(type_index, name) {
+            let slot = &mut self.slots[at as usize];
+            if matches!(slot.state, State::Unknown) {
+                (slot.state, slot.seq) = (State::Absent, seq);
+            }
+            self.mark(Target::Slot(at), woken);
+        }
+        if let Some(glob) = glob_of(name) {
+            let list = self.list(type_index, &Interest::Name(glob));
+            let failed = &mut self.lists[list as usize].failed;
+            failed.insert(seq, name.clone());
+            if let Some(before) = before {
+                failed.remove(&before.seq);
+            }
+            self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// The error of a name, or of a glob.
+    pub fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&ResourceError> {
+        let of = &self.types[*self.type_index.get(type_url)? as usize];
+        Some(&of.errors.get(name)?.error)
+    }
+
+    /// Every error there is.
+    pub fn errors(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, &ResourceError)> {
+        self.types.iter().flat_map(|(_, of)| of.errors.iter().map(|(name, failure)| (&of.url, name, &failure.error)))
+    }
+
+    /// Visits the errors that a subscriber has not been told of. A visitor that returns `Break` has taken that one
+    /// and stops before the next; true when it did.
+    ///
+    /// To be called when a [`pull`](Self::pull) had nothing to visit: in one response, no name may have both a
+    /// resource and an error.
+    pub fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+        while let Some(name) = self.subscribers[id.index()].failing.pop_first() {
+            if !self.owes_error(id, &name) {
+                continue;
+            }
+            let beside = self.is_there(id, &name);
+            let removed = !beside && !self.spares(id, &name);
+            let subscriber = &mut self.subscribers[id.index()];
+            if removed {
+                subscriber.leaving.remove(&name);
+                subscriber.resumed.remove(&name);
+            }
+            let of = &self.types[subscriber.type_index as usize];
+            if let Some(failure) = of.errors.get(&name)
+                && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
+    /// has yet to be pulled, or that one would tell it again.
+    pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let type_index = self.subscribers[id.index()].type_index;
+        let of = &self.types[type_index as usize];
+        let Some(failure) = of.errors.get(name) else { return false };
+        let glob = match name.is_glob() {
+            true => of.globs.get(name),
+            false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
+        };
+        let targets = [glob.copied().map(Target::List), self.slot_of(type_index, name).map(Target::Slot)];
+        let links = targets.into_iter().flatten().filter_map(|target| self.link_of(id, target));
+        let mut told = links.map(|link| self.told_up_to(link)).peekable();
+        told.peek().is_some() && told.all(|cursor| cursor >= failure.seq)
+    }
+
+    /// The errors of the link's target that are older were told, or are about to be.
+    fn told_up_to(&self, link: u32) -> Seq {
+        let Link { target, cursor, walk, .. } = self.links[link as usize];
+        match target {
+            Target::Slot(_) => cursor,
+            Target::List(_) => self.walks[walk as usize].gone_cursor,
+        }
+    }
+
+    /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
+    /// holds it, and the origin has an error that says nothing about that.
+    pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let subscriber = &self.subscribers[id.index()];
+        let holds = || match name.is_glob() {
+            true => subscriber.resumed.keys().any(|held| held.answers(name)),
+            false => subscriber.resumed.contains_key(name),
+        };
+        let failure = self.types[subscriber.type_index as usize].errors.get(name);
+        failure.is_some_and(|failure| failure.error.is_transient()) && holds()
+    }
+
+    /// What a subscriber is to be told of a name it asked for, when it pulls.
+    pub(crate) fn note_error(&mut self, link: u32, at: u32) {
+        let slot = &self.slots[at as usize];
+        let errors = &self.types[slot.type_index as usize].errors;
+        if !errors.is_empty()
+            && let Some(failure) = errors.get(&slot.name)
+            && failure.seq > self.told_up_to(link)
+        {
+            let (name, seq) = (slot.name.clone(), failure.seq);
+            self.links[link as usize].cursor = seq;
+            self.subscribers[self.links[link as usize].subscriber as usize].failing.insert(name);
+        }
+    }
+
+    /// The same of a glob. True when there were any.
+    pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
+        let Link { subscriber, .. } = self.links[link as usize];
+        let told = self.told_up_to(link);
+        let failed = &self.lists[list as usize].failed;
+        let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
+        if news {
+            let names = failed.range(told + 1..).map(|(_, name)| name.clone());
+            self.subscribers[subscriber as usize].failing.extend(names);
+        }
+        news
+    }
+
+    /// Who asks for a glob is told of all its errors, those too that its link has passed.
+    pub(crate) fn repeat_errors_within(&mut self, link: u32, list: u32) {
+        let Link { subscriber, .. } = self.links[link as usize];
+        let told = self.told_up_to(link);
+        let names = self.lists[list as usize].failed.range(..=told).map(|(_, name)| name.clone());
+        self.subscribers[subscriber as usize].failing.extend(names);
+    }
+
+    /// Ends the error of a name. False when there was none.
+    pub(crate) fn clear_error(&mut self, type_index: u32, name: &ResourceName) -> bool {
+        let of = &mut self.types[type_index as usize];
+        if of.errors.is_empty() {
+            return false;
+        }
+        let Some(failure) = of.errors.remove(name) else { return false };
+        if let Some(list) = glob_of(name).and_then(|glob| of.globs.get(&glob).copied()) {
+            self.lists[list as usize].failed.remove(&failure.seq);
+            self.drop_list_if_unused(list);
+        }
+        true
+    }
+
+    /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is.
+    pub(crate) fn end_collection_error(&mut self, list: u32) -> bool {
+        let Some(glob) = self.lists[list as usize].glob.clone() else { return false };
+        if !self.types[self.lists[list as usize].type_index as usize].errors.contains_key(&glob) {
+            return false;
+        }
+        if let Some(at) = self.now
+            && self.lists[list as usize].live == 0
+        {
+            let seq = self.next_seq();
+            self.bury(list, Gone { name: glob.clone(), seq, at });
+        }
+        self.clear_error(self.lists[list as usize].type_index, &glob)
+    }
+
+    /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.
+    pub(crate) fn is_of_interest(&self, type_index: u32, name: &ResourceName) -> bool {
+        let of = &self.types[type_index as usize];
+        let directory =
+            if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_index, name)[1].into() };
+        self.slot_of(type_index, name).is_some()
+            || directory.filter(|list| *list != NONE).is_some_and(|list| {
+                let list = &self.lists[list as usize];
+                list.watchers > 0 || list.known
+            })
+    }
+
+    /// Whether a name, or a member of a glob, is there.
+    fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let type_index = self.subscribers[id.index()].type_index;
+        let globs = &self.types[type_index as usize].globs;
+        match name.is_glob() {
+            true => globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
+            false => {
+                self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
+            }
+        }
+    }
+}
+
+/// The glob whose subscribers are told of an error.
+fn glob_of(name: &ResourceName) -> Option<ResourceName> {
+    if name.is_glob() { Some(name.clone()) } else { name.glob_parent() }
+}

@@ -1,0 +1,22 @@
+//! Looking at single resources.
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::resource::{Resource, TypeUrl};
+use crate::subscribe::SubscriberId;
+
+impl<V> Cache<V> {
+    /// The resource of a name that a subscriber is interested in, by whatever interest.
+    pub fn wanted(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
+        let type_index = self.subscribers[id.index()].type_index;
+        let at = self.slot_of(type_index, name)?;
+        self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
+    }
+
+    /// What is held of a name, to change what is not its content, such as how long it lives: nobody is told.
+    pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
+        let at = self.find(type_url, name)?;
+        self.slots[at as usize].state.resource_mut().map(|resource| &mut resource.value)
+    }
+}

@@ -1,0 +1,37 @@
+//! Why an origin does not send what is subscribed: TP3.
+
+use xdstp_uri::ResourceName;
+
+use crate::wire::ResourceError;
+
+/// A subscribed resource that the origin does not send, and why.
+///
+/// It is said once, and holds until the resource comes or another error does (rule 118).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ResourceFailure {
+    /// The resource, or a glob as a whole.
+    pub name: ResourceName,
+    /// A code of `google.rpc.Code`.
+    pub code: i32,
+    /// The origin's words.
+    pub message: String,
+}
+
+const NOT_FOUND: i32 = 5;
+const PERMISSION_DENIED: i32 = 7;
+
+impl ResourceFailure {
+    /// The error of a response, if it names a resource.
+    pub(super) fn read(error: ResourceError) -> Option<Self> {
+        let name = ResourceName::parse(&error.resource_name?.name).ok().filter(|name| name.as_str() != "*")?;
+        let status = error.error_detail.unwrap_or_default();
+        Some(Self { name, code: status.code, message: status.message })
+    }
+
+    /// Whether it is about the resource itself: `NOT_FOUND` or `PERMISSION_DENIED`. Such a resource is gone, as if it
+    /// were removed. Every other code is a trouble of the origin that passes: what is held of the resource stays in use.
+    pub fn is_data_error(&self) -> bool {
+        matches!(self.code, NOT_FOUND | PERMISSION_DENIED)
+    }
+}

@@ -1,0 +1,236 @@
+//! List collections and redirects of TP1, recognised on the wire.
+//!
+//! TP1's text writes a locator as a string; the protocol buffers that came of it have a message. Both are read: a
+//! string begins with its scheme, and no encoded `ResourceLocator` does. Nothing here is on the way of a relay, which
+//! passes a collection on as it passes on everything else.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use thiserror::Error;
+use xdstp_cache::Version;
+use xdstp_uri::{ContextParams, Directive, Locator, MAX_ALT_DEPTH, ParseError, member_type};
+
+use super::walk::{FieldValue, Fields, WalkError, text_at};
+
+/// One entry of a list collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CollectionEntry {
+    /// The member is elsewhere.
+    Locator(Locator<'static>),
+    /// The member is here.
+    Inline {
+        /// Its name within the collection, for `#entry=`; it may be empty.
+        name: String,
+        /// Its version; it may be empty.
+        version: Version,
+        /// An encoded `google.protobuf.Any`.
+        resource: Bytes,
+    },
+}
+
+/// Why a list collection or a redirect cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CollectionError {
+    /// It is not protobuf.
+    #[error(transparent)]
+    Malformed(#[from] WalkError),
+    /// An entry has neither a locator nor a resource.
+    #[error("entry {0} of a collection has no content")]
+    Empty(usize),
+    /// A locator is none.
+    #[error("a locator that cannot be parsed: {0}")]
+    Locator(#[from] ParseError),
+    /// A locator has a scheme that nobody knows.
+    #[error("a locator with an unknown scheme {0}")]
+    Scheme(u64),
+}
+
+/// The entries of a resource that is a list collection; `None` for a resource of any other type.
+///
+/// ```
+/// use bytes::Bytes;
+/// use xds_transport::Frame;
+/// use xds_transport::wire::collection::{CollectionEntry, entries};
+///
+/// let collection = "type.googleapis.com/a.v3.ListenerCollection".into();
+/// let frame = Frame::of_message(&collection, b"\x0a\x1c\x0a\x1axdstp://x/a.v3.Listener/foo");
+/// let Some(CollectionEntry::Locator(member)) = entries(frame.any())?.and_then(|mut all| all.pop()) else { panic!() };
+/// assert_eq!(member.id(), "foo");
+/// # Ok::<(), xds_transport::wire::collection::CollectionError>(())
+/// ```
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn entries(any: &Bytes) -> Result<Option<Vec<CollectionEntry>>, CollectionError> {
+    let Some(message) = message_of(any, |name| member_type(name).is_some())? else { return Ok(None) };
+    let mut entries = Vec::new();
+    for field in Fields::of(message) {
+        if let (1, FieldValue::Bytes(entry)) = {
+            let field = field?;
+            (field.number, field.value)
+        } {
+            entries.push(read_entry(entry, entries.len())?);
+        }
+    }
+    Ok(Some(entries))
+}
+
+/// Where a resource redirects its reader to; `None` for a resource that is no redirect.
+///
+/// # Errors
+/// When it is one that cannot be read.
+pub fn redirect(any: &Bytes) -> Result<Option<Locator<'static>>, CollectionError> {
+    let Some(message) = message_of(any, |name| name == LOCATOR)? else { return Ok(None) };
+    // The string form is a message with one text field; of today's message, field 1 is a number.
+    match text_at(&message, &[1]) {
+        Some(text) => Ok(Some(Locator::parse(&text)?.into_owned())),
+        None => read_locator(message, 0).map(Some),
+    }
+}
+
+const LOCATOR: &str = "xds.core.v3.ResourceLocator";
+
+/// The message inside an encoded `Any` whose type is one of those asked for.
+fn message_of(any: &Bytes, is_asked: impl Fn(&str) -> bool) -> Result<Option<Bytes>, CollectionError> {
+    let (mut asked, mut message) = (false, Bytes::new());
+    for field in Fields::of(any.clone()) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(url)) => {
+                let name = url.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+                asked = std::str::from_utf8(name).is_ok_and(&is_asked);
+            }
+            (2, FieldValue::Bytes(value)) => message = value,
+            _ => {}
+        }
+    }
+    Ok(asked.then_some(message))
+}
+
+fn read_entry(entry: Bytes, index: usize) -> Result<CollectionEntry, CollectionError> {
+    let mut read = None;
+    for field in Fields::of(entry) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(locator)) => read = Some(CollectionEntry::Locator(read_either(locator)?)),
+            (2, FieldValue::Bytes(inline)) => read = Some(read_inline(inline)?),
+            _ => {}
+        }
+    }
+    read.ok_or(CollectionError::Empty(index))
+}
+
+fn read_inline(inline: Bytes) -> Result<CollectionEntry, CollectionError> {
+    let (mut name, mut version, mut resource) = (String::new(), String::new(), Bytes::new());
+    for field in Fields::of(inline) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, FieldValue::Bytes(text)) => name = lossy(&text),
+            (2, FieldValue::Bytes(text)) => version = lossy(&text),
+            (3, FieldValue::Bytes(any)) => resource = any,
+            _ => {}
+        }
+    }
+    Ok(CollectionEntry::Inline { name, version: version.into(), resource })
+}
+
+/// A locator in either form: `x`, `h` and `f` would be the keys of fields that a `ResourceLocator` does not have.
+fn read_either(locator: Bytes) -> Result<Locator<'static>, CollectionError> {
+    match std::str::from_utf8(&locator) {
+        Ok(text) if ["xdstp:", "http:", "file:"].iter().any(|scheme| text.starts_with(scheme)) => {
+            Ok(Locator::parse(text)?.into_owned())
+        }
+        _ => read_locator(locator, 0),
+    }
+}
+
+/// Today's message: `xds.core.v3.ResourceLocator`.
+fn read_locator(message: Bytes, depth: usize) -> Result<Locator<'static>, CollectionError> {
+    let (mut scheme, mut id, mut authority, mut resource_type) = (0, String::new(), String::new(), String::new());
+    let (mut params, mut directives) = (Vec::new(), Vec::new());
+    for field in Fields::of(message) {
+        let field = field?;
+        match (field.number, field.value) {
+            (1, FieldValue::Varint(value)) => scheme = value,
+            (2, FieldValue::Bytes(text)) => id = lossy(&text),
+            (3, FieldValue::Bytes(text)) => authority = lossy(&text),
+            (4, FieldValue::Bytes(text)) => resource_type = lossy(&text),
+            // ContextParams.params is a map: field 1, entries with key 1 and value 2.
+            (5, FieldValue::Bytes(context)) => {
+                for entry in Fields::of(context) {
+                    if let (1, FieldValue::Bytes(entry)) = {
+                        let entry = entry?;
+                        (entry.number, entry.value)
+                    } {
+                        let text = |number| text_at(&entry, &[number]).unwrap_or_default();
+                        params.push((text(1), text(2)));
+                    }
+                }
+            }
+            (6, FieldValue::Bytes(directive)) => directives.extend(read_directive(directive, depth)?),
+            _ => {}
+        }
+    }
+    let id = |text: &mut String| {
+        text.push('/');
+        escape(text, &id, &[]);
+    };
+    let mut text = String::from(match scheme {
+        0 => "xdstp://",
+        1 => "http://",
+        2 => "file://",
+        unknown => return Err(CollectionError::Scheme(unknown)),
+    });
+    if scheme == 2 {
+        id(&mut text);
+    } else {
+        escape(&mut text, &authority, &['/']);
+        text.push('/');
+        escape(&mut text, &resource_type, &[]);
+        id(&mut text);
+        if !params.is_empty() {
+            text.push('?');
+            text.push_str(&params.into_iter().collect::<ContextParams<'_>>().to_canonical());
+        }
+    }
+    let mut locator = Locator::parse(&text)?.into_owned();
+    for directive in &directives {
+        locator = locator.with_directive(directive)?;
+    }
+    Ok(locator)
+}
+
+fn read_directive(directive: Bytes, depth: usize) -> Result<Option<Directive<'static>>, CollectionError> {
+    let mut read = None;
+    for field in Fields::of(directive) {
+        let field = field?;
+        read = match (field.number, field.value) {
+            // One level deeper than parses: the locator it goes into is refused.
+            (1, FieldValue::Bytes(alt)) if depth <= MAX_ALT_DEPTH => {
+                Some(Directive::Alt(read_locator(alt, depth + 1)?))
+            }
+            (2, FieldValue::Bytes(entry)) => Some(Directive::Entry(lossy(&entry).into())),
+            _ => read,
+        };
+    }
+    Ok(read)
+}
+
+/// Writes a decoded part of a locator so that it stays one part; its canonical form is the parser's business.
+fn escape(text: &mut String, part: &str, separators: &[char]) {
+    for character in part.chars() {
+        if character.is_ascii_control() || matches!(character, '%' | '?' | '#') || separators.contains(&character) {
+            // Writing to a string does not fail.
+            let _ = write!(text, "%{:02X}", u32::from(character));
+        } else {
+            text.push(character);
+        }
+    }
+}
+
+fn lossy(text: &Bytes) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}

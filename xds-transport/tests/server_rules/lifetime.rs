@@ -1,0 +1,211 @@
+//! TTLs: rules 111–114, 148.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::Frame;
+use xds_transport::wire::Resource;
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
+
+const FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+
+fn put(server: &mut Server, of: &str, name: &str, version: &str, ttl: Option<u64>) {
+    let frame = Frame::of_message(&of.into(), &payload(name, version));
+    server.put_frame(of, name, version, frame.with_wrapper(Bytes::new(), ttl.map(seconds), false));
+}
+
+/// A delta client of a server that has one resource with a TTL of 30 seconds.
+fn delta() -> (Server, Client) {
+    let mut server = Server::origin();
+    put(&mut server, ENDPOINTS, "a", "1", Some(30));
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["a"]);
+    (server, client)
+}
+
+/// (name, version, seconds of TTL, whether it has a body) of what came last.
+fn last(client: &Client) -> Vec<(String, String, Option<i64>, bool)> {
+    let resources: Vec<Resource> = match client.delta.last() {
+        Some(response) => response.resources.clone(),
+        None => {
+            let anys = &client.sotw.last().unwrap().resources;
+            anys.iter().map(|any| Resource::decode(&*any.value).unwrap()).collect()
+        }
+    };
+    let line = |one: Resource| (one.name, one.version, one.ttl.map(|ttl| ttl.seconds), one.resource.is_some());
+    resources.into_iter().map(line).collect()
+}
+
+fn one(name: &str, version: &str, ttl: Option<i64>, body: bool) -> (String, String, Option<i64>, bool) {
+    (name.into(), version.into(), ttl, body)
+}
+
+#[test]
+fn rule_111_what_lives_for_a_time_is_refreshed_in_time() {
+    let (mut server, mut client) = delta();
+    let first = server.now;
+    for n in 1..=20 {
+        client.ack(&mut server, ENDPOINTS);
+        let due = client.stream.poll_timeout().unwrap();
+        assert!(due <= first + seconds(10 * n), "a third of the TTL at the most");
+        server.now = due - Duration::from_nanos(1);
+        assert!(client.poll(&mut server).is_empty());
+        server.now = due;
+        assert_eq!(client.poll(&mut server).len(), 1);
+        assert_eq!(last(&client), [one("a", "1", Some(30), false)]);
+    }
+}
+
+#[test]
+fn rule_111_a_new_ttl_counts_from_then_on_and_none_ends_it() {
+    let (mut server, mut client) = delta();
+    put(&mut server, ENDPOINTS, "a", "2", Some(3));
+    assert_eq!(client.poll(&mut server), ["E a@2"]);
+    assert_eq!(client.stream.poll_timeout(), Some(server.now + seconds(1)));
+    put(&mut server, ENDPOINTS, "a", "3", None);
+    client.poll(&mut server);
+    assert_eq!(last(&client), [one("a", "3", None, true)]);
+    assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
+fn rule_111_what_a_client_brought_along_is_refreshed_too() {
+    let mut server = Server::origin();
+    put(&mut server, CLUSTERS, "a", "1", Some(30));
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.ask(&mut server, &Ask { of: CLUSTERS, subscribe: &["a"], holds: &[("a", "1")], ..Ask::default() });
+    assert_eq!(last(&client), [one("a", "1", Some(30), false)]);
+}
+
+#[test]
+fn rule_112_a_heartbeat_has_the_version_that_was_sent_and_no_body() {
+    let (mut server, mut client) = delta();
+    assert_eq!(last(&client), [one("a", "1", Some(30), true)]);
+    server.now += seconds(10);
+    client.poll(&mut server);
+    assert_eq!(last(&client), [one("a", "1", Some(30), false)]);
+    // What changed meanwhile is sent instead, what is gone is removed, what was left or refused is forgotten.
+    server.now += seconds(10);
+    put(&mut server, ENDPOINTS, "a", "2", Some(30));
+    client.poll(&mut server);
+    assert_eq!(last(&client), [one("a", "2", Some(30), true)]);
+    client.nack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    assert!(client.poll(&mut server).is_empty(), "the client does not have it");
+    put(&mut server, ENDPOINTS, "a", "3", Some(30));
+    client.settle(&mut server);
+    client.unsubscribe(&mut server, ENDPOINTS, &["a"]);
+    server.now += seconds(10);
+    assert!(client.poll(&mut server).is_empty());
+    assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
+fn rule_112_no_heartbeat_waits_behind_responses_that_nobody_reads() {
+    let (mut server, mut client) = delta();
+    for version in 2..20 {
+        put(&mut server, ENDPOINTS, "a", &version.to_string(), Some(30));
+        client.poll(&mut server);
+    }
+    assert_eq!(client.stream.poll_timeout(), None, "nothing can be sent");
+    server.now += seconds(60);
+    client.settle(&mut server);
+    assert_eq!(last(&client), [one("a", "19", Some(30), true)]);
+    assert!(client.stream.poll_timeout().is_some());
+}
+
+#[test]
+fn rule_113_over_sotw_a_refresh_of_clusters_is_all_of_them_with_their_content() {
+    let mut server = Server::with(CLUSTERS, &["b"]);
+    put(&mut server, CLUSTERS, "a", "1", Some(30));
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, CLUSTERS, &[]);
+    client.ack(&mut server, CLUSTERS);
+    for _ in 0..5 {
+        server.now += seconds(10);
+        assert_eq!(client.poll(&mut server), ["C a@1 b@1"]);
+        assert!(last(&client).iter().all(|(.., body)| *body));
+        assert!(client.poll(&mut server).is_empty());
+        assert_eq!(client.stream.poll_timeout(), None, "the ACK comes first");
+        client.ack(&mut server, CLUSTERS);
+    }
+}
+
+#[test]
+fn rule_113_who_is_subscribed_to_nothing_is_refreshed_of_nothing() {
+    let mut server = Server::origin();
+    put(&mut server, CLUSTERS, "a", "1", Some(30));
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, CLUSTERS, &["a"]);
+    assert!(client.names(&mut server, CLUSTERS, &[]).is_empty());
+    assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
+fn rule_114_a_ttl_goes_over_sotw_only_where_that_was_chosen() {
+    let mut server = Server::with(ENDPOINTS, &["b"]);
+    put(&mut server, ENDPOINTS, "a", "1", Some(30));
+    let mut client = Client::sotw().with_features(&FEATURES);
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    assert_eq!(last(&client).iter().find(|one| one.2.is_some()), None);
+    assert_eq!(client.stream.poll_timeout(), None);
+
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    assert!(last(&client).contains(&one("a", "1", Some(30), true)));
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server), ["E a@1"]);
+    assert_eq!(last(&client), [one("a", "1", Some(30), true)], "with its content, which arms every client's timer");
+}
+
+#[test]
+fn rule_148_what_remains_of_a_ttl_is_passed_on_and_nothing_is_made_up() {
+    let mut server = Server::relay();
+    let start = server.now;
+    let ttl = Some(seconds(60));
+    let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).with_wrapper(Bytes::new(), ttl, false);
+    server.put_frame(ENDPOINTS, "a", "1", frame.until(Some(start + seconds(60))));
+    server.now += seconds(30);
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["a"]);
+    assert_eq!(last(&client), [one("a", "1", Some(30), true)]);
+
+    // The origin is silent, and so is the relay.
+    let mut looks = 0;
+    while let Some(due) = client.stream.poll_timeout().filter(|due| *due < start + seconds(45)) {
+        server.now = due;
+        assert!(client.poll(&mut server).is_empty());
+        looks += 1;
+        assert!(looks < 10);
+    }
+    // It speaks: the client is told at the next look.
+    let held = server.cache.value_mut(&ENDPOINTS.into(), &"a".parse().unwrap()).unwrap();
+    held.refresh(Some(seconds(60)), Some(start + seconds(105)));
+    server.now = client.stream.poll_timeout().unwrap();
+    assert!(server.now < start + seconds(60));
+    assert_eq!(client.poll(&mut server).len(), 1);
+    let remaining = (start + seconds(105) - server.now).as_secs() as i64;
+    assert_eq!(last(&client), [one("a", "1", Some(remaining), false)]);
+}
+
+#[test]
+fn rule_148_looking_for_news_ends_with_the_resource() {
+    let mut server = Server::relay();
+    let (start, ttl) = (server.now, Some(seconds(60)));
+    let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).with_wrapper(Bytes::new(), ttl, false);
+    server.put_frame(ENDPOINTS, "a", "1", frame.until(Some(start + seconds(60))));
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["a"]);
+    let mut looks = 0;
+    while let Some(due) = client.stream.poll_timeout() {
+        assert!(due < start + seconds(60));
+        server.now = due;
+        assert!(client.poll(&mut server).is_empty());
+        looks += 1;
+    }
+    assert!(looks < 30, "{looks}");
+}
