@@ -21,10 +21,6 @@ impl Model {
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(pulled.more, said.len() == entries);
-        // What an answered collection lacks is gone, whatever error its name has before that is told.
-        let mut kept = std::mem::take(&mut client.kept);
-        kept.retain(|name| !self.known_absent(&client, name));
-        client.kept = kept;
         let names: BTreeSet<_> = said.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), said.len(), "rule 69: {said:?}");
         assert!(said.is_sorted_by_key(|(_, put)| put.is_none()), "additions first");
