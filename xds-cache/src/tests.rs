@@ -1,5 +1,8 @@
 //! The cache against a naive model: random histories, checked against a full scan.
 
+mod batches;
+mod capacity;
+mod errors;
 mod invariants;
 mod model;
 
@@ -8,7 +11,10 @@ use std::time::{Duration, Instant};
 
 use xdstp_uri::ResourceName;
 
-use crate::{Cache, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl};
+use crate::{
+    Cache, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId,
+    TypeUrl,
+};
 
 const GLOB: &str = "xdstp://x/T/d/*";
 const MEMBER: &str = "xdstp://x/T/d/1";
@@ -65,6 +71,12 @@ impl World {
     fn remove(&mut self, text: &str) -> Vec<SubscriberId> {
         let mut woken = Vec::new();
         self.cache.remove(&self.of, &name(text), self.now, &mut woken);
+        woken
+    }
+
+    fn fail(&mut self, text: &str, code: i32) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        self.cache.fail(&self.of, &name(text), ResourceError::new(code, "why"), self.now, &mut woken);
         woken
     }
 
@@ -357,6 +369,27 @@ fn eviction_keeps_what_a_known_collection_or_somebody_else_holds() {
     assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
     world.cache.evict(&world.of, &interest("b"));
     assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+}
+
+/// A list collection is a resource like any other: what it lists are entries of its body.
+#[test]
+fn a_list_collection_is_a_resource() {
+    let list = "xdstp://x/TCollection/d/list";
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    world.put(list, "1");
+    let named = world.subscriber(&[list]);
+    let glob = world.subscriber(&["xdstp://x/TCollection/d/*"]);
+    let members = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(named), [format!("{list}@1")]);
+    assert_eq!(world.pull(glob), [format!("{list}@1")]);
+    assert_eq!(world.pull(members), [format!("{MEMBER}@1")]);
+    let mut woken = world.put(list, "2");
+    woken.sort();
+    assert_eq!(woken, [named, glob]);
+    world.remove(list);
+    assert_eq!(world.pull(named), [format!("-{list}")]);
+    assert_eq!(world.pull(members), [""; 0]);
 }
 
 #[test]

@@ -143,8 +143,10 @@ impl Frame {
     /// The cached form: at `version`, or at the content hash in hex where the origin gave none.
     pub fn into_resource(self, version: Option<Version>) -> Resource<Self> {
         let digest = self.digest();
-        let version = version.unwrap_or_else(|| Version::from(format!("{digest:032x}")));
-        Resource::new(version, digest, self)
+        match version {
+            Some(version) => Resource::new(version, digest, self),
+            None => Resource::unversioned(digest, self),
+        }
     }
 
     /// Appends the encoded `Resource` but for its body: everything up to the body's length.

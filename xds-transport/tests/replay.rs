@@ -22,6 +22,11 @@ fn server_stream_corpus() {
 }
 
 #[test]
+fn client_stream_corpus() {
+    replay("client_stream", oracle::client_stream);
+}
+
+#[test]
 fn wire_walk_corpus() {
     replay("wire_walk", oracle::wire_walk);
 }
@@ -32,6 +37,11 @@ proptest! {
     #[test]
     fn server_stream_at_random(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         oracle::server_stream(&bytes);
+    }
+
+    #[test]
+    fn client_stream_at_random(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        oracle::client_stream(&bytes);
     }
 
     #[test]

@@ -142,6 +142,15 @@ impl Routes {
         private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
     }
 
+    /// Names that the client left are told as removed (rules 52, 53), as if it had brought them along unasked.
+    fn tell_gone(&mut self, id: SubscriberId, part: &Part, names: Vec<ResourceName>) {
+        let gone = names.into_iter().filter(|name| !part.scope.covers(part.id, name));
+        part.scope.resume(part.id, gone.map(|name| (name, Version::from(""))).collect());
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.resumed = true;
+        }
+    }
+
     /// Closes a part of a subscriber that does nothing any more, so that its scope can go.
     fn close_done(&mut self, id: SubscriberId) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
@@ -219,6 +228,29 @@ impl Subscriber {
         self.parts.iter().chain(&self.private_parts)
     }
 
+    /// The names that a client with a wildcard may go on to hold once it leaves an interest. To the client its wildcard
+    /// covers every name, but another scope answers it, and has none of an authority's names but what is its own.
+    fn left_under_wildcard(&self, part: &Part, interest: &Interest) -> Vec<ResourceName> {
+        let Interest::Name(left) = interest else { return Vec::new() };
+        let wildcard = self.part(&Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
+        let Some(group) = wildcard.filter(|group| group.id != part.id || !Arc::ptr_eq(&group.scope, &part.scope))
+        else {
+            return Vec::new();
+        };
+        let mut names = HashSet::new();
+        if left.is_glob() {
+            part.scope.visit(part.id, &mut |name, _| {
+                if name.answers(left) {
+                    names.insert(name.clone());
+                }
+            });
+        } else {
+            names.insert(left.clone());
+        }
+        group.scope.visit(group.id, &mut |name, _| _ = names.remove(name));
+        names.into_iter().collect()
+    }
+
     fn fetches_from(&self, origin: usize) -> bool {
         self.private_parts.iter().any(|part| part.scope.origin == origin)
     }
@@ -258,7 +290,13 @@ impl Source for Routes {
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(interest) else { return false };
+        let left = subscriber.left_under_wildcard(part, interest);
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
+        if held && !left.is_empty() {
+            let part = part.clone();
+            self.tell_gone(id, &part, left);
+        }
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return held };
         if !subscriber.private.is_empty() {
             self.drop_private(id, |name, shared, parts| {
                 let covers = |part: &Part| std::ptr::eq(&*part.scope, shared) && part.scope.covers(part.id, name);

@@ -179,6 +179,11 @@ impl Scope {
         held
     }
 
+    /// Whether the subscriber asked for just this.
+    pub(crate) fn wants(&self, id: SubscriberId, interest: &Interest) -> bool {
+        self.lock().cache.is_subscribed(id, interest)
+    }
+
     /// Whether the subscriber would still be sent a name.
     pub(crate) fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let state = self.lock();

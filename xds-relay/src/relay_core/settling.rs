@@ -23,8 +23,15 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub(crate) struct Settling(BTreeMap<Wish, Answer>);
 
 struct Answer {
-    quiet_at: Instant,
+    /// `None` between two streams.
+    quiet_at: Option<Instant>,
     latest: Instant,
+}
+
+impl Answer {
+    fn begin(now: Instant) -> Self {
+        Self { quiet_at: Some(now + QUIET), latest: now + LONGEST }
+    }
 }
 
 impl Settling {
@@ -32,30 +39,35 @@ impl Settling {
     /// [settles](Self::settled) later.
     pub(crate) fn hold_back(&mut self, now: Instant, update: &mut Update, protocol: Protocol) -> Vec<Interest> {
         let mut complete = std::mem::take(&mut update.answered);
+        // A new stream is told what came of an answer before. If there is no more to it, its first response will not
+        // name the collection.
+        for ((type_url, _), answer) in &mut self.0 {
+            if *type_url == update.type_url && answer.quiet_at.is_none() {
+                *answer = Answer::begin(now);
+            }
+        }
         // A SotW response says all it has to say, and one without members that there are none.
         if protocol == Protocol::Sotw || update.changed.is_empty() {
             return complete;
         }
         for ((type_url, _), answer) in &mut self.0 {
             if *type_url == update.type_url {
-                answer.quiet_at = answer.latest.min(now + QUIET);
+                answer.quiet_at = Some(answer.latest.min(now + QUIET));
             }
         }
         let begun = complete.extract_if(.., |collection| match collection {
             Interest::Wildcard => true,
             Interest::Name(glob) => update.changed.iter().any(|changed| changed.name.answers(glob)),
         });
-        let answer = |collection| {
-            ((update.type_url.clone(), collection), Answer { quiet_at: now + QUIET, latest: now + LONGEST })
-        };
+        let answer = |collection| ((update.type_url.clone(), collection), Answer::begin(now));
         self.0.extend(begun.map(answer));
         complete
     }
 
     /// Takes the collections whose answer is over.
     pub(crate) fn settled(&mut self, now: Instant) -> Vec<Wish> {
-        let over: Vec<_> =
-            self.0.iter().filter(|(_, answer)| answer.quiet_at <= now).map(|(wish, _)| wish.clone()).collect();
+        let over = self.0.iter().filter(|(_, answer)| answer.quiet_at.is_some_and(|quiet_at| quiet_at <= now));
+        let over: Vec<_> = over.map(|(wish, _)| wish.clone()).collect();
         for wish in &over {
             self.0.remove(wish);
         }
@@ -69,12 +81,12 @@ impl Settling {
         }
     }
 
-    /// The stream is over: the next one answers anew.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
+    /// The stream is over: the next one goes on with what this one began.
+    pub(crate) fn pause(&mut self) {
+        self.0.values_mut().for_each(|answer| answer.quiet_at = None);
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.0.values().map(|answer| answer.quiet_at).min()
+        self.0.values().filter_map(|answer| answer.quiet_at).min()
     }
 }

@@ -179,7 +179,7 @@ impl Consumer for Feed {
                 state.connected = true;
             }
             Connection::Disconnected { error, .. } => {
-                self.settling.clear();
+                self.settling.pause();
                 match &error {
                     Some(error) => {
                         tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}");

@@ -6,6 +6,7 @@ mod support;
 
 mod absence;
 mod conversion;
+mod errors;
 mod groups;
 mod lifetime;
 mod outage;

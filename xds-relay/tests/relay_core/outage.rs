@@ -135,3 +135,19 @@ fn after_everybody_left_no_scope_stream_or_upstream_is_left() {
         assert!(dump.clients.is_empty());
     }
 }
+
+/// A client that needs a whole answer waits for silence after its members; a stream that ends in it must not end the wait
+/// for good: the next one is told the members, and has no more to say of them.
+#[test]
+fn an_answer_that_a_cut_interrupts_is_complete_on_the_next_stream() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, &GLOB.replace('*', "a"), "1");
+    let eager = world.client(DELTA, "n");
+    world.subscribe(eager, CLUSTERS, &[GLOB]);
+    world.set_up(0, false);
+    let whole = world.client(SOTW, "n");
+    world.subscribe(whole, CLUSTERS, &["*", GLOB]);
+    world.set_up(0, true);
+    world.advance(10 * SECOND);
+    assert_eq!(world.clients[whole].held(CLUSTERS), [format!("{}@1", GLOB.replace('*', "a"))]);
+}

@@ -99,3 +99,21 @@ fn leaving_what_was_never_asked_for_opens_no_scope() {
     world.unsubscribe(client, ENDPOINTS, &["b", &endpoints("y", "x")]);
     assert_eq!(world.scopes_of(0).len(), 2);
 }
+
+/// To a client its wildcard covers every name; to the relay it is about the names of its node group.
+#[test]
+fn rule_052_a_name_of_an_authority_that_is_left_under_a_wildcard_is_told_as_removed() {
+    let glob = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/g/*";
+    for left in [glob.replace('*', "x"), glob.to_owned()] {
+        let mut world = World::new(DELTA);
+        world.put(0, ENDPOINTS, &glob.replace('*', "x"), "1");
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &["*", &left]);
+        world.advance(SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+        world.unsubscribe(client, ENDPOINTS, &[&left]);
+        assert_eq!(world.clients[client].held(ENDPOINTS), [""; 0], "{left}");
+        world.put(0, ENDPOINTS, &glob.replace('*', "x"), "2");
+        assert_eq!(world.clients[client].held(ENDPOINTS), [""; 0], "{left}");
+    }
+}

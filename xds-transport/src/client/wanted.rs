@@ -121,6 +121,12 @@ impl Wanted {
         self.leaving.clear();
         let (later, asked): (BTreeSet<_>, BTreeSet<_>) =
             std::mem::take(&mut self.unsent).into_iter().partition(|interest| again.contains(interest));
+        for left in &later {
+            // The origin is told that it left: who gives it up now has nothing more to tell.
+            if let Some(wish) = self.wish_mut(left) {
+                wish.asked = 0;
+            }
+        }
         self.unsent = later;
         if !asked.is_empty() {
             self.asked += 1;

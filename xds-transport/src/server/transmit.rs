@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
 use crate::frame::{Frame, duration_len, put_duration};
@@ -31,9 +31,9 @@ pub struct Transmit {
     pub removed: usize,
     /// How many errors of resources it carries (TP3).
     pub errors: usize,
-    heads: BytesMut,
+    heads: Vec<u8>,
     bodies: VecDeque<Body>,
-    /// Bytes of `heads` that precede what is still to be sent, all told.
+    /// Bytes of `heads` that precede what is still to be sent.
     taken: usize,
     remaining: usize,
 }
@@ -53,7 +53,7 @@ impl Transmit {
             refreshed: 0,
             removed: 0,
             errors: 0,
-            heads: BytesMut::new(),
+            heads: Vec::new(),
             bodies: VecDeque::new(),
             taken: 0,
             remaining: 0,
@@ -87,14 +87,11 @@ impl Transmit {
         chunk.extend_from_slice(prefix);
         while chunk.len() < CHUNK {
             let Some(body) = self.bodies.front() else {
-                chunk.extend_from_slice(&self.heads);
-                self.taken += self.heads.len();
-                self.heads.clear();
+                chunk.extend_from_slice(self.heads.get(self.taken..).unwrap_or_default());
+                self.taken = self.heads.len();
                 break;
             };
-            let head = body.after - self.taken;
-            chunk.extend_from_slice(self.heads.get(..head).unwrap_or_default());
-            self.heads.advance(head);
+            chunk.extend_from_slice(self.heads.get(self.taken..body.after).unwrap_or_default());
             self.taken = body.after;
             if large(body) {
                 break;

@@ -1,5 +1,9 @@
 //! What holds for any bytes: shared by the tests and the fuzz targets.
 
+mod client;
+
+pub(crate) use client::client_stream;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 

@@ -9,6 +9,7 @@
 mod support;
 
 mod absence;
+mod errors;
 mod flow;
 mod lifetime;
 mod names;

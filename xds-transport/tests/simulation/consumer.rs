@@ -23,8 +23,11 @@ pub(crate) struct Kind {
     answered: BTreeSet<Interest>,
     /// Versions and bodies it refused last.
     refused: BTreeMap<ResourceName, u8>,
-    /// What it took although the origin serves it for nothing that is wanted: see [`Kind::serves`].
+    /// What it took although it answers nothing that is wanted: see [`Cause::answers`].
     crossed: BTreeSet<ResourceName>,
+    /// Given up since the last rest, under a wildcard that to the client covers everything: they may be told as removed,
+    /// or left out of a full state, although they are wanted again.
+    parting: BTreeSet<ResourceName>,
 }
 
 /// The response that arrived last, and may be what an update is about.
@@ -32,8 +35,20 @@ pub(crate) struct Kind {
 pub(crate) struct Cause {
     /// The moment of the origin when it was sent.
     pub(crate) moment: u64,
+    /// What was asked for by then.
+    pub(crate) asked: BTreeSet<Interest>,
     /// What it says is removed.
     pub(crate) removed: BTreeSet<ResourceName>,
+}
+
+impl Cause {
+    /// Whether it brings a name for what is wanted now. A delta response does not say which request it answers: what
+    /// crossed the end of one interest is taken for another that covers it, too. If it goes before the other is asked
+    /// for, nobody can tell until the next stream.
+    fn answers(&self, world: &World, kind: &Kind, name: &ResourceName) -> bool {
+        let within = |interest: &&Interest| covers(interest, name, world.setup.wildcard_covers_xdstp);
+        self.asked.intersection(&kind.wants).any(|interest| within(&interest))
+    }
 }
 
 #[derive(Debug)]
@@ -49,9 +64,7 @@ impl Kind {
         self.wants.iter().any(|interest| covers(interest, name, true))
     }
 
-    /// Whether the origin serves a name for what is wanted. A client cannot know where a wildcard ends: it takes what
-    /// crossed the end of a glob, if it asks for everything by then. A delta response does not say which request it
-    /// answers, so nobody can tell until the next stream, unless the name is sent or removed again.
+    /// Whether the origin serves a name for what is wanted. A client cannot know where a wildcard ends.
     fn serves(&self, world: &World, name: &ResourceName) -> bool {
         self.wants.iter().any(|one| covers(one, name, world.setup.wildcard_covers_xdstp))
     }
@@ -63,7 +76,7 @@ impl Consumer {
     }
 
     /// What is not wanted any more is forgotten.
-    pub(crate) fn unsubscribe(&mut self, of: Of, interest: &Interest) {
+    pub(crate) fn unsubscribe(&mut self, world: &World, of: Of, interest: &Interest) {
         let Some(kind) = self.kinds.get_mut(&of) else { return };
         kind.wants.remove(interest);
         kind.answered.remove(interest);
@@ -73,6 +86,7 @@ impl Consumer {
         kind.absent.retain(|name| covered(name));
         kind.refused.retain(|name, _| covered(name));
         kind.crossed.retain(covered);
+        kind.parting.extend(world.kinds[of].names.iter().filter(|name| covers(interest, name, true)).cloned());
         kind.wants = wants;
     }
 
@@ -105,7 +119,7 @@ impl Consumer {
                 continue; // It was given up while the update was on its way here.
             }
             kind.absent.remove(&changed.name);
-            if kind.serves(world, &changed.name) {
+            if cause.answers(world, kind, &changed.name) {
                 kind.crossed.remove(&changed.name);
             } else {
                 kind.crossed.insert(changed.name.clone());
@@ -126,6 +140,7 @@ impl Consumer {
                 if let Some(held) = held.filter(|held| !origin.removed_since(of, &name, held.moment))
                     && kind.serves(world, &name)
                     && !cause.removed.contains(&name)
+                    && !kind.parting.contains(&name)
                 {
                     return Err(format!("{name} is taken from the client as {held:?}, and the origin has it"));
                 }
@@ -139,8 +154,9 @@ impl Consumer {
     }
 
     /// Whether it holds what the origin has for it, now that nothing is on its way.
-    pub(crate) fn check_converged(&self, world: &World, origin: &Origin) -> Result<(), String> {
-        for (of, kind) in &self.kinds {
+    pub(crate) fn check_converged(&mut self, world: &World, origin: &Origin) -> Result<(), String> {
+        for (of, kind) in &mut self.kinds {
+            kind.parting.clear();
             for name in &world.kinds[*of].names {
                 kind.check_name(world, origin, *of, name).map_err(|wrong| format!("{of}: {name} {wrong}"))?;
             }

@@ -185,8 +185,14 @@ impl Asked {
             self.due = true;
             self.subscribe(world, new.clone());
         }
+        let sent = self.sent.clone();
         for left in self.interests.clone().difference(&interests) {
             self.unsubscribe(world, left);
+        }
+        // A full state need not answer for what is covered still: it is there, or it is not.
+        if world.rule(of).full_state_in_sotw {
+            let still = sent.into_iter().filter(|(name, _)| self.covers(world, name)).collect::<Vec<_>>();
+            self.sent.extend(still);
         }
     }
 

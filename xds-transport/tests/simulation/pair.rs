@@ -90,8 +90,8 @@ struct Connection {
     shim: ServerShim,
     ledger: Ledger,
     requests: Requests,
-    /// The moment of the origin at which each response was sent, by nonce.
-    moments: BTreeMap<String, u64>,
+    /// What each response was sent for, by nonce.
+    causes: BTreeMap<String, Cause>,
     up: Link,
     down: Link,
 }
@@ -165,14 +165,19 @@ impl<'a> Pair<'a> {
     }
 
     fn subscribe(&mut self, of: Of, what: usize) {
+        let interest = self.world.kinds[of].interests[what].clone();
+        if self.consumer.wants(of).contains(&interest) && self.random.one_in(2) {
+            // Given up and wanted anew before anything is said: it is to be sent again.
+            self.unsubscribe(of, &interest);
+        }
         let kind = &self.world.kinds[of];
-        self.client.apply(Command::Subscribe(kind.url.clone(), kind.interests[what].clone()));
-        self.consumer.subscribe(of, kind.interests[what].clone());
+        self.client.apply(Command::Subscribe(kind.url.clone(), interest.clone()));
+        self.consumer.subscribe(of, interest);
     }
 
     fn unsubscribe(&mut self, of: Of, interest: &Interest) {
         self.client.apply(Command::Unsubscribe(self.world.kinds[of].url.clone(), interest.clone()));
-        self.consumer.unsubscribe(of, interest);
+        self.consumer.unsubscribe(&self.world, of, interest);
     }
 
     fn cut(&mut self, client: u64, server: u64) {
@@ -320,10 +325,7 @@ impl<'a> Pair<'a> {
             let response = Response::decode(self.world.setup.protocol, &message);
             self.say(|| format!("-> client  {}", describe_response(&response)));
             self.connections[at].requests.response(&self.world, &response);
-            self.cause = Cause {
-                moment: self.connections[at].moments.get(&response.nonce).copied().unwrap_or_default(),
-                removed: response.removed.iter().flat_map(|name| name.parse()).collect(),
-            };
+            self.cause = self.connections[at].causes.remove(&response.nonce).unwrap_or_default();
             self.client_shim.response(&response);
             self.client.handle_message(self.instant(), message).map_err(|error| error.to_string())?;
             self.deliver()?;
@@ -456,7 +458,12 @@ impl<'a> Pair<'a> {
             self.say(|| format!("server ->  {}", describe_response(&response)));
             let connection = &mut self.connections[at];
             connection.ledger.response(&self.world, &mut self.origin, &response)?;
-            connection.moments.insert(response.nonce.clone(), self.origin.moment);
+            let cause = Cause {
+                moment: self.origin.moment,
+                asked: self.world.of(&response.type_url).map(|of| connection.ledger.interests(of)).unwrap_or_default(),
+                removed: response.removed.iter().flat_map(|name| name.parse()).collect(),
+            };
+            connection.causes.insert(response.nonce.clone(), cause);
             let arrives = self.now + self.random.below(self.world.setup.latency);
             let lane = if self.world.setup.reorder { &*response.type_url } else { "" };
             connection.down.send(arrives, lane, response.encode(protocol));
@@ -484,7 +491,7 @@ impl<'a> Pair<'a> {
             shim: ServerShim::default(),
             ledger: Ledger::default(),
             requests: Requests::default(),
-            moments: BTreeMap::new(),
+            causes: BTreeMap::new(),
             up: Link::default(),
             down: Link::default(),
         });

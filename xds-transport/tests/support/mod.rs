@@ -9,7 +9,7 @@ use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::{ProtocolError, Settings, Stream, Variant};
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse};
-use xds_transport::wire::{RESOURCE_TYPE_URL, Resource, Status};
+use xds_transport::wire::{RESOURCE_TYPE_URL, Resource, ResourceError, Status};
 use xds_transport::{Frame, Response, TypeRules};
 use xdstp_cache::{Cache, Interest, Options, SubscriberId, TypeUrl};
 
@@ -99,6 +99,11 @@ impl Server {
         self.cache.remove(&of.into(), &name.parse().unwrap(), self.now, &mut self.woken);
     }
 
+    pub(crate) fn fail(&mut self, of: &str, name: &str, code: i32) {
+        let error = xdstp_cache::ResourceError::new(code, "why");
+        self.cache.fail(&of.into(), &name.parse().unwrap(), error, self.now, &mut self.woken);
+    }
+
     pub(crate) fn answered(&mut self, of: &str, collection: &str) {
         let collection = Interest::from(collection.parse::<xdstp_uri::ResourceName>().unwrap());
         self.cache.answered(&of.into(), &collection, &mut self.woken);
@@ -173,7 +178,7 @@ fn status(message: &str) -> Status {
 }
 
 /// One stream as its client sees it. Every response is one line: `C a@1 b@2 -c` says that of type
-/// Cluster, a and b came, with bodies that say 1 and 2, and c is removed.
+/// Cluster, a and b came, with bodies that say 1 and 2, and c is removed; `!d:7` that d is not sent, with code 7.
 pub(crate) struct Client {
     pub(crate) stream: Stream,
     /// The node of the next request; only the first is sent with one.
@@ -374,6 +379,7 @@ fn describe_delta(response: &DeltaDiscoveryResponse) -> String {
     removed.sort();
     words.insert(0, letter(&response.type_url).into());
     words.extend(removed);
+    words.extend(response.resource_errors.iter().map(describe_error));
     words.join(" ")
 }
 
@@ -381,7 +387,14 @@ fn describe_sotw(response: &DiscoveryResponse) -> String {
     let mut words: Vec<_> = response.resources.iter().map(describe_any).collect();
     words.sort();
     words.insert(0, letter(&response.type_url).into());
+    words.extend(response.resource_errors.iter().map(describe_error));
     words.join(" ")
+}
+
+fn describe_error(error: &ResourceError) -> String {
+    let status = error.error_detail.as_ref().unwrap();
+    assert_eq!(status.message, "why");
+    format!("!{}:{}", error.resource_name.as_ref().unwrap().name, status.code)
 }
 
 fn describe_any(any: &Any) -> String {

@@ -15,6 +15,7 @@ use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 use xds_transport::server::Variant;
 use xds_transport::wire::Node;
+use xdstp_cache::ResourceError;
 
 pub(crate) use client::Client;
 use link::{Dialer, Link};
@@ -158,6 +159,12 @@ impl World {
     pub(crate) fn remove(&mut self, origin: usize, of: &str, name: &str) {
         let now = self.now;
         self.origins[origin].remove(now, of, name);
+        self.settle();
+    }
+
+    pub(crate) fn fail(&mut self, origin: usize, of: &str, name: &str, code: i32, message: &str) {
+        let (now, error) = (self.now, ResourceError::new(code, message));
+        self.origins[origin].fail(now, of, name, &error);
         self.settle();
     }
 

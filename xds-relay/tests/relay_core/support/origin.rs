@@ -9,7 +9,7 @@ use xds_transport::Frame;
 use xds_transport::server::Variant;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
-use xdstp_cache::{Cache, Options, Resource};
+use xdstp_cache::{Cache, Options, Resource, ResourceError};
 
 pub(crate) struct Origin {
     pub(crate) up: bool,
@@ -90,6 +90,12 @@ impl Origin {
     pub(crate) fn remove(&mut self, now: Instant, of: &str, name: &str) {
         for cache in self.caches.values_mut() {
             cache.remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
+        }
+    }
+
+    pub(crate) fn fail(&mut self, now: Instant, of: &str, name: &str, error: &ResourceError) {
+        for cache in self.caches.values_mut() {
+            cache.fail(&of.into(), &name.parse().unwrap(), error.clone(), now, &mut Vec::new());
         }
     }
 

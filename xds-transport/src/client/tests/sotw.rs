@@ -99,6 +99,20 @@ fn rule_055_a_name_leaves_before_it_comes_again() {
 }
 
 #[test]
+fn rule_025_what_was_left_out_to_be_asked_for_again_is_given_up_without_a_word() {
+    let mut client = endpoints(&["a", "b"]);
+    client.unsubscribe(EDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["b"]);
+    client.subscribe(EDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"]);
+    // The server may not have heard that `a` left: it leaves once more.
+    client.accept(&sotw(EDS, "v1", "n1", &[("b", "1")]));
+    assert_eq!(client.sotw().unwrap().resource_names, ["b"]);
+    client.unsubscribe(EDS, &["a"]);
+    assert!(client.poll().is_none());
+}
+
+#[test]
 fn rule_057_an_empty_list_with_the_nonce_ends_it_all() {
     let mut client = endpoints(&["a"]);
     client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));

@@ -1,0 +1,177 @@
+//! Resource errors: rule 117.
+
+use super::*;
+
+impl World {
+    /// The errors a subscriber is told: `name:code`, `-name:code` where the name is told as removed.
+    fn errors(&mut self, id: SubscriberId) -> Vec<String> {
+        let mut told = Vec::new();
+        self.cache.pull_errors(id, &mut |failed| {
+            let removed = if failed.removed { "-" } else { "" };
+            told.push(format!("{removed}{}:{}", failed.name, failed.error.code));
+            ControlFlow::Continue(())
+        });
+        told
+    }
+}
+
+#[test]
+fn rule_117_an_error_is_told_once_to_who_asked_for_the_name() {
+    let mut world = World::authoritative();
+    let ids = ["a", GLOB, "*"].map(|text| world.subscriber(&[text]));
+    for id in ids {
+        world.pull(id);
+    }
+    let [named, glob, wildcard] = ids;
+    assert_eq!(world.fail("a", 7), [named]);
+    assert_eq!(world.fail(MEMBER, 7), [glob]);
+    assert_eq!(world.fail("a", 7), [], "the same error");
+    for (id, told) in [(named, "-a:7".to_owned()), (glob, format!("-{MEMBER}:7"))] {
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.errors(id), [told]);
+        assert_eq!(world.errors(id), [""; 0]);
+        assert!(!world.cache.has_work(id));
+    }
+    assert!(!world.cache.has_work(wildcard), "TP3 has no errors for a wildcard");
+}
+
+#[test]
+fn rule_117_who_asks_again_is_told_again() {
+    for (text, told) in [("a", "-a:7".to_owned()), (MEMBER, format!("-{MEMBER}:7")), (GLOB, format!("-{GLOB}:7"))] {
+        let mut world = World::authoritative();
+        let id = world.subscriber(&[text]);
+        world.fail(text, 7);
+        for _ in 0..2 {
+            assert_eq!(world.pull(id), [""; 0]);
+            assert_eq!(world.errors(id), std::slice::from_ref(&told));
+            world.cache.subscribe(id, &interest(text));
+        }
+    }
+}
+
+#[test]
+fn rule_117_of_two_errors_the_newer_is_told_once() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[MEMBER, GLOB]);
+    world.pull(id);
+    world.fail(MEMBER, 7);
+    world.pull(id);
+    world.fail(MEMBER, 14);
+    assert_eq!(world.errors(id), [""; 0], "not before it is pulled");
+    world.pull(id);
+    assert_eq!(world.errors(id), [format!("-{MEMBER}:14")]);
+    world.pull(id);
+    assert_eq!(world.errors(id), [""; 0]);
+}
+
+#[test]
+fn rule_117_an_upsert_ends_an_error_even_if_nothing_else_changed() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["a"]);
+    world.pull(id);
+    world.fail("a", 14);
+    world.pull(id);
+    assert_eq!(world.errors(id), ["a:14"], "and the resource stays");
+    assert_eq!(world.put("a", "1"), [id]);
+    assert_eq!(world.cache.totals().recovered, 1);
+    assert_eq!(world.pull(id), ["a@1"]);
+    assert_eq!(world.put("a", "1"), []);
+}
+
+#[test]
+fn rule_117_who_is_sent_a_resource_again_is_told_of_the_error_beside_it_again() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    world.fail("a", 14);
+    let id = world.subscriber(&["a"]);
+    for _ in 0..2 {
+        assert_eq!(world.pull(id), ["a@1"]);
+        assert_eq!(world.errors(id), ["a:14"]);
+        world.cache.resend(id, &name("a"));
+    }
+}
+
+#[test]
+fn rule_117_what_has_an_error_is_removed_with_it_and_not_twice() {
+    let mut world = World::authoritative();
+    world.put(MEMBER, "1");
+    let id = world.subscriber(&[GLOB, MEMBER]);
+    world.pull(id);
+    world.fail(MEMBER, ResourceError::NOT_FOUND);
+    assert!(world.cache.resource(&world.of, &name(MEMBER)).is_none());
+    assert_eq!(world.pull(id), [""; 0]);
+    assert_eq!(world.errors(id), [format!("-{MEMBER}:5")]);
+    assert_eq!(world.pull(id), [""; 0]);
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")], "it is not an error any more");
+}
+
+#[test]
+fn rule_118_what_a_client_brought_along_is_left_to_it_while_an_error_passes() {
+    for world in [&mut World::relay(), &mut World::authoritative()] {
+        world.fail("a", 14);
+        let id = world.subscriber(&["a"]);
+        world.cache.resume(id, [(name("a"), "1".into())]);
+        world.fail("a", 14);
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.errors(id), ["a:14"]);
+        assert_eq!(world.pull(id), [""; 0]);
+        world.put("a", "1");
+        assert_eq!(world.pull(id), [""; 0], "it has it at this version");
+        world.fail("a", 7);
+        world.pull(id);
+        assert_eq!(world.errors(id), ["a:7"]);
+    }
+}
+
+#[test]
+fn a_glob_that_failed_and_is_empty_after_all_is_told_as_that() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.fail(GLOB, 14);
+    assert_eq!(world.pull(id), [""; 0]);
+    assert_eq!(world.errors(id), [format!("-{GLOB}:14")]);
+    assert!(!world.cache.is_known(&world.of, &interest(GLOB)), "an error is no answer");
+    assert_eq!(world.answered(GLOB), [id]);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+    assert_eq!(world.fail(GLOB, 14), [id]);
+    world.pull(id);
+    world.errors(id);
+    assert_eq!(world.answered(GLOB), [id], "the error is over");
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+    assert_eq!(world.answered(GLOB), []);
+}
+
+#[test]
+fn a_relay_keeps_no_errors_that_nobody_asked_for() {
+    let mut world = World::relay();
+    world.fail("a", 7);
+    world.fail(MEMBER, 7);
+    assert_eq!(world.cache.errors().count(), 0);
+    let id = world.subscriber(&["a", GLOB]);
+    for text in ["a", MEMBER, GLOB, "*"] {
+        world.fail(text, 7);
+    }
+    assert_eq!(world.cache.errors().count(), 3);
+    world.cache.close(id);
+    assert!(world.cache.is_known(&world.of, &interest("a")), "until it is evicted");
+    for text in ["a", GLOB] {
+        world.cache.evict(&world.of, &interest(text));
+    }
+    assert_eq!((world.cache.errors().count(), world.cache.types.len()), (0, 0));
+}
+
+#[test]
+fn an_error_wakes_who_has_nothing_but_errors_to_pull_when_something_else_comes() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["a", "b"]);
+    world.pull(id);
+    assert_eq!(world.fail("b", 7), [id]);
+    world.pull(id);
+    // Between the pull and that of the errors, under a lock that was given back.
+    assert_eq!(world.put("a", "2"), [id]);
+    assert_eq!(world.errors(id), ["-b:7"]);
+    assert_eq!(world.pull(id), ["a@2"]);
+}

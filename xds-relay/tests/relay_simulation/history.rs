@@ -1,0 +1,97 @@
+//! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
+
+use crate::random::Random;
+use crate::world::{GROUPS, ORIGINS, Of, Setup, World};
+
+/// Numbers stand for clients, types, names, interests and origins of the [`World`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Subscribe(usize, Of, usize),
+    Unsubscribe(usize, Of, usize),
+    /// Old-style names are put for one node group.
+    Put {
+        of: Of,
+        name: usize,
+        group: usize,
+        bad: bool,
+    },
+    Remove {
+        of: Of,
+        name: usize,
+        group: usize,
+    },
+    /// The stream of a client breaks; it comes back.
+    CutClient(usize),
+    /// Every stream to an origin breaks.
+    CutOrigin(usize),
+    /// The same, and no new one for so many ms.
+    Outage(usize, u64),
+    /// A replica of an origin starts anew, with the content alone.
+    Restart(usize, usize),
+    Wait(u64),
+    /// Whoever is away returns, and all comes to rest.
+    Settle,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    pub(crate) setup: Setup,
+    /// For what the links do by themselves.
+    pub(crate) seed: u64,
+    pub(crate) steps: Vec<Step>,
+}
+
+const STEPS: u64 = 50;
+
+impl History {
+    pub(crate) fn random(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let setup = Setup::random(&mut random);
+        let types: Vec<Of> = (0..1 + random.below(2)).map(|_| random.index(World::KINDS)).collect();
+        // Few names meet more often: more happens to each.
+        let names: Vec<_> = (0..random.pick(&[2, 3, 6])).map(|_| random.index(World::NAMES)).collect();
+        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &types, &names)).collect();
+        Self { setup, seed, steps }
+    }
+
+    /// The shortest history that still fails, by leaving out steps.
+    pub(crate) fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
+        let mut least = self.clone();
+        let mut chunk = least.steps.len().max(1);
+        while chunk > 0 {
+            let (mut at, before) = (0, least.steps.len());
+            while at < least.steps.len() {
+                let mut shorter = least.clone();
+                shorter.steps.drain(at..(at + chunk).min(least.steps.len()));
+                if fails(&shorter) {
+                    least = shorter;
+                } else {
+                    at += chunk;
+                }
+            }
+            // Once single steps go, what went before may go too.
+            let again = chunk == 1 && least.steps.len() < before;
+            chunk = if again { 1 } else { chunk / 2 };
+        }
+        least
+    }
+}
+
+fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
+    let (of, name) = (random.pick(types), random.pick(names));
+    let (client, origin) = (random.index(GROUPS.len()), random.index(ORIGINS));
+    let group = random.index(2);
+    let interest = if random.one_in(2) { name } else { World::NAMES + random.index(World::INTERESTS - World::NAMES) };
+    match random.below(100) {
+        0..26 => Step::Subscribe(client, of, interest),
+        26..40 => Step::Unsubscribe(client, of, interest),
+        40..62 => Step::Put { of, name, group, bad: random.one_in(6) },
+        62..72 => Step::Remove { of, name, group },
+        72..77 => Step::CutClient(client),
+        77..80 => Step::CutOrigin(origin),
+        80..84 => Step::Outage(origin, random.pick(&[100, 3000, 60_000])),
+        84..86 => Step::Restart(origin, random.index(2)),
+        86..96 => Step::Wait(random.pick(&[1, 10, 100, 1000, 40_000])),
+        _ => Step::Settle,
+    }
+}

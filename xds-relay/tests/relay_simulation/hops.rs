@@ -1,0 +1,241 @@
+//! The hops of a network: from a relay to an origin, and from a client to a relay.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Wake, Waker};
+use std::time::Instant;
+
+use bytes::Bytes;
+use xds_relay::relay_core::{Dial, Dialed, Routes};
+use xds_transport::server::{self, Variant};
+use xds_transport::{TypeRules, client};
+use xdstp_cache::Interest;
+use xdstp_client::Backoff;
+use xdstp_client::upstream::{Consumer as Feeds, Upstream};
+use xdstp_uri::ResourceName;
+
+use crate::consumer::Consumer;
+use crate::faults::{Fault, Feed};
+use crate::link::Link;
+use crate::messages::{Request, Response};
+use crate::random::Random;
+use crate::world::{Body, GROUPS, Of, World, covers, place_of};
+
+/// The two directions of a stream, in messages.
+#[derive(Default)]
+pub(crate) struct Wire {
+    pub(crate) up: Link,
+    pub(crate) down: Link,
+    /// It is broken, and both ends notice then.
+    pub(crate) noticed_at: Option<u64>,
+}
+
+impl Wire {
+    pub(crate) fn cut(&mut self, random: &mut Random, now: u64) {
+        if self.noticed_at.is_none() {
+            self.up.cut(random);
+            self.down.cut(random);
+            self.noticed_at = Some(now + random.below(200));
+        }
+    }
+
+    pub(crate) fn next(&self) -> Option<u64> {
+        [self.up.next(), self.down.next(), self.noticed_at].into_iter().flatten().min()
+    }
+}
+
+/// Set by a waker: who is not woken is not asked.
+#[derive(Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
+        Waker::from(self.clone())
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.set();
+    }
+}
+
+/// A stream that a relay keeps to an origin.
+pub(crate) struct UpHop {
+    pub(crate) origin: usize,
+    pub(crate) variant: Variant,
+    pub(crate) node: Bytes,
+    /// Gone when the relay dropped its end.
+    pub(crate) nudged: Weak<Flag>,
+    pub(crate) feed: Feed,
+    pub(crate) machine: Upstream,
+    pub(crate) far: Option<FarEnd>,
+}
+
+pub(crate) struct FarEnd {
+    pub(crate) replica: usize,
+    pub(crate) server: server::Stream,
+    pub(crate) wire: Wire,
+}
+
+impl UpHop {
+    /// What a driver does whenever it runs.
+    pub(crate) fn turn(&mut self, now: Instant) {
+        let Self { machine, feed, .. } = self;
+        feed.commands(now, &mut |command| machine.apply(command));
+        if feed.poll_timeout().is_some_and(|due| due <= now) {
+            feed.handle_timeout(now);
+        }
+        machine.handle_timeout(now);
+        while let Some(client::Event::Update(update)) = machine.poll_event() {
+            let id = update.id;
+            let verdict = feed.update(now, update);
+            machine.apply(client::Command::Finish(id, verdict));
+        }
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let server = self.far.as_ref().and_then(|far| far.server.poll_timeout());
+        [self.machine.poll_timeout(), self.feed.poll_timeout(), server].into_iter().flatten().min()
+    }
+}
+
+/// Hands every stream that the relay opens to the network.
+pub(crate) struct Dialer {
+    pub(crate) variants: Vec<Variant>,
+    pub(crate) fault: Option<Fault>,
+    pub(crate) start: Instant,
+    pub(crate) dialed: Arc<Mutex<Vec<UpHop>>>,
+}
+
+impl Dial for Dialer {
+    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
+        let nudged = Arc::new(Flag::default());
+        nudged.set();
+        let variant = self.variants[origin];
+        let stream = client::Stream::new(variant, node.clone(), Arc::new(TypeRules::envoy()));
+        let hop = UpHop {
+            origin,
+            variant,
+            node,
+            nudged: Arc::downgrade(&nudged),
+            feed: Feed::new(consumer, self.fault),
+            machine: Upstream::new(stream, Backoff::default(), self.start),
+            far: None,
+        };
+        self.dialed.lock().unwrap().push(hop);
+        Box::new(Handle(nudged))
+    }
+}
+
+struct Handle(Arc<Flag>);
+
+impl Dialed for Handle {
+    fn nudge(&self) {
+        self.0.set();
+    }
+}
+
+/// A client, and its stream to the relay.
+pub(crate) struct DownHop {
+    pub(crate) variant: Variant,
+    pub(crate) group: usize,
+    pub(crate) machine: client::Stream,
+    pub(crate) consumer: Consumer,
+    pub(crate) served: Option<Served>,
+    /// When it connects, if it is not.
+    pub(crate) connect_at: Option<u64>,
+}
+
+pub(crate) struct Served {
+    pub(crate) server: server::Stream,
+    pub(crate) routes: Routes,
+    pub(crate) woken: Arc<Flag>,
+    pub(crate) wire: Wire,
+    /// Everything that was ever asked for on this stream.
+    asked: BTreeMap<Of, BTreeSet<Interest>>,
+    /// What is asked for now.
+    current: BTreeMap<Of, BTreeSet<Interest>>,
+    /// What was asked for when each response was sent, by nonce.
+    causes: BTreeMap<String, BTreeSet<Interest>>,
+}
+
+impl DownHop {
+    pub(crate) fn new(world: &World, client: usize, node: Bytes) -> Self {
+        let variant = world.setup.down[client];
+        Self {
+            variant,
+            group: GROUPS[client],
+            machine: client::Stream::new(variant, node, Arc::new(TypeRules::envoy())),
+            consumer: Consumer::new(client),
+            served: None,
+            connect_at: Some(0),
+        }
+    }
+}
+
+impl Served {
+    pub(crate) fn new(server: server::Stream, routes: Routes, woken: Arc<Flag>) -> Self {
+        Self {
+            server,
+            routes,
+            woken,
+            wire: Wire::default(),
+            asked: BTreeMap::new(),
+            current: BTreeMap::new(),
+            causes: BTreeMap::new(),
+        }
+    }
+
+    /// A request arrives at the relay.
+    pub(crate) fn note(&mut self, world: &World, variant: Variant, request: &Request) {
+        let Some(of) = world.of(&request.type_url) else { return };
+        let interest = |name: &String| Interest::from(name.parse::<ResourceName>().unwrap());
+        let asked = self.asked.entry(of).or_insert_with(|| {
+            // Rule 40.
+            let legacy = world.kinds[of].full_state && request.names.is_empty();
+            legacy.then_some(Interest::Wildcard).into_iter().collect()
+        });
+        let current = self.current.entry(of).or_insert_with(|| asked.clone());
+        if variant == Variant::Sotw && !request.names.is_empty() {
+            current.clear();
+        }
+        current.extend(request.names.iter().map(interest));
+        for left in &request.unsubscribe {
+            current.remove(&interest(left));
+        }
+        asked.extend(request.names.iter().map(interest));
+    }
+
+    /// What was asked for when a response was sent that arrives now.
+    pub(crate) fn cause(&mut self, response: &Response) -> BTreeSet<Interest> {
+        self.causes.remove(&response.nonce).unwrap_or_default()
+    }
+
+    /// A response leaves the relay.
+    pub(crate) fn check(&mut self, world: &World, group: usize, response: &Response) -> Result<(), String> {
+        let of = world.of(&response.type_url).ok_or("rule 10: a response of a type nobody knows")?;
+        let asked = self.asked.get(&of).ok_or("rule 10: a type that was not asked for on this stream")?;
+        self.causes.insert(response.nonce.clone(), self.current.get(&of).cloned().unwrap_or_default());
+        for sent in &response.resources {
+            let name: ResourceName = sent.name.parse().map_err(|_| format!("{:?} is no name", sent.name))?;
+            if !asked.iter().any(|interest| covers(interest, &name, false)) {
+                return Err(format!("rule 63: {name} is sent unasked"));
+            }
+            let body: Body = prost::Message::decode(sent.any.value.clone()).unwrap();
+            if body.group != place_of(&name, group).group.map_or(0, |group| group as u64 + 1) {
+                return Err(format!("rule 147: {name} is sent to group {group} as {body:?}"));
+            }
+        }
+        Ok(())
+    }
+}

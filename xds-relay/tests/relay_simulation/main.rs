@@ -1,0 +1,78 @@
+//! The relay's core between clients and origins in virtual time, under histories drawn from seeds.
+//!
+//! Every hop is a link of latency and breaks between a real client machine and a real server machine; in the middle
+//! stands a real [`RelayCore`](xds_relay::relay_core::RelayCore). Whenever all comes to rest, every client must hold
+//! what the origins have for it and for its node group.
+//!
+//! `SIMULATION_SEEDS=N` runs N seeds instead of the gate's, from `SIMULATION_FIRST` on; `SIMULATION_SEED=n` runs one and
+//! prints all of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    reason = "tests"
+)]
+
+mod consumer;
+mod faults;
+mod history;
+mod hops;
+#[path = "../../../xds-transport/tests/simulation/link.rs"]
+#[allow(dead_code, reason = "shared with the simulation of a pair")]
+mod link;
+#[path = "../../../xds-transport/tests/simulation/messages.rs"]
+#[allow(dead_code, reason = "shared with the simulation of a pair")]
+mod messages;
+mod network;
+mod origin;
+#[path = "../../../xds-transport/tests/simulation/random.rs"]
+#[allow(dead_code, reason = "shared with the simulation of a pair")]
+mod random;
+mod world;
+
+use faults::Fault;
+use history::History;
+use network::{run, transcript};
+
+/// How many seeds the gate runs.
+const SEEDS: u64 = 1000;
+
+#[test]
+fn every_client_converges_and_sees_nothing_of_others() {
+    if let Some(seed) = number("SIMULATION_SEED") {
+        let history = History::random(seed);
+        println!("{history:#?}\n{}", transcript(&history, None));
+        return run(&history, None).map_or_else(|wrong| panic!("seed {seed}: {wrong}"), drop);
+    }
+    let first = number("SIMULATION_FIRST").unwrap_or(0);
+    let mut messages = 0;
+    for seed in first..first + number("SIMULATION_SEEDS").unwrap_or(SEEDS) {
+        let history = History::random(seed);
+        match run(&history, None) {
+            Ok(sent) => messages += sent,
+            Err(wrong) => panic!("{}", failure(seed, &history, &wrong)),
+        }
+    }
+    println!("{messages} messages");
+}
+
+#[test]
+fn every_planted_fault_is_found() {
+    for fault in Fault::ALL {
+        let wrong = |seed| run(&History::random(seed), Some(fault)).err().map(|wrong| (seed, wrong));
+        let (seed, wrong) = (0..SEEDS).find_map(wrong).unwrap_or_else(|| panic!("{fault:?} is not found"));
+        println!("{fault:?}: seed {seed}: {wrong}");
+    }
+}
+
+/// A failing history, as short as it gets, and all that is said in it.
+fn failure(seed: u64, history: &History, wrong: &str) -> String {
+    let least = history.shrunk(|shorter| run(shorter, None).is_err());
+    format!("seed {seed}: {wrong}\nleast: {least:#?}\n{}", transcript(&least, None))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}

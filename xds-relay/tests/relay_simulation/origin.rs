@@ -1,0 +1,110 @@
+//! What the origins hold, and the replicas that serve it.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::Frame;
+use xds_transport::wire::Node;
+use xdstp_cache::{Cache, Options, Resource};
+use xdstp_uri::ResourceName;
+
+use crate::world::{Body, ORIGINS, Of, Place, World};
+
+type Key = (Place, Of, ResourceName);
+
+pub(crate) struct Origins {
+    content: BTreeMap<Key, (Body, Resource<Frame>)>,
+    /// The serial of the last change.
+    serial: u64,
+    /// When a name was removed last, by serial.
+    removed: BTreeMap<Key, u64>,
+    replicas: [[Replica; 2]; ORIGINS],
+}
+
+/// Caches by node group; `xdstp:` names are the same for everybody.
+#[derive(Default)]
+struct Replica(BTreeMap<Option<usize>, Cache<Frame>>);
+
+impl Replica {
+    fn cache(&mut self, group: Option<usize>) -> &mut Cache<Frame> {
+        self.0.entry(group).or_insert_with(|| Cache::new(Options::default()))
+    }
+}
+
+impl Origins {
+    pub(crate) fn new() -> Self {
+        let replicas = std::array::from_fn(|_| Default::default());
+        Self { content: BTreeMap::new(), serial: 0, removed: BTreeMap::new(), replicas }
+    }
+
+    /// What serves a node.
+    pub(crate) fn cache(&mut self, origin: usize, replica: usize, node: &Bytes) -> &mut Cache<Frame> {
+        self.replicas[origin][replica].cache(group_of(node))
+    }
+
+    pub(crate) fn put(&mut self, world: &World, of: Of, name: &ResourceName, place: Place, bad: bool, now: Instant) {
+        self.serial += 1;
+        let group = place.group.map_or(0, |group| group as u64 + 1);
+        let body = Body { name: String::new(), serial: self.serial, group, bad };
+        let resource = world.resource(of, name, &body);
+        self.content.insert((place, of, name.clone()), (body, resource.clone()));
+        for replica in &mut self.replicas[place.origin] {
+            replica.cache(place.group).upsert(&world.kinds[of].url, name, resource.clone(), now, &mut Vec::new());
+        }
+    }
+
+    pub(crate) fn remove(&mut self, world: &World, of: Of, name: &ResourceName, place: Place, now: Instant) {
+        self.serial += 1;
+        let key = (place, of, name.clone());
+        self.content.remove(&key);
+        self.removed.insert(key, self.serial);
+        for replica in &mut self.replicas[place.origin] {
+            replica.cache(place.group).remove(&world.kinds[of].url, name, now, &mut Vec::new());
+        }
+    }
+
+    /// A replica that starts anew knows what there is, and not what there was.
+    pub(crate) fn restart(&mut self, world: &World, origin: usize, replica: usize, now: Instant) {
+        let mut anew = Replica::default();
+        for ((place, of, name), (_, resource)) in &self.content {
+            if place.origin == origin {
+                let cache = anew.cache(place.group);
+                cache.upsert(&world.kinds[*of].url, name, resource.clone(), now, &mut Vec::new());
+            }
+        }
+        self.replicas[origin][replica] = anew;
+    }
+
+    pub(crate) fn resource(&self, place: Place, of: Of, name: &ResourceName) -> Option<&(Body, Resource<Frame>)> {
+        self.content.get(&(place, of, name.clone()))
+    }
+
+    /// Whether a name was there no more at some time after what was put as `serial`.
+    pub(crate) fn removed_since(&self, place: Place, of: Of, name: &ResourceName, serial: u64) -> bool {
+        self.removed.get(&(place, of, name.clone())).is_some_and(|removed| *removed > serial)
+    }
+
+    /// Whether nobody subscribes any more.
+    pub(crate) fn check_left(&self) -> Result<(), String> {
+        let caches = self.replicas.iter().flatten().flat_map(|replica| replica.0.values());
+        match caches.map(Cache::subscriber_count).sum() {
+            0 => Ok(()),
+            left => Err(format!("{left} subscribers are left at origins")),
+        }
+    }
+}
+
+/// The relay speaks for itself where names do not depend on the node.
+pub(crate) fn group_of(node: &Bytes) -> Option<usize> {
+    Node::decode(node.clone()).unwrap().cluster.strip_prefix("group-")?.parse().ok()
+}
+
+/// The encoded node of a client.
+pub(crate) fn node(client: usize, group: usize, wrapped: bool) -> Bytes {
+    let feature = "xds.config.resource-in-sotw".to_owned();
+    let client_features = wrapped.then_some(feature).into_iter().collect();
+    let (id, cluster) = (format!("client-{client}"), format!("group-{group}"));
+    Node { id, cluster, client_features, ..Node::default() }.encode_to_vec().into()
+}

@@ -1,0 +1,144 @@
+//! Why a resource is not sent, as a server tells it: rule 117.
+
+use xds_transport::wire::walk::Fields;
+
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
+
+const GLOB: &str = "xdstp://x/T/d/*";
+const MEMBER: &str = "xdstp://x/T/d/1";
+const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+
+const NOT_FOUND: i32 = 5;
+const PERMISSION_DENIED: i32 = 7;
+const UNAVAILABLE: i32 = 14;
+
+#[test]
+fn rule_117_an_error_is_told_once_and_with_a_removal_beside_it() {
+    for code in [NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE] {
+        let mut server = Server::with(ENDPOINTS, &["a"]);
+        server.fail(ENDPOINTS, "missing", code);
+        let mut client = Client::delta();
+        let told = client.subscribe(&mut server, ENDPOINTS, &["a", "missing"]);
+        assert_eq!(told, ["E a@1".to_owned(), format!("E -missing !missing:{code}")]);
+        server.fail(ENDPOINTS, "missing", code);
+        server.put(ENDPOINTS, "a", "2");
+        assert_eq!(client.poll(&mut server), ["E a@2"]);
+        // Who asks again is told again, and so is everybody when it is another error.
+        assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["missing"]), [format!("E -missing !missing:{code}")]);
+        server.fail(ENDPOINTS, "missing", 13);
+        assert_eq!(client.poll(&mut server), ["E -missing !missing:13"]);
+        server.put(ENDPOINTS, "missing", "1");
+        assert_eq!(client.poll(&mut server), ["E missing@1"]);
+    }
+}
+
+#[test]
+fn rule_117_not_found_removes_what_was_there_and_other_errors_leave_it() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
+    server.fail(CLUSTERS, "a", NOT_FOUND);
+    server.fail(CLUSTERS, "b", UNAVAILABLE);
+    assert_eq!(client.poll(&mut server), ["C -a !a:5 !b:14"]);
+    // The resource, and then its error: never both in one response.
+    assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &["b"]), ["C b@1", "C !b:14"]);
+    // That it is over is told by the resource, though it is the same.
+    server.put(CLUSTERS, "b", "1");
+    assert_eq!(client.poll(&mut server), ["C b@1"]);
+}
+
+#[test]
+fn rule_117_what_a_client_brought_along_is_not_removed_for_an_error_that_passes() {
+    for (code, told) in [(UNAVAILABLE, "E !a:14"), (PERMISSION_DENIED, "E -a !a:7"), (NOT_FOUND, "E -a !a:5")] {
+        let mut server = Server::relay();
+        let mut client = Client::delta();
+        let ask = Ask { of: ENDPOINTS, subscribe: &["a"], holds: &[("a", "1")], ..Ask::default() };
+        // Endpoints that are asked for are sent again whatever the client has: to the server, it has none.
+        assert!(client.ask(&mut server, &ask).is_empty());
+        let mut clusters = Client::delta();
+        let ask = Ask { of: CLUSTERS, ..ask };
+        assert!(clusters.ask(&mut server, &ask).is_empty());
+        server.fail(CLUSTERS, "a", code);
+        assert_eq!(clusters.poll(&mut server), [told.replace('E', "C")]);
+        server.put(CLUSTERS, "a", "1");
+        let back: &[&str] = if code == UNAVAILABLE { &[] } else { &["C a@1"] };
+        assert_eq!(clusters.poll(&mut server), back, "it has it at this version");
+    }
+}
+
+#[test]
+fn rule_117_members_of_a_glob_and_the_glob_have_errors_and_a_wildcard_has_none() {
+    let mut server = Server::with(CLUSTERS, &[MEMBER, "a"]);
+    let (mut globs, mut wildcards) = (Client::delta(), Client::delta());
+    globs.subscribe(&mut server, CLUSTERS, &[GLOB]);
+    wildcards.subscribe(&mut server, CLUSTERS, &["*"]);
+    for name in ["xdstp://x/T/d/2", GLOB, "a", "*"] {
+        server.fail(CLUSTERS, name, PERMISSION_DENIED);
+    }
+    let told = format!("C -xdstp://x/T/d/2 !{GLOB}:7 !xdstp://x/T/d/2:7");
+    assert_eq!(globs.poll(&mut server), [told]);
+    assert_eq!(wildcards.poll(&mut server), [""; 0]);
+    // Who comes later is told too.
+    let later = Client::delta().subscribe(&mut server, CLUSTERS, &[GLOB]);
+    assert_eq!(later, [format!("C {MEMBER}@1"), format!("C -xdstp://x/T/d/2 !{GLOB}:7 !xdstp://x/T/d/2:7")]);
+}
+
+#[test]
+fn rule_117_over_sotw_an_error_is_told_beside_the_full_state_without_its_name() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    server.fail(CLUSTERS, "missing", NOT_FOUND);
+    server.fail(CLUSTERS, "b", UNAVAILABLE);
+    let mut client = Client::sotw();
+    assert_eq!(client.names(&mut server, CLUSTERS, &["a", "b", "missing"]), ["C a@1 b@1"]);
+    // What is sent has no error in the same response, and full state is always sent.
+    assert_eq!(client.ack(&mut server, CLUSTERS), ["C a@1 b@1 !missing:5"]);
+    assert_eq!(client.ack(&mut server, CLUSTERS), [""; 0]);
+    server.put(CLUSTERS, "a", "2");
+    assert_eq!(client.poll(&mut server), ["C a@2 b@1"]);
+    client.ack(&mut server, CLUSTERS);
+    server.fail(CLUSTERS, "b", NOT_FOUND);
+    assert_eq!(client.poll(&mut server), ["C a@2 !b:5"]);
+}
+
+#[test]
+fn rule_117_over_sotw_an_error_of_another_type_is_told_alone() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a", "missing"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.fail(ENDPOINTS, "missing", NOT_FOUND);
+    assert_eq!(client.poll(&mut server), ["E !missing:5"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.fail(ENDPOINTS, "a", UNAVAILABLE);
+    assert_eq!(client.poll(&mut server), ["E !a:14"]);
+}
+
+#[test]
+fn rule_117_to_who_asks_for_a_virtual_host_an_alias_of_nothing_says_it() {
+    let mut server = Server::with(HOSTS, &["rc/a"]);
+    server.fail(HOSTS, "rc/missing", NOT_FOUND);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, HOSTS, &["rc/a", "rc/missing"]);
+    let absent = client.delta.last().unwrap();
+    assert_eq!(absent.resources[0].aliases, ["rc/missing"]);
+    assert!(absent.resource_errors.is_empty() && absent.removed_resources.is_empty());
+    server.fail(HOSTS, "rc/a", NOT_FOUND);
+    assert_eq!(client.poll(&mut server), [format!("{HOSTS} -rc/a !rc/a:5")]);
+}
+
+#[test]
+fn rule_117_more_errors_than_a_response_holds_are_told_in_several() {
+    let mut server = Server::origin();
+    let names: Vec<_> = (0..1000).map(|n| format!("{n:0>500}")).collect();
+    for name in &names {
+        server.fail(CLUSTERS, name, -1);
+    }
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(client.delta.len() > 3);
+    let told: usize = client.delta.iter().map(|response| response.resource_errors.len()).sum();
+    assert_eq!(told, names.len());
+    assert_eq!(client.delta[0].resource_errors[0].error_detail.as_ref().unwrap().code, -1);
+    let encoded = prost::Message::encode_to_vec(&client.delta[0]);
+    assert!(Fields::of(encoded.into()).all(|field| field.is_ok()));
+}
