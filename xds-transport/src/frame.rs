@@ -11,8 +11,8 @@ use crate::wire::walk;
 
 /// The content of a resource, never decoded.
 ///
-/// `Resource.resource` in a delta response and an element of `resources` in a SotW response have
-/// the same field number and type, so one encoded `Any` serves both variants and every client.
+/// `Resource.resource` in a delta response and an element of `resources` in a SotW response have the same field number
+/// and type, so one encoded `Any` serves both variants and every client (rule 140), whole and byte for byte (rule 80).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     any: Bytes,
@@ -143,8 +143,10 @@ impl Frame {
     /// The cached form: at `version`, or at the content hash in hex where the origin gave none.
     pub fn into_resource(self, version: Option<Version>) -> Resource<Self> {
         let digest = self.digest();
-        let version = version.unwrap_or_else(|| Version::from(format!("{digest:032x}")));
-        Resource::new(version, digest, self)
+        match version {
+            Some(version) => Resource::new(version, digest, self),
+            None => Resource::unversioned(digest, self),
+        }
     }
 
     /// Appends the encoded `Resource` but for its body: everything up to the body's length.

@@ -29,7 +29,8 @@ pub struct TypeRule {
     pub full_state_in_sotw: bool,
     /// There is no SotW for this type: what is asked for of it there is not answered (rule 2).
     pub delta_only: bool,
-    /// A first request without names asks for everything (rules 40, 41).
+    /// A first request without names asks for everything (rules 40, 41): turn it off for clients that mean nothing by
+    /// it (rule 42).
     pub legacy_wildcard: bool,
     /// The place in the order of one stream: lower goes first (rule 122).
     pub rank: u8,
@@ -43,7 +44,8 @@ pub struct TypeRule {
     pub absent_by_alias: bool,
     /// The field path of the name inside the payload.
     pub name_path: Vec<u32>,
-    /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124).
+    /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124). No other type is sent
+    /// because this one changed (rule 125).
     pub dependents: Vec<Dependent>,
 }
 

@@ -36,6 +36,35 @@ fn rule_117_an_error_is_told_once_to_who_asked_for_the_name() {
 }
 
 #[test]
+fn rule_117_who_asks_again_is_told_again() {
+    for (text, told) in [("a", "-a:7".to_owned()), (MEMBER, format!("-{MEMBER}:7")), (GLOB, format!("-{GLOB}:7"))] {
+        let mut world = World::authoritative();
+        let id = world.subscriber(&[text]);
+        world.fail(text, 7);
+        for _ in 0..2 {
+            assert_eq!(world.pull(id), [""; 0]);
+            assert_eq!(world.errors(id), std::slice::from_ref(&told));
+            world.cache.subscribe(id, &interest(text));
+        }
+    }
+}
+
+#[test]
+fn rule_117_of_two_errors_the_newer_is_told_once() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[MEMBER, GLOB]);
+    world.pull(id);
+    world.fail(MEMBER, 7);
+    world.pull(id);
+    world.fail(MEMBER, 14);
+    assert_eq!(world.errors(id), [""; 0], "not before it is pulled");
+    world.pull(id);
+    assert_eq!(world.errors(id), [format!("-{MEMBER}:14")]);
+    world.pull(id);
+    assert_eq!(world.errors(id), [""; 0]);
+}
+
+#[test]
 fn rule_117_an_upsert_ends_an_error_even_if_nothing_else_changed() {
     let mut world = World::authoritative();
     world.put("a", "1");
@@ -87,6 +116,7 @@ fn rule_118_what_a_client_brought_along_is_left_to_it_while_an_error_passes() {
         world.fail("a", 14);
         assert_eq!(world.pull(id), [""; 0]);
         assert_eq!(world.errors(id), ["a:14"]);
+        assert_eq!(world.pull(id), [""; 0]);
         world.put("a", "1");
         assert_eq!(world.pull(id), [""; 0], "it has it at this version");
         world.fail("a", 7);

@@ -9,7 +9,9 @@ use crate::response::Rejected;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Command {
-    /// Ask for something. Asking again for what is wanted already changes nothing.
+    /// Ask for something: a name, which has no directives (rule 104: a locator's
+    /// [`to_name`](xdstp_uri::Locator::to_name) leaves them out), a glob, or everything. Asking again for what is
+    /// wanted already changes nothing.
     Subscribe(TypeUrl, Interest),
     /// Stop asking. What this interest alone covered is forgotten, its versions too (rule 54), and so is what an
     /// unfinished update brought of it: who takes updates up late leaves it out, even if it is wanted again by then.

@@ -242,7 +242,7 @@ impl Session {
         (!update.removed.is_empty()).then_some(update)
     }
 
-    /// The next request but for its node.
+    /// The next request but for its node. Only answers carry a nonce (rule 20).
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<DeltaDiscoveryRequest> {
         let mut request = DeltaDiscoveryRequest { type_url: self.type_url.as_str().into(), ..Default::default() };
         if let Some(Ack { nonce, error }) = self.acks.pop_front() {
@@ -255,6 +255,7 @@ impl Session {
                 return None;
             }
             self.opened = true;
+            // The wildcard alone is an empty request, beside names it is one of them (rule 60).
             if !(self.legacy_wildcard && self.wanted.only_wildcard()) {
                 request.resource_names_subscribe = names(&self.wanted.all());
             }
@@ -272,11 +273,12 @@ impl Session {
         Some(request)
     }
 
-    /// All that is held, glob and wildcard members included (rules 83, 101), as entries of a map field.
+    /// All that is held, glob and wildcard members included (rules 83, 101), as entries of a map field: what is gone by
+    /// now is told as removed (rule 84). What was removed is not held, and only subscribed (rule 73).
     ///
     /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
-    /// does what is held of a glob that was never answered, because only a member answers it: these are sent again.
-    /// Not to name them at all would be never to hear that they are gone.
+    /// does what is held of a glob that was never answered, because only a member answers it: these are sent again. Not
+    /// to name them at all would be never to hear that they are gone.
     fn initial_versions(&self) -> Vec<Bytes> {
         let version = |name: &ResourceName, entry: &'_ Entry| {
             if entry.accepted && !self.wanted.awaits_glob_of(name) { entry.version.clone() } else { "".into() }

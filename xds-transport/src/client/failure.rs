@@ -30,7 +30,8 @@ impl ResourceFailure {
     }
 
     /// Whether it is about the resource itself: `NOT_FOUND` or `PERMISSION_DENIED`. Such a resource is gone, as if it
-    /// were removed. Every other code is a trouble of the origin that passes: what is held of the resource stays in use.
+    /// were removed. Every other code is a trouble of the origin that passes: what is held of the resource stays in
+    /// use.
     pub fn is_data_error(&self) -> bool {
         matches!(self.code, NOT_FOUND | PERMISSION_DENIED)
     }

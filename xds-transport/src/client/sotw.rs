@@ -31,8 +31,8 @@ pub(super) struct Session {
     held: Held,
     /// Of a full state: what was seen, and is not held because it could not be used.
     refused: BTreeSet<ResourceName>,
-    /// Of a full state: what this stream's origin cannot send for now. It says so once (rule 118), and is missing from what
-    /// comes after.
+    /// Of a full state: what this stream's origin cannot send for now. It says so once (rule 118), and is missing from
+    /// what comes after.
     failing: BTreeSet<ResourceName>,
     unfinished: Unfinished,
     /// The last accepted version. It survives the stream (rule 15).
@@ -156,6 +156,7 @@ impl Session {
             self.refused.extend(names.filter(|name| self.wanted.covers(name)));
         }
         let Some(answer) = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held) else { return };
+        // A NACK goes with the version before (rule 26).
         if answer.error.is_none() {
             self.version = answer.version;
         }
@@ -231,6 +232,7 @@ impl Session {
 
         self.fail(response.errors, &present, &mut update);
         if complete {
+            // Of other types absence says nothing: what nobody wants is dropped by unsubscribing (rule 68).
             // Only what was seen before: the response may be older than the request for the rest (rule 76).
             let seen = self.held.iter().map(|(name, _)| name).chain(&self.refused);
             let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
@@ -275,7 +277,8 @@ impl Session {
         [self.absences.next(), self.held.next_expiry()].into_iter().flatten().min()
     }
 
-    /// Resources whose time ran out, and names and globs that were not answered in time.
+    /// Resources whose time ran out, and names and globs that were not answered in time: told once, and a late answer
+    /// counts (rule 138). An empty glob has no other sign (rule 102).
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
         while let Some(name) = self.held.pop_expired(now) {
@@ -297,7 +300,8 @@ impl Session {
         (!update.removed.is_empty() || !update.answered.is_empty()).then_some(update)
     }
 
-    /// The next request but for its node.
+    /// The next request but for its node: every name that is wanted (rule 58), and `*` or nothing for everything,
+    /// whatever was sent before (rule 43).
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<DiscoveryRequest> {
         // A first request without names would ask for everything (rule 61).
         if !self.opened && self.wanted.is_empty() {

@@ -75,8 +75,9 @@ impl Unfinished {
         }
     }
 
-    /// Records what the user holds from now on. Resources that are fine are used although others of their
-    /// response are not (rule 29), but the versions of such a response are not named later (rule 30).
+    /// Records what the user holds from now on: of a resource that was refused, what it held before (rule 78).
+    /// Resources that are fine are used although others of their response are not (rule 29), but the versions of such a
+    /// response are not named later (rule 30).
     pub(super) fn finish(
         &mut self,
         id: UpdateId,

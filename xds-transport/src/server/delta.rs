@@ -118,7 +118,9 @@ impl Session {
         self.tally.answered(error);
     }
 
-    /// Rule 47: subscribes first, then unsubscribes.
+    /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta
+    /// none does (rules 44, 45). To leave what was never subscribed is ignored (rule 50), and to leave is not answered
+    /// (rule 51) unless something else covers the name (rules 52, 53): then the source has it to be pulled.
     fn change_subscription(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
         for text in &request.resource_names_subscribe {
             match ResourceName::parse(text) {
@@ -188,7 +190,9 @@ impl Session {
         self.responded
     }
 
-    /// The next response, if one is due: newest state only, whatever happened in between (rule 128).
+    /// The next response, if one is due: newest state only, whatever happened in between (rules 38, 128). What was
+    /// pulled is not pulled again until it changes or is asked for, ACK or NACK (rules 23, 37); what changed meanwhile
+    /// is not held back by a NACK (rule 24).
     pub(crate) fn poll_transmit(
         &mut self,
         removals: Removals,

@@ -84,6 +84,8 @@ impl Session {
         self.change_subscription(&request.resource_names, rule, source);
     }
 
+    /// Rule 43: the list is what is wanted from now on, and `*` in it is everything. Rule 46: of the types without a
+    /// legacy wildcard an empty list is nothing, from the first request on.
     fn change_subscription(&mut self, requested: &[String], rule: &TypeRule, source: &mut impl Source) {
         self.ever_named |= !requested.is_empty();
         let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
@@ -278,7 +280,8 @@ impl Session {
         (transmit.errors > 0).then_some((transmit, hash))
     }
 
-    /// Rule 67: only what changed; a removal cannot be said.
+    /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others
+    /// as it is (rule 126).
     fn changes(
         &mut self,
         rule: &TypeRule,

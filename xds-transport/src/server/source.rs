@@ -13,8 +13,14 @@ use crate::server::stream::Tally;
 
 /// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
 ///
-/// The source computes the change set; the session decides dialect, budget and nonce. Every method
-/// is one short call, so that whoever guards the source with a lock holds it for just that call.
+/// What a source visits is what the protocol lets a client be sent: what it is interested in and nothing else (rule
+/// 63), each name once whatever covers it (rule 103), a change once, and nothing that is as it was (rule 37), names
+/// that do not exist once for each subscription (rules 70, 71, 108), and these again when they do (rule 65), additions
+/// before removals (rule 134). Names are compared parsed (rule 94), and a glob covers one level (rules 97, 98).
+/// [`Cache`] holds all of this.
+///
+/// The source computes the change set; the session decides dialect, budget and nonce. Every method is one short call,
+/// so that whoever guards the source with a lock holds it for just that call.
 pub trait Source {
     /// The encoded node of the stream's client: once, before anything is opened (rule 4).
     fn identify(&mut self, _node: &Bytes) {}

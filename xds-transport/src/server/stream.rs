@@ -108,6 +108,8 @@ pub struct Stream {
     ends: Option<Instant>,
 }
 
+/// Every type of a stream has versions, nonces and subscriptions of its own (rule 7). There is no list of types: any
+/// type URL that was asked for has one (rule 11), and what was not asked for has none to be sent by (rule 10).
 struct Type {
     url: TypeUrl,
     rule: TypeRule,
@@ -357,8 +359,8 @@ impl Stream {
         references: &mut Vec<Reference>,
     ) -> Result<Option<Transmit>, ProtocolError> {
         let Self { settings, features, nonces, types, .. } = self;
-        // Make before break: removals of clusters and endpoints wait for a round in which nobody
-        // had anything else to say (rule 122).
+        // No type waits for an ACK of another (rule 123), and no type for another stream (rule 127). Make before break:
+        // removals of clusters and endpoints wait for a round in which nobody had anything else to say (rule 122).
         for last_round in [false, true] {
             for Type { url, rule, session } in types.iter_mut() {
                 let Session::Delta(session) = session else { continue };

@@ -56,7 +56,7 @@ pub enum CollectionError {
 /// use xds_transport::wire::collection::{CollectionEntry, entries};
 ///
 /// let collection = "type.googleapis.com/a.v3.ListenerCollection".into();
-/// let frame = Frame::of_message(&collection, b"\x0a\x1c\x0a\x1axdstp://x/a.v3.Listener/foo");
+/// let frame = Frame::of_message(&collection, b"\x0a\x1d\x0a\x1bxdstp://x/a.v3.Listener/foo");
 /// let Some(CollectionEntry::Locator(member)) = entries(frame.any())?.and_then(|mut all| all.pop()) else { panic!() };
 /// assert_eq!(member.id(), "foo");
 /// # Ok::<(), xds_transport::wire::collection::CollectionError>(())

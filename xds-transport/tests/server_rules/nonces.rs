@@ -1,6 +1,8 @@
 //! Nonces, versions, ACK and NACK: rules 13, 16–19, 21–24, 27, 31, 33–38.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
 
@@ -242,6 +244,34 @@ fn rule_033_a_sotw_version_changes_with_the_content_and_only_with_it() {
     let mut client = Client::sotw();
     client.names(&mut replica, CLUSTERS, &[]);
     assert_eq!(client.sotw[0].version_info, versions[0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+
+    #[test]
+    fn rule_033_equal_versions_are_equal_contents(
+        changes in prop::collection::vec((0..3_usize, prop::option::of(0..3_u8)), 1..30),
+    ) {
+        let mut server = Server::origin();
+        let mut client = Client::sotw();
+        client.names(&mut server, CLUSTERS, &[]);
+        let mut contents = BTreeMap::new();
+        for (name, version) in changes {
+            match version {
+                Some(version) => server.put(CLUSTERS, ["a", "b", "c"][name], &version.to_string()),
+                None => server.remove(CLUSTERS, ["a", "b", "c"][name]),
+            }
+            client.settle(&mut server);
+            let last = client.sotw.last().unwrap();
+            let mut bodies: Vec<_> = last.resources.iter().map(|any| any.value.clone()).collect();
+            bodies.sort();
+            let content = contents.entry(last.version_info.clone()).or_insert_with(|| bodies.clone());
+            prop_assert_eq!(&*content, &bodies);
+        }
+        let distinct: BTreeSet<_> = contents.values().collect();
+        prop_assert_eq!(distinct.len(), contents.len(), "and equal contents are equal versions");
+    }
 }
 
 #[test]

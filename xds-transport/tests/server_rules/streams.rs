@@ -290,7 +290,7 @@ fn rule_011_any_type_url_is_served() {
 #[test]
 fn rule_012_a_closed_stream_leaves_nothing() {
     let mut server = Server::with(CLUSTERS, &["a"]);
-    for n in 0..1000 {
+    for n in 0..10_000 {
         let mut client = if n % 2 == 0 { Client::delta() } else { Client::sotw() };
         client.want(&mut server, CLUSTERS, &[]);
         client.want(&mut server, ENDPOINTS, &["a", "xdstp://x/T/*"]);

@@ -21,10 +21,6 @@ impl Model {
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(pulled.more, said.len() == entries);
-        // What an answered collection lacks is gone, whatever error its name has before that is told.
-        let mut kept = std::mem::take(&mut client.kept);
-        kept.retain(|name| !self.known_absent(&client, name));
-        client.kept = kept;
         let names: BTreeSet<_> = said.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), said.len(), "rule 69: {said:?}");
         assert!(said.is_sorted_by_key(|(_, put)| put.is_none()), "additions first");
@@ -37,6 +33,12 @@ impl Model {
                 }
             }
         }
+        // What was gone before an error came stays gone.
+        let mut kept = std::mem::take(&mut client.kept);
+        let is_transient =
+            |name: &ResourceName| self.errors[client.of].get(name).is_some_and(ResourceError::is_transient);
+        kept.retain(|name| is_transient(name) || !self.known_absent(&client, name));
+        client.kept = kept;
         self.clients[who] = Some(client);
         pulled.more
     }
@@ -107,6 +109,9 @@ impl Model {
         assert!(!(present && wanted), "{name} is there");
         let known = self.known_absent(client, name) || self.removed[client.of].contains(name);
         assert!(known || !wanted, "{name} was not answered yet");
+        let transient = self.errors[client.of].get(name).is_some_and(ResourceError::is_transient);
+        let brought = client.resumed.contains_key(name) && client.kept.contains(name);
+        assert!(!(wanted && transient && brought), "{name} is to be left to its client");
         assert!(client.may_remove.remove(name), "{name} is removed twice");
         client.owed_removal.remove(name);
         client.resumed.remove(name);
