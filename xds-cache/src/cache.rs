@@ -195,8 +195,10 @@ impl<V> Cache<V> {
         }
         let collections = self.collections_of(type_index, name);
         for list in collections.into_iter().filter(|list| *list != NONE) {
-            // A name nobody here has seen may still be held by a subscriber that reconnected (rule 100).
-            if was_present || self.lists[list as usize].watchers > 0 {
+            let members = &self.lists[list as usize];
+            // A name nobody here has seen may still be held by a subscriber that reconnected (rule 100): they are told
+            // of it once.
+            if was_present || members.watchers > 0 && !members.gone.iter().rev().any(|gone| gone.name == *name) {
                 self.bury(list, Gone { name: name.clone(), seq, at: now });
                 self.mark(Target::List(list), woken);
             }

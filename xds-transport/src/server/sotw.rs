@@ -33,6 +33,8 @@ pub(crate) struct Session {
     changed: bool,
     /// What was pulled could not be sent yet.
     withheld: bool,
+    /// The last full state that was sent.
+    sent: Option<TypeHash>,
     refreshes: Refreshes,
 }
 
@@ -55,6 +57,7 @@ impl Session {
             awaits_ack: false,
             changed: false,
             withheld: false,
+            sent: None,
             refreshes: Refreshes::default(),
         };
         session.change_subscription(&request.resource_names, rule, source);
@@ -199,11 +202,15 @@ impl Session {
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
-        let mut changed = self.changed;
+        let (mut changed, mut left) = (self.changed, false);
         let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
-            changed = true;
-            if let Pull::Put { resource, .. } = pull {
-                Reference::collect(rule, &resource.value, references);
+            match pull {
+                Pull::Put { resource, .. } => {
+                    changed = true;
+                    Reference::collect(rule, &resource.value, references);
+                }
+                Pull::Removed { name } if self.names.contains(name) => changed = true,
+                _ => left = true,
             }
             ControlFlow::Continue(())
         });
@@ -214,13 +221,18 @@ impl Session {
                 changed |= self.refreshes.extend(&due, &resource.value, told).is_some();
             });
         }
-        self.changed = changed || pulled.answered;
-        if !self.changed {
+        changed |= pulled.answered;
+        if !changed && !left {
             return None;
         }
         let state = self.state(rule, outgoing, told, references, source);
         (self.changed, self.withheld) = (state.is_none(), state.is_none());
-        state
+        let (transmit, hash) = state?;
+        // Rule 37: what left a collection may never have been in it.
+        if self.sent.replace(hash) == Some(hash) && !changed {
+            return None;
+        }
+        Some((transmit, hash))
     }
 
     /// Everything subscribed; none while that cannot be said.

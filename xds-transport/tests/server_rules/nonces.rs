@@ -338,6 +338,23 @@ fn rule_037_equal_content_is_not_sent() {
 }
 
 #[test]
+fn rule_037_a_removal_of_what_never_was_changes_nothing() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
+    delta.subscribe(&mut server, CLUSTERS, &["*"]);
+    delta.ack(&mut server, CLUSTERS);
+    sotw.names(&mut server, CLUSTERS, &[]);
+    sotw.ack(&mut server, CLUSTERS);
+    server.remove(CLUSTERS, "b");
+    assert!(sotw.poll(&mut server).is_empty());
+    // A client that was away may hold it (rule 100), and is told once.
+    assert_eq!(delta.poll(&mut server), ["C -b"]);
+    delta.ack(&mut server, CLUSTERS);
+    server.remove(CLUSTERS, "b");
+    assert!(delta.poll(&mut server).is_empty() && sotw.poll(&mut server).is_empty());
+}
+
+#[test]
 fn rule_038_an_answer_to_an_older_subscription_is_not_sent() {
     let mut server = Server::with(ENDPOINTS, &["a", "b"]);
     let mut delta = Client::delta();
