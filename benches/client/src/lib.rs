@@ -4,3 +4,4 @@ pub mod content;
 pub mod machine;
 pub mod origin;
 pub mod peers;
+pub mod receiving;

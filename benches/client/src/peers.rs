@@ -198,7 +198,8 @@ impl Peer for Tonic {
     const PROTOCOL: Protocol = Protocol::Sotw;
 
     async fn connect(address: String) -> Self {
-        let config = ClientConfig::new(Node::new("bench", "1"), address);
+        // Under valgrind everything is late.
+        let config = ClientConfig::new(Node::new("bench", "1"), address).with_resource_initial_timeout(None);
         let client = XdsClient::builder(config, TonicTransportBuilder::new(), Codec, TokioRuntime).build();
         Self { client, watches: Vec::new() }
     }
