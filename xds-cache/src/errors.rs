@@ -239,9 +239,12 @@ impl<V> Cache<V> {
 
     /// The same of a glob. True when there were any.
     pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
+        let failed = &self.lists[list as usize].failed;
+        if failed.is_empty() {
+            return false;
+        }
         let Link { subscriber, .. } = self.links[link as usize];
         let told = self.told_up_to(link);
-        let failed = &self.lists[list as usize].failed;
         let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
         if news {
             let names = failed.range(told + 1..).map(|(_, name)| name.clone());

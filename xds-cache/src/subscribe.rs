@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use slab::Slab;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, NONE, Target, Walk};
+use crate::links::{self, Chain, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -409,27 +410,14 @@ impl<V> Cache<V> {
     }
 
     fn push(&mut self, at: u32, chain: Chain) {
-        let Link { target, subscriber, .. } = self.links[at as usize];
-        let mut head = *self.head(target, subscriber, chain);
-        links::push(&mut self.links, &mut head, at, chain);
-        *self.head(target, subscriber, chain) = head;
+        let Self { links, slots, lists, subscribers, .. } = self;
+        links::push(links, head(slots, lists, subscribers, &links[at as usize], chain), at, chain);
     }
 
     fn unchain(&mut self, at: u32) {
-        let Link { target, subscriber, chain, .. } = self.links[at as usize];
-        let mut head = *self.head(target, subscriber, chain);
-        links::unlink(&mut self.links, &mut head, at);
-        *self.head(target, subscriber, chain) = head;
-    }
-
-    /// The first link of a chain.
-    fn head(&mut self, target: Target, subscriber: u32, chain: Chain) -> &mut u32 {
-        match (chain, target) {
-            (Chain::Clean, Target::Slot(slot)) => &mut self.slots[slot as usize].clean,
-            (Chain::Clean, Target::List(list)) => &mut self.lists[list as usize].clean,
-            (Chain::Work, Target::Slot(_)) => &mut self.subscribers[subscriber as usize].slots,
-            (Chain::Work, Target::List(_)) => &mut self.subscribers[subscriber as usize].lists,
-        }
+        let Self { links, slots, lists, subscribers, .. } = self;
+        let chain = links[at as usize].chain;
+        links::unlink(links, head(slots, lists, subscribers, &links[at as usize], chain), at);
     }
 
     /// Frees a link. True when its target has no watcher left.
@@ -459,5 +447,21 @@ impl<V> Cache<V> {
                 last
             }
         }
+    }
+}
+
+/// Where a chain that a link may stand on begins.
+fn head<'a, V>(
+    slots: &'a mut Slab<Slot<V>>,
+    lists: &'a mut Slab<List>,
+    subscribers: &'a mut Slab<Subscriber>,
+    link: &Link,
+    chain: Chain,
+) -> &'a mut u32 {
+    match (chain, link.target) {
+        (Chain::Clean, Target::Slot(slot)) => &mut slots[slot as usize].clean,
+        (Chain::Clean, Target::List(list)) => &mut lists[list as usize].clean,
+        (Chain::Work, Target::Slot(_)) => &mut subscribers[link.subscriber as usize].slots,
+        (Chain::Work, Target::List(_)) => &mut subscribers[link.subscriber as usize].lists,
     }
 }

@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::errors::Failure;
 use crate::index::{self, Index};
 use crate::interest::Interest;
-use crate::links::{self, Chain, List, NONE, Place, Seq, Slot, State, Target};
+use crate::links::{self, Chain, Link, List, NONE, Place, Seq, Slot, State, Target};
 use crate::resource::{TypeUrl, Version};
 use crate::subscribe::SubscriberId;
 
@@ -138,10 +138,11 @@ impl<V> Cache<V> {
             Target::Slot(at) => &mut self.slots[at as usize].clean,
             Target::List(at) => &mut self.lists[at as usize].clean,
         };
-        while *clean != NONE {
-            let at = *clean;
-            links::unlink(&mut self.links, clean, at);
-            let id = self.links[at as usize].subscriber;
+        let mut next = std::mem::replace(clean, NONE);
+        while next != NONE {
+            let at = next;
+            let Link { subscriber: id, next: after, .. } = self.links[at as usize];
+            next = after;
             let subscriber = &mut self.subscribers[id as usize];
             if !subscriber.has_changes() {
                 woken.push(SubscriberId(id));
