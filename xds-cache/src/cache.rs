@@ -175,14 +175,17 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
         let failed = self.clear_error(type_index, name);
+        let was_alias = self.types[type_index as usize].aliases.remove(name);
         let found = self.slot_of(type_index, name);
         let mut was_present = false;
         if let Some(at) = found {
             let slot = &mut self.slots[at as usize];
             was_present = slot.state.resource().is_some();
-            if matches!(slot.state, State::Absent) && !failed {
+            if matches!(slot.state, State::Absent) && !failed && !was_alias {
                 return;
             }
+            self.drop_aliases(at, woken);
+            let slot = &mut self.slots[at as usize];
             self.present -= usize::from(was_present);
             self.totals.removed += u64::from(was_present);
             (slot.state, slot.seq) = (State::Absent, seq);
@@ -193,17 +196,7 @@ impl<V> Cache<V> {
             self.mark(Target::Slot(at), woken);
             self.drop_slot_if_unused(at);
         }
-        let collections = self.collections_of(type_index, name);
-        for list in collections.into_iter().filter(|list| *list != NONE) {
-            let members = &self.lists[list as usize];
-            // A name nobody here has seen may still be held by a subscriber that reconnected (rule 100): they are told
-            // of it once.
-            if was_present || members.watchers > 0 && !members.gone.iter().rev().any(|gone| gone.name == *name) {
-                self.bury(list, Gone { name: name.clone(), seq, at: now });
-                self.mark(Target::List(list), woken);
-            }
-            self.drop_list_if_unused(list);
-        }
+        self.bury_in_collections(type_index, &Gone { name: name.clone(), seq, at: now }, was_present, failed, woken);
         self.drop_type_if_unused(type_index);
     }
 
@@ -228,7 +221,10 @@ impl<V> Cache<V> {
         match interest {
             Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_index, name) {
                 Some(at) => !matches!(self.slots[at as usize].state, State::Unknown),
-                None => self.options.authoritative || of.errors.contains_key(name),
+                None => {
+                    let answered = of.errors.contains_key(name) || of.aliases.canonical(name).is_some();
+                    self.options.authoritative || answered
+                }
             },
             collection => self
                 .list_of(*type_index, collection)
@@ -247,7 +243,7 @@ impl<V> Cache<V> {
         self.types[self.subscribers[id.index()].type_index as usize].version.as_ref()
     }
 
-    /// The resource of a name.
+    /// The resource of a name; the name may not be an alias.
     pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
         self.slots[self.find(type_url, name)? as usize].state.resource()
     }
@@ -302,6 +298,7 @@ impl<V> Cache<V> {
             slot.changed_at = Some(now);
         }
         if outcome == Outcome::Added {
+            self.types[type_index as usize].aliases.remove(name);
             self.present += 1;
             self.enter_lists(at);
         }

@@ -129,7 +129,13 @@ impl<V> Cache<V> {
         }
         let type_index = self.type_index(type_url);
         let seq = self.next_seq();
+        let lasting = !error.is_transient();
         let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq });
+        let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
+        let present = self.resource(type_url, name).is_some();
+        if lasting && was_spared && !present && !name.is_glob() {
+            self.bury_in_collections(type_index, &Gone { name: name.clone(), seq, at: now }, false, true, woken);
+        }
         if let Some(at) = self.slot_of(type_index, name) {
             let slot = &mut self.slots[at as usize];
             if matches!(slot.state, State::Unknown) {
@@ -309,7 +315,8 @@ impl<V> Cache<V> {
         match name.is_glob() {
             true => globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
             false => {
-                self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
+                let at = self.slot_of(type_index, name).map(|at| self.resolve(at));
+                at.is_some_and(|at| self.slots[at as usize].state.resource().is_some())
             }
         }
     }

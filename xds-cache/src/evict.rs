@@ -43,7 +43,8 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                if let Some(at) = self.slot_of(type_index, name) {
+                let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
+                if let Some(at) = self.slot_of(type_index, canonical) {
                     self.evict_slot(at);
                 }
                 if !self.is_of_interest(type_index, name) {
@@ -92,8 +93,9 @@ impl<V> Cache<V> {
         if self.capacity().is_none() {
             return;
         }
-        let Slot { watchers, places, ref state, .. } = self.slots[at as usize];
-        if watchers > 0 || state.resource().is_none() {
+        let at = self.resolve(at);
+        let Slot { places, ref state, .. } = self.slots[at as usize];
+        if state.resource().is_none() || self.is_watched(at) {
             return;
         }
         let lists = || places.into_iter().map(|place| place.list).filter(|list| *list != NONE);
@@ -155,11 +157,12 @@ impl<V> Cache<V> {
         let slot = &self.slots[at as usize];
         let mut lists =
             slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
-        if slot.watchers > 0 || lists.any(|list| list.watchers > 0 || list.known) {
+        if self.is_watched(at) || lists.any(|list| list.watchers > 0 || list.known) {
             return;
         }
         let (places, name) = (slot.places, slot.name.clone());
         let evicted = slot.state.resource().is_some();
+        self.types[slot.type_index as usize].aliases.clear(&name);
         self.present -= usize::from(evicted);
         self.totals.evicted += u64::from(evicted);
         self.slots[at as usize].state = State::Absent;

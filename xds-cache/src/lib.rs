@@ -4,6 +4,7 @@
     reason = "an index into a slab of the cache is one that the cache put there; the model test checks that"
 )]
 
+mod aliases;
 mod batch;
 mod cache;
 mod errors;

@@ -106,6 +106,7 @@ pub(crate) struct List {
 }
 
 /// A tombstone.
+#[derive(Clone)]
 pub(crate) struct Gone {
     pub(crate) name: ResourceName,
     pub(crate) seq: Seq,

@@ -99,6 +99,7 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> Pulled {
         let mut pulled = Pulled::default();
+        self.disclaim(id);
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_continue() && removals == Removals::Include && self.subscribers[id.index()].has_removals() {
             visited = self.pull_removals(id, &mut pulled, visitor);
@@ -118,17 +119,24 @@ impl<V> Cache<V> {
         let subscriber = &self.subscribers[id.index()];
         for link in &subscriber.links {
             match self.links[*link as usize].target {
-                Target::Slot(at) => match &self.slots[at as usize].state {
-                    State::Present(resource) => visitor(&self.slots[at as usize].name, resource),
-                    State::Unknown => unanswered.names += 1,
-                    State::Absent => {}
-                },
+                Target::Slot(at) => {
+                    let sends = self.resolve(at);
+                    let slot = &self.slots[sends as usize];
+                    match &slot.state {
+                        // Once, however many of its names were asked for.
+                        State::Present(resource) if self.links_to(id, sends).next() == Some(*link) => {
+                            visitor(&slot.name, resource);
+                        }
+                        State::Unknown => unanswered.names += 1,
+                        State::Present(_) | State::Absent => {}
+                    }
+                }
                 Target::List(list) => {
                     let members = &self.lists[list as usize];
                     unanswered.collections += usize::from(!members.known);
                     for at in members.members(&self.slots) {
                         let slot = &self.slots[at as usize];
-                        if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list)) {
+                        if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list).next()) {
                             visitor(&slot.name, resource);
                         }
                     }
@@ -168,7 +176,7 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let type_index = self.subscribers[id.index()].type_index;
-        if self.named(id, type_index, &name).is_some() {
+        if self.is_asked_for(id, type_index, &name) {
             return ControlFlow::Continue(());
         }
         let Some(narrowest) = self.covering(id, type_index, &name).next() else { return ControlFlow::Continue(()) };
@@ -186,10 +194,7 @@ impl<V> Cache<V> {
             }
             return ControlFlow::Continue(());
         }
-        let known = self.covering(id, type_index, &name).any(|link| match self.links[link as usize].target {
-            Target::List(list) => self.lists[list as usize].known,
-            Target::Slot(_) => false,
-        });
+        let known = self.is_answered(id, type_index, &name);
         let subscriber = &mut self.subscribers[id.index()];
         if known {
             subscriber.leaving.insert(name);
@@ -224,14 +229,19 @@ impl<V> Cache<V> {
         let cursor = &mut self.links[link as usize].cursor;
         *cursor = seq.max(*cursor);
         self.rechain(link, Chain::Clean);
-        match self.slots[at as usize].state {
-            State::Present(_) if news => self.put(id, at, visitor),
-            State::Absent if news => {
+        if !news {
+            return ControlFlow::Continue(());
+        }
+        let sends = self.resolve(at);
+        self.sent(link, at, sends);
+        match self.slots[sends as usize].state {
+            State::Present(_) => self.put(id, sends, visitor),
+            State::Absent => {
                 let name = self.slots[at as usize].name.clone();
                 self.subscribers[id.index()].leaving.insert(name);
                 ControlFlow::Continue(())
             }
-            _ => ControlFlow::Continue(()),
+            State::Unknown => ControlFlow::Continue(()),
         }
     }
 
@@ -250,7 +260,7 @@ impl<V> Cache<V> {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
             self.walks[walk as usize].at = at;
-            let already = self.narrower(id, at, list).is_some_and(|other| self.links[other as usize].cursor >= seq);
+            let already = self.narrower(id, at, list).any(|other| self.links[other as usize].cursor >= seq);
             if !already {
                 self.put(id, at, visitor)?;
             }
@@ -283,7 +293,7 @@ impl<V> Cache<V> {
         let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
         resumed.retain(|name, _| {
             let slot = self.slot_of(type_index, name);
-            let named = self.named(id, type_index, name).is_some();
+            let named = self.is_asked_for(id, type_index, name);
             let error = self.types[type_index as usize].errors.get(name);
             let spared = error.is_some_and(|failure| failure.error.is_transient());
             let gone = !named && !spared && self.collections_of(type_index, name).contains(&list);
@@ -305,8 +315,14 @@ impl<V> Cache<V> {
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
         let resumed = &mut self.subscribers[id.index()].resumed;
-        if !resumed.is_empty() && resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
-            return ControlFlow::Continue(());
+        if !resumed.is_empty() {
+            if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
+                return ControlFlow::Continue(());
+            }
+            // With this it sees that what it held under an alias itself is over.
+            for alias in self.types[slot.type_index as usize].aliases.of(&slot.name) {
+                resumed.remove(alias);
+            }
         }
         // To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
         if self.owes_error(id, &slot.name) {
@@ -364,27 +380,26 @@ impl<V> Cache<V> {
             let list = self.list_of(type_index, &Interest::Name(name.clone()));
             return list.is_some_and(|list| self.holds(id, Target::List(list)) && self.lists[list as usize].live == 0);
         }
-        if let Some(slot) = self.named(id, type_index, name) {
-            return matches!(self.slots[slot as usize].state, State::Absent);
-        }
         let slot = self.slot_of(type_index, name);
+        if let Some(at) = slot
+            && self.links_to(id, at).next().is_some()
+        {
+            return matches!(self.slots[self.resolve(at) as usize].state, State::Absent);
+        }
         let present = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
         !present || !self.covered(id, type_index, name)
     }
 
-    /// The subscriber's other link that is sent this slot before `list` is walked: the name itself,
-    /// or its glob when `list` is the wildcard (rule 103).
-    pub(crate) fn narrower(&self, id: SubscriberId, at: u32, list: u32) -> Option<u32> {
-        let subscriber = &self.subscribers[id.index()];
-        if subscriber.links.len() < 2 {
-            return None;
-        }
-        let by_name = || self.link_of(id, Target::Slot(at));
-        let by_glob = || {
+    /// The subscriber's other links that are sent this slot before `list` is walked: the name itself, its aliases,
+    /// and its glob when `list` is the wildcard (rule 103).
+    pub(crate) fn narrower(&self, id: SubscriberId, at: u32, list: u32) -> impl Iterator<Item = u32> {
+        let several = self.subscribers[id.index()].links.len() > 1;
+        let by_glob = move || {
             let glob = self.slots[at as usize].places[1].list;
             (glob != list && glob != NONE).then(|| self.link_of(id, Target::List(glob))).flatten()
         };
-        by_name().or_else(by_glob)
+        let links = move || self.links_to(id, at).chain(std::iter::once_with(by_glob).flatten());
+        several.then(links).into_iter().flatten()
     }
 
     /// Sends a name again to a subscriber that asked for it, although it did not change (rule 124).

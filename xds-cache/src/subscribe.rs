@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, List, NONE, Slot, Target, Walk};
+use crate::links::{self, Chain, Link, List, NONE, Slot, State, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -53,6 +53,12 @@ pub(crate) struct Subscriber {
     pub(crate) forced: BTreeSet<ResourceName>,
     /// Names and globs whose error is to be told, unless that is over by then.
     pub(crate) failing: BTreeSet<ResourceName>,
+    /// The names in `resumed` that it can only have by an alias.
+    unclaimed: BTreeSet<ResourceName>,
+    /// No link before this one is to a name that was not answered.
+    first_unanswered: usize,
+    /// What was sent for an alias, by its link.
+    pub(crate) aliased: HashMap<u32, ResourceName>,
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
     /// `None` where the version does not count, because it asked for the name again (rule 48).
     pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
@@ -69,6 +75,9 @@ impl Subscriber {
             leaving: BTreeSet::new(),
             forced: BTreeSet::new(),
             failing: BTreeSet::new(),
+            unclaimed: BTreeSet::new(),
+            first_unanswered: 0,
+            aliased: HashMap::new(),
             resumed: HashMap::new(),
         }
     }
@@ -125,7 +134,7 @@ impl<V> Cache<V> {
         match target {
             // Only the first request of a type may both subscribe to a name and hold it (rule 49).
             Target::Slot(slot) => {
-                self.subscribers[id.index()].resumed.remove(&self.slots[slot as usize].name);
+                self.ask_by_name(id, slot);
             }
             Target::List(list) => {
                 self.wait_for(id, list);
@@ -155,6 +164,12 @@ impl<V> Cache<V> {
         subscriber.links.push(at);
         self.push(at, Chain::Work);
         self.held.insert(&self.links, at);
+        if let Target::Slot(slot) = target {
+            let sends = self.resolve(slot);
+            // It may have what that stands for, and know so.
+            self.follow_alias(at, slot, sends);
+        }
+        self.restart_other_names(at);
         if let Target::List(list) = target {
             self.restart_within(id, list);
             self.repeat_errors_within(at, list);
@@ -176,12 +191,13 @@ impl<V> Cache<V> {
         let position = self.links[at as usize].position;
         let subscriber = &mut self.subscribers[id.index()];
         subscriber.links.swap_remove(position as usize);
+        subscriber.first_unanswered = subscriber.first_unanswered.min(position as usize);
         if let Some(moved) = subscriber.links.get(position as usize) {
             self.links[*moved as usize].position = position;
         }
-        let name = match target {
-            Target::Slot(slot) => Some(self.slots[slot as usize].name.clone()),
-            Target::List(_) => None,
+        let names = match target {
+            Target::Slot(slot) => self.names_of(at, slot),
+            Target::List(_) => BTreeSet::new(),
         };
         // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
@@ -194,37 +210,66 @@ impl<V> Cache<V> {
         }
         let last = self.drop_link(at);
         // Rule 54: what it held of what it left, it holds no more.
-        match name {
-            Some(name) => {
-                let covered = self.covered(id, type_index, &name);
-                let subscriber = &mut self.subscribers[id.index()];
-                subscriber.resumed.remove(&name);
-                if covered {
-                    // Whether it is gone is for the collection to say now.
-                    subscriber.leaving.remove(&name);
-                    subscriber.forced.insert(name);
-                } else if keeps {
-                    subscriber.leaving.insert(name);
-                } else {
-                    subscriber.leaving.remove(&name);
-                }
+        for name in names {
+            // Whether it knows what it brought along by this alias, only it can tell.
+            let Subscriber { resumed, leaving, .. } = &self.subscribers[id.index()];
+            let brought = resumed.contains_key(&name) || leaving.contains(&name);
+            let brought = brought && name.as_str() != interest.as_str();
+            self.leave(id, name, keeps || brought);
+        }
+        for name in pending {
+            let by_alias = !self.is_wanted_itself(id, type_index, &name);
+            let wanted = self.is_wanted(id, type_index, &name);
+            let waits = self.covered(id, type_index, &name) && !self.is_answered(id, type_index, &name);
+            let Subscriber { resumed, leaving, .. } = &mut self.subscribers[id.index()];
+            if waits && leaving.remove(&name) {
+                resumed.insert(name.clone(), None);
             }
-            None => {
-                for name in pending {
-                    if !self.is_wanted(id, type_index, &name) {
-                        let Subscriber { resumed, leaving, .. } = &mut self.subscribers[id.index()];
-                        resumed.remove(&name);
-                        if keeps {
-                            leaving.insert(name);
-                        } else {
-                            leaving.remove(&name);
-                        }
-                    }
+            if let (true, Some(held)) = (by_alias, resumed.get_mut(&name)) {
+                // It may not know yet that it wants this by an alias.
+                *held = None;
+            }
+            if !wanted {
+                resumed.remove(&name);
+                if keeps {
+                    leaving.insert(name);
+                } else {
+                    leaving.remove(&name);
                 }
             }
         }
+        self.disclaim(id);
         self.make_room();
         last
+    }
+
+    /// What a link to a name is about: the name, and if it is an alias what it stands for, and stood for.
+    fn names_of(&self, link: u32, at: u32) -> BTreeSet<ResourceName> {
+        let Link { subscriber, .. } = self.links[link as usize];
+        let sent = self.subscribers[subscriber as usize].aliased.get(&link).cloned();
+        let names = [at, self.resolve(at)].map(|at| self.slots[at as usize].name.clone());
+        names.into_iter().chain(sent).collect()
+    }
+
+    /// The subscriber left a name, and may have dropped it though something else covers it.
+    fn leave(&mut self, id: SubscriberId, name: ResourceName, keeps: bool) {
+        let type_index = self.subscribers[id.index()].type_index;
+        let other_name = self.slot_of(type_index, &name).and_then(|at| self.links_to(id, at).next());
+        let covered = self.covered(id, type_index, &name);
+        let subscriber = &mut self.subscribers[id.index()];
+        subscriber.resumed.remove(&name);
+        if covered {
+            // Whether it is gone is for the collection to say now.
+            subscriber.leaving.remove(&name);
+            subscriber.forced.insert(name);
+        } else if keeps && other_name.is_none() {
+            subscriber.leaving.insert(name);
+        } else {
+            subscriber.leaving.remove(&name);
+        }
+        if let Some(other) = other_name {
+            self.restart(other);
+        }
     }
 
     /// What is still to be said about names of a collection.
@@ -241,12 +286,45 @@ impl<V> Cache<V> {
     pub fn resume(&mut self, id: SubscriberId, held: impl IntoIterator<Item = (ResourceName, Version)>) {
         let type_index = self.subscribers[id.index()].type_index;
         for (name, version) in held {
-            let wanted = self.is_wanted(id, type_index, &name);
+            let by_alias = !self.is_wanted_itself(id, type_index, &name);
             let subscriber = &mut self.subscribers[id.index()];
+            if by_alias {
+                subscriber.unclaimed.insert(name.clone());
+            }
+            subscriber.resumed.insert(name, Some(version));
+        }
+        self.disclaim(id);
+    }
+
+    /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
+    /// was answered, and none of them stands for it.
+    pub(crate) fn disclaim(&mut self, id: SubscriberId) {
+        let Subscriber { type_index, ref links, ref unclaimed, first_unanswered, .. } = self.subscribers[id.index()];
+        if unclaimed.is_empty() {
+            return;
+        }
+        let is_unanswered = |at: &u32| match self.links[*at as usize].target {
+            Target::Slot(slot) => matches!(self.slots[slot as usize].state, State::Unknown),
+            Target::List(_) => false,
+        };
+        // What was answered stays so: each link is looked at once.
+        let unanswered = links.iter().skip(first_unanswered).position(is_unanswered);
+        if let Some(further) = unanswered {
+            self.subscribers[id.index()].first_unanswered += further;
+            return;
+        }
+        for name in std::mem::take(&mut self.subscribers[id.index()].unclaimed) {
+            let wanted = self.is_wanted(id, type_index, &name);
+            let Subscriber { resumed, leaving, unclaimed, .. } = &mut self.subscribers[id.index()];
+            if !resumed.contains_key(&name) {
+                continue;
+            }
             if wanted {
-                subscriber.resumed.insert(name, Some(version));
+                // Until it is compared: its alias may yet go.
+                unclaimed.insert(name);
             } else {
-                subscriber.leaving.insert(name);
+                resumed.remove(&name);
+                leaving.insert(name);
             }
         }
     }
@@ -276,14 +354,22 @@ impl<V> Cache<V> {
         self.link_of(id, target).is_some()
     }
 
-    /// The slot of a name, if the subscriber asked for the name itself.
-    pub(crate) fn named(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<u32> {
-        let slot = self.slot_of(type_index, name)?;
-        self.holds(id, Target::Slot(slot)).then_some(slot)
+    pub(crate) fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        self.is_asked_for(id, type_index, name) || self.covered(id, type_index, name)
     }
 
-    pub(crate) fn is_wanted(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        self.named(id, type_index, name).is_some() || self.covered(id, type_index, name)
+    /// The same, but for aliases.
+    fn is_wanted_itself(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        self.is_subscribed(id, &Interest::Name(name.clone())) || self.covered(id, type_index, name)
+    }
+
+    /// Whether the subscriber asked for the name itself, or one of its collections that covers it was answered.
+    pub(crate) fn is_answered(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        let known = |link: u32| match self.links[link as usize].target {
+            Target::List(list) => self.lists[list as usize].known,
+            Target::Slot(_) => false,
+        };
+        self.is_asked_for(id, type_index, name) || self.covering(id, type_index, name).any(known)
     }
 
     /// Whether one of the subscriber's collections holds, or would hold, the name.
@@ -342,8 +428,8 @@ impl<V> Cache<V> {
         self.restart(at);
         match target {
             Target::Slot(slot) => {
-                let name = &self.slots[slot as usize].name;
-                self.subscribers[subscriber as usize].resumed.remove(name);
+                self.ask_by_name(SubscriberId(subscriber), slot);
+                self.restart_other_names(at);
             }
             Target::List(list) => {
                 self.walks[walk as usize].answered = false;
@@ -351,6 +437,16 @@ impl<V> Cache<V> {
                 self.send_resumed_again(SubscriberId(subscriber), list);
                 self.repeat_errors_within(at, list);
             }
+        }
+    }
+
+    /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
+    fn ask_by_name(&mut self, id: SubscriberId, slot: u32) {
+        let sends = self.resolve(slot);
+        let resumed = &mut self.subscribers[id.index()].resumed;
+        resumed.remove(&self.slots[slot as usize].name);
+        if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
+            *held = None;
         }
     }
 
@@ -367,7 +463,7 @@ impl<V> Cache<V> {
         self.subscribers[id.index()].resumed = resumed;
     }
 
-    fn restart(&mut self, at: u32) {
+    pub(crate) fn restart(&mut self, at: u32) {
         self.links[at as usize].cursor = 0;
         if let Some(walk) = self.walks.get_mut(self.links[at as usize].walk as usize) {
             walk.at = NONE;
@@ -384,7 +480,7 @@ impl<V> Cache<V> {
         let within: Vec<_> = if links.len() < members.live as usize {
             links.iter().copied().filter(|at| self.is_within(self.links[*at as usize].target, list)).collect()
         } else {
-            members.members(&self.slots).filter_map(|at| self.narrower(id, at, list)).collect()
+            members.members(&self.slots).flat_map(|at| self.narrower(id, at, list)).collect()
         };
         for at in within {
             if self.links[at as usize].cursor > 0 {
@@ -396,7 +492,7 @@ impl<V> Cache<V> {
     /// Whether all of a target belongs to a list too.
     fn is_within(&self, target: Target, list: u32) -> bool {
         match target {
-            Target::Slot(slot) => self.slots[slot as usize].places.iter().any(|place| place.list == list),
+            Target::Slot(slot) => self.slots[self.resolve(slot) as usize].places.iter().any(|place| place.list == list),
             Target::List(other) => {
                 other != list && self.lists[list as usize].glob.is_none() && self.options.wildcard_covers_xdstp
             }
@@ -426,7 +522,9 @@ impl<V> Cache<V> {
         self.held.remove(&self.links, at);
         let Link { target, subscriber, walk, .. } = self.links.remove(at as usize);
         self.walks.try_remove(walk as usize);
-        self.subscribers[subscriber as usize].parting.remove(&at);
+        let subscriber = &mut self.subscribers[subscriber as usize];
+        subscriber.parting.remove(&at);
+        subscriber.aliased.remove(&at);
         match target {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use xdstp_uri::{NameKey, ResourceName};
 
+use crate::aliases::Aliases;
 use crate::cache::Cache;
 use crate::errors::Failure;
 use crate::index::{self, Index};
@@ -21,6 +22,7 @@ pub(crate) struct Type<V> {
     pub(crate) subscribers: u32,
     /// Of names and of globs.
     pub(crate) errors: HashMap<ResourceName, Failure>,
+    pub(crate) aliases: Aliases,
 }
 
 impl<V> Cache<V> {
@@ -47,6 +49,7 @@ impl<V> Cache<V> {
             globs: HashMap::new(),
             subscribers: 0,
             errors: HashMap::new(),
+            aliases: Aliases::default(),
         });
         self.type_index.insert(type_url.clone(), index);
         index
@@ -57,8 +60,14 @@ impl<V> Cache<V> {
         if let Some(at) = self.slot_of(type_index, name) {
             return at;
         }
-        let answered = self.options.authoritative || self.types[type_index as usize].errors.contains_key(name);
-        let (state, seq) = if answered { (State::Absent, self.next_seq()) } else { (State::Unknown, 0) };
+        let of = &self.types[type_index as usize];
+        let answered = self.options.authoritative || of.errors.contains_key(name);
+        let canonical = of.aliases.canonical(name).and_then(|canonical| self.slot_of(type_index, canonical));
+        let (state, seq) = match canonical {
+            Some(canonical) => (State::Absent, self.slots[canonical as usize].seq),
+            None if answered => (State::Absent, self.next_seq()),
+            None => (State::Unknown, 0),
+        };
         let slot = Slot {
             name: name.clone(),
             type_index,
@@ -122,8 +131,15 @@ impl<V> Cache<V> {
         let seq = self.next_seq();
         let slot = &mut self.slots[at as usize];
         slot.seq = seq;
-        let places = slot.places;
+        let (slot_type, places) = (slot.type_index as usize, slot.places);
         self.mark(Target::Slot(at), woken);
+        if !self.types[slot_type].aliases.is_empty() {
+            for alias in self.alias_slots(at).collect::<Vec<_>>() {
+                let slot = &mut self.slots[alias as usize];
+                (slot.state, slot.seq) = (State::Absent, seq);
+                self.mark(Target::Slot(alias), woken);
+            }
+        }
         for Place { list, .. } in places.into_iter().filter(|place| place.list != NONE) {
             let members = &mut self.lists[list as usize];
             members.unlink(&mut self.slots, at);

@@ -1,5 +1,6 @@
 //! The cache against a naive model: random histories, checked against a full scan.
 
+mod aliases;
 mod batches;
 mod capacity;
 mod errors;
@@ -26,6 +27,11 @@ fn name(text: &str) -> ResourceName {
 
 fn interest(text: &str) -> Interest {
     Interest::from(name(text))
+}
+
+/// Of the content that has this version.
+fn digest(version: &str) -> u128 {
+    version.bytes().fold(0, |sum, byte| sum * 256 + u128::from(byte))
 }
 
 /// A cache of one type, and a clock.
@@ -65,7 +71,7 @@ impl World {
     }
 
     fn put(&mut self, text: &str, version: &str) -> Vec<SubscriberId> {
-        self.upsert(text, version, version.bytes().fold(0, |sum, byte| sum * 256 + u128::from(byte))).1
+        self.upsert(text, version, digest(version)).1
     }
 
     fn remove(&mut self, text: &str) -> Vec<SubscriberId> {

@@ -5,9 +5,34 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Gone, List};
+use crate::links::{Gone, List, NONE, Target};
+use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
+    /// Leaves a tombstone in the collections of a name.
+    ///
+    /// A name nobody here has seen may still be held by a subscriber that reconnected (rule 100): they are told of it
+    /// once, or `again` where an error has let them keep it.
+    pub(crate) fn bury_in_collections(
+        &mut self,
+        type_index: u32,
+        gone: &Gone,
+        was_present: bool,
+        again: bool,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        let collections = self.collections_of(type_index, &gone.name);
+        for list in collections.into_iter().filter(|list| *list != NONE) {
+            let members = &self.lists[list as usize];
+            let told = || !again && members.gone.iter().rev().any(|before| before.name == gone.name);
+            if was_present || members.watchers > 0 && !told() {
+                self.bury(list, gone.clone());
+                self.mark(Target::List(list), woken);
+            }
+            self.drop_list_if_unused(list);
+        }
+    }
+
     pub(crate) fn bury(&mut self, list: u32, gone: Gone) {
         self.lists[list as usize].gone.push_back(gone);
         let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);

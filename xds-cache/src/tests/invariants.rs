@@ -11,6 +11,7 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     check_slots(cache);
     check_lists(cache);
     check_errors(cache);
+    check_aliases(cache);
     let present = cache.slots.iter().filter(|(_, slot)| slot.state.resource().is_some()).count();
     assert_eq!(cache.present, present);
     let names: usize = cache.types.iter().map(|(_, of)| of.names.len()).sum();
@@ -115,5 +116,25 @@ fn check_errors<V>(cache: &Cache<V>) {
             .map(|(name, failure)| (name, failure.seq))
             .collect();
         assert_eq!(listed, expected);
+    }
+}
+
+fn check_aliases<V>(cache: &Cache<V>) {
+    for (index, of) in &cache.types {
+        let mut listed = 0;
+        for (alias, canonical) in of.aliases.iter() {
+            let slot = &cache.slots[cache.slot_of(index as u32, canonical).unwrap() as usize];
+            assert!(slot.state.resource().is_some(), "{alias} stands for nothing");
+            listed += usize::from(of.aliases.of(canonical).contains(alias));
+            if let Some(at) = cache.slot_of(index as u32, alias) {
+                let alias = &cache.slots[at as usize];
+                assert!(matches!(alias.state, State::Absent) && alias.seq == slot.seq, "{}", alias.name);
+            }
+        }
+        let names: BTreeSet<_> = of.aliases.iter().map(|(_, canonical)| canonical).collect();
+        assert_eq!(listed, names.iter().map(|name| of.aliases.of(name).len()).sum::<usize>());
+    }
+    for (_, subscriber) in &cache.subscribers {
+        assert!(subscriber.aliased.keys().all(|at| subscriber.links.contains(at)), "sent by a link that is gone");
     }
 }

@@ -441,7 +441,8 @@ impl Model {
         }
         let of = client.of;
         let told: BTreeSet<_> = client.may_errors.iter().filter(|name| self.hears(&client, name)).cloned().collect();
-        client.owed_errors.retain(|name| told.contains(name));
+        // What was asked for again was left again: it was told by the other interest.
+        client.owed_errors.retain(|name| told.contains(name) && !self.matches(interest, name));
         client.may_errors = told;
         self.clients[who] = Some(client);
         self.forget_absent(of);

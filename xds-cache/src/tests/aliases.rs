@@ -1,0 +1,165 @@
+//! Names that stand for a resource of another name (rule 105).
+
+mod model;
+
+use super::{World, digest, interest, name};
+use crate::{Interest, Options, Resource, Subscribed, SubscriberId};
+
+const HOST: &str = "rc/shop";
+const ALIAS: &str = "rc/shop.example";
+const OTHER: &str = "rc/www.shop.example";
+
+impl World {
+    fn alias(&mut self, text: &str, aliases: &[&str], version: &str) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        let resource = Resource::new(version.into(), digest(version), 0);
+        let aliases = aliases.iter().map(|alias| name(alias));
+        self.cache.upsert_with_aliases(&self.of, &name(text), aliases, resource, self.now, &mut woken);
+        woken
+    }
+
+    fn host(&mut self, version: &str) {
+        self.alias(HOST, &[ALIAS, OTHER], version);
+    }
+}
+
+#[test]
+fn rule_105_who_asks_for_an_alias_is_sent_the_resource_and_its_changes_under_its_own_name() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[ALIAS]);
+    assert_eq!(world.pull(id), [""; 0]);
+    world.host("1");
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+    world.put(HOST, "2");
+    assert_eq!(world.pull(id), ["rc/shop@2"], "a plain upsert leaves them alone");
+    assert!(world.cache.unsubscribe(id, &interest(ALIAS)), "nobody else wants it");
+    world.put(HOST, "3");
+    assert_eq!(world.pull(id), [""; 0]);
+}
+
+#[test]
+fn rule_105_who_asks_later_is_answered_at_once() {
+    for mut world in [World::relay(), World::authoritative()] {
+        world.host("1");
+        assert!(world.cache.is_known(&world.of, &interest(ALIAS)));
+        let id = world.subscriber(&[OTHER]);
+        assert_eq!(world.pull(id), ["rc/shop@1"]);
+    }
+}
+
+#[test]
+fn rule_103_a_resource_asked_for_by_all_its_names_is_sent_once() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["*", HOST, ALIAS, OTHER]);
+    world.pull(id);
+    for version in ["1", "2", "3"] {
+        world.host(version);
+        assert_eq!(world.pull(id), [format!("{HOST}@{version}")]);
+    }
+    let mut visited = 0;
+    world.cache.visit(id, &mut |_, _| visited += 1);
+    assert_eq!(visited, 1);
+}
+
+#[test]
+fn rule_048_who_asks_by_another_name_is_sent_it_again() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[HOST]);
+    world.pull(id);
+    assert_eq!(world.cache.subscribe(id, &interest(ALIAS)), Subscribed::First);
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+    assert_eq!(world.cache.subscribe(id, &interest(HOST)), Subscribed::Again);
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+}
+
+#[test]
+fn rule_105_when_the_resource_goes_so_do_its_aliases() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let by_alias = world.subscriber(&[ALIAS]);
+    let by_name = world.subscriber(&[HOST]);
+    world.pull(by_alias);
+    world.pull(by_name);
+    world.remove(HOST);
+    assert_eq!(world.pull(by_alias), ["-rc/shop", "-rc/shop.example"]);
+    assert_eq!(world.pull(by_name), ["-rc/shop"]);
+    world.put(HOST, "2");
+    assert_eq!(world.pull(by_alias), [""; 0], "aliases have to be said again");
+    world.alias(HOST, &[ALIAS], "2");
+    assert_eq!(world.pull(by_alias), ["rc/shop@2"]);
+}
+
+#[test]
+fn rule_105_an_alias_that_moves_takes_its_subscribers_along() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS]);
+    let both = world.subscriber(&[ALIAS, OTHER]);
+    world.pull(id);
+    world.pull(both);
+    let mut woken = world.alias("rc/till", &[ALIAS], "7");
+    woken.sort();
+    assert_eq!(woken, [id, both]);
+    assert_eq!(world.pull(id), ["rc/till@7", "-rc/shop"]);
+    assert_eq!(world.pull(both), ["rc/till@7"], "by another name it still wants the first");
+}
+
+#[test]
+fn rule_105_a_resource_of_its_own_is_no_alias() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS]);
+    world.pull(id);
+    world.put(ALIAS, "5");
+    assert_eq!(world.pull(id), ["rc/shop.example@5", "-rc/shop"]);
+    world.alias(HOST, &[ALIAS], "1");
+    assert_eq!(world.pull(id), [""; 0]);
+}
+
+#[test]
+fn rule_084_what_is_held_by_an_alias_is_not_sent_again() {
+    let held = || [(name(HOST), "1".into())];
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS]);
+    world.cache.resume(id, held());
+    assert_eq!(world.pull(id), [""; 0]);
+
+    // A relay cannot know what an alias stands for before it was answered.
+    let mut world = World::relay();
+    let [told, gone] = [world.subscriber(&[ALIAS]), world.subscriber(&["rc/else"])];
+    for id in [told, gone] {
+        world.cache.resume(id, held());
+        assert_eq!(world.pull(id), [""; 0]);
+    }
+    world.host("1");
+    world.remove("rc/else");
+    assert_eq!(world.pull(told), [""; 0]);
+    assert_eq!(world.pull(gone), ["-rc/else", "-rc/shop"]);
+}
+
+#[test]
+fn rule_052_who_leaves_an_alias_is_sent_what_something_else_covers() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let [wildcard, named] = [world.subscriber(&["*", ALIAS]), world.subscriber(&[OTHER, ALIAS])];
+    for id in [wildcard, named] {
+        world.pull(id);
+        world.cache.unsubscribe(id, &interest(ALIAS));
+    }
+    assert_eq!(world.pull(wildcard), ["rc/shop@1", "-rc/shop.example"]);
+    assert_eq!(world.pull(named), ["rc/shop@1"]);
+}
+
+#[test]
+fn what_is_wanted_by_an_alias_is_not_evicted() {
+    let mut world = World::new(Options { authoritative: false, capacity: Some(0), ..Options::default() });
+    let id = world.subscriber(&[ALIAS]);
+    world.host("1");
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+    world.cache.evict(&world.of, &Interest::Name(name(HOST)));
+    assert!(world.cache.is_known(&world.of, &interest(HOST)));
+    world.cache.unsubscribe(id, &interest(ALIAS));
+    assert!(!world.cache.is_known(&world.of, &interest(HOST)) && !world.cache.is_known(&world.of, &interest(ALIAS)));
+}
