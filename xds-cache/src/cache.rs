@@ -243,9 +243,11 @@ impl<V> Cache<V> {
         self.types[self.subscribers[id.index()].type_index as usize].version.as_ref()
     }
 
-    /// The resource of a name; the name may not be an alias.
+    /// The resource of a name, or of what the name is an alias of.
     pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
-        self.slots[self.find(type_url, name)? as usize].state.resource()
+        let type_index = *self.type_index.get(type_url)?;
+        let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
+        self.slots[self.slot_of(type_index, canonical)? as usize].state.resource()
     }
 
     /// Every name the cache knows something about.

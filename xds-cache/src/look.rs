@@ -7,6 +7,11 @@ use crate::resource::{Resource, TypeUrl};
 use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
+    /// Whether a subscriber is interested in a name, by whatever interest.
+    pub fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.is_wanted(id, self.subscribers[id.index()].type_index, name)
+    }
+
     /// The resource of a name that a subscriber is interested in, by whatever interest.
     pub fn wanted(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
         let type_index = self.subscribers[id.index()].type_index;

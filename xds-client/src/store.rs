@@ -79,7 +79,9 @@ impl Store {
         let watched = state.types.entry(type_url.clone()).or_default();
         let asked = watched.interests.entry(interest.clone()).or_default();
         let known = watched.resources.iter().filter(|(name, resource)| match interest {
-            Interest::Name(wanted) if !wanted.is_glob() => *name == wanted,
+            Interest::Name(wanted) if !wanted.is_glob() => {
+                *name == wanted || aliases(resource.as_ref()).any(|alias| alias == *wanted)
+            }
             collection => resource.is_some() && covers(collection, name),
         });
         let unseen = known.map(|(name, _)| name.clone()).collect();
@@ -183,13 +185,16 @@ impl Watched {
         }
         self.interests.remove(&interest);
         let interests = &self.interests;
-        self.resources.retain(|name, _| covering(name).any(|interest| interests.contains_key(&interest)));
+        self.resources.retain(|name, resource| {
+            covering(name, resource.as_ref()).any(|interest| interests.contains_key(&interest))
+        });
     }
 
     fn put(&mut self, name: ResourceName, resource: Option<Resource<Frame>>, woken: &mut Vec<Arc<Notify>>) {
         let mut named = false;
-        let was_there = self.resources.get(&name).is_some_and(Option::is_some);
-        for interest in covering(&name) {
+        let before = self.resources.get(&name).and_then(Option::as_ref);
+        let was_there = before.is_some();
+        for interest in covering(&name, resource.as_ref().or(before)) {
             let exact = matches!(&interest, Interest::Name(wanted) if *wanted == name);
             let Some(asked) = self.interests.get_mut(&interest) else { continue };
             named |= exact;
@@ -221,8 +226,13 @@ impl Watched {
 }
 
 /// Every interest that a resource of this name answers.
-fn covering(name: &ResourceName) -> impl Iterator<Item = Interest> {
-    [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name).chain([Interest::Wildcard])
+fn covering(name: &ResourceName, resource: Option<&Resource<Frame>>) -> impl Iterator<Item = Interest> {
+    let names = [Some(name.clone()), name.glob_parent()].into_iter().flatten().chain(aliases(resource));
+    names.map(Interest::Name).chain([Interest::Wildcard])
+}
+
+fn aliases(resource: Option<&Resource<Frame>>) -> impl Iterator<Item = ResourceName> {
+    resource.into_iter().flat_map(|resource| resource.value.aliases())
 }
 
 fn covers(collection: &Interest, name: &ResourceName) -> bool {

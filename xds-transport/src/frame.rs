@@ -6,8 +6,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 use xdstp_cache::{Resource, TypeUrl, Version};
+use xdstp_uri::ResourceName;
 
-use crate::wire::walk;
+use crate::wire::walk::{self, Field, FieldValue, Fields};
 
 /// The content of a resource, never decoded.
 ///
@@ -84,6 +85,16 @@ impl Frame {
     /// Encoded wrapper fields: aliases, cache control, metadata, and those nobody here knows.
     pub fn wrapper(&self) -> &Bytes {
         &self.wrapper
+    }
+
+    /// The other names that the resource may be asked for by (rule 105).
+    pub fn aliases(&self) -> impl Iterator<Item = ResourceName> {
+        Fields::of(self.wrapper.clone()).flatten().filter_map(|field| match field {
+            Field { number: 4, value: FieldValue::Bytes(alias) } => {
+                ResourceName::parse(str::from_utf8(&alias).ok()?).ok()
+            }
+            _ => None,
+        })
     }
 
     /// How long the resource lives without being refreshed.

@@ -186,11 +186,7 @@ impl Scope {
 
     /// Whether the subscriber would still be sent a name.
     pub(crate) fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let state = self.lock();
-        let wants = |interest: &Interest| state.cache.is_subscribed(id, interest);
-        wants(&Interest::Name(name.clone()))
-            || name.glob_parent().is_some_and(|glob| wants(&Interest::Name(glob)))
-            || (name.is_opaque() || self.key.has_own_stream()) && wants(&Interest::Wildcard)
+        self.lock().cache.covers(id, name)
     }
 
     /// Whether the subscriber is interested in nothing, and was told everything.
@@ -256,10 +252,11 @@ impl Scope {
             self.change(|state, woken| {
                 let State { cache, demand, .. } = state;
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
+                    let aliases: Vec<_> = resource.value.aliases().collect();
                     let resource =
                         if self.shared && resource.value.do_not_cache() { stub(&resource) } else { resource };
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
-                    cache.upsert(type_url, &name, resource, now, woken);
+                    cache.upsert_with_aliases(type_url, &name, aliases, resource, now, woken);
                     if touched {
                         if let Some(held) = cache.value_mut(type_url, &name) {
                             held.refresh(ttl, expires);

@@ -14,6 +14,7 @@ use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
 use super::{ProtocolError, expiry};
+use crate::frame::Frame;
 use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
 use crate::wire::{DeltaDiscoveryRequest, ResourceError, Status, walk};
@@ -93,8 +94,11 @@ impl Session {
         self.unfinished.forget_unwanted(&self.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                if !self.wanted.covers(name) {
-                    self.held.remove(name);
+                let stood_for = self.wanted.forget_alias(name);
+                for name in stood_for.iter().chain([name]) {
+                    if !self.wanted.covers(name) {
+                        self.held.remove(name);
+                    }
                 }
             }
             _ => self.held.retain(|name| self.wanted.covers(name)),
@@ -126,7 +130,6 @@ impl Session {
         update.version = response.version;
         update.rejected = response.rejected;
         let refused: HashSet<_> = update.rejected.iter().map(|rejected| rejected.name.clone()).collect();
-        let usable = |wanted: &Wanted, name: &ResourceName| wanted.covers(name) && !refused.contains(name.as_str());
 
         if self.wanted.answer(&Interest::Wildcard) {
             update.answered.push(Interest::Wildcard);
@@ -135,7 +138,14 @@ impl Session {
         let mut received = Vec::with_capacity(response.resources.len());
         for resource in response.resources {
             let (name, ttl) = (resource.name, resource.ttl);
-            if !usable(&self.wanted, &name) {
+            if refused.contains(name.as_str()) {
+                continue;
+            }
+            if let Some(frame) = &resource.frame {
+                self.claim(&name, frame, &mut update);
+            }
+            if !self.wanted.covers(&name) {
+                self.drop_unwanted([name], &mut update);
                 continue;
             }
             update.answered.extend(self.wanted.answer_parent(&name));
@@ -149,7 +159,7 @@ impl Session {
                         update.rejected.push(Rejected::new(name.as_str(), "a heartbeat for a version never sent"));
                     }
                     // An alias that stands for nothing (rule 106).
-                    (None, _) => update.removed.push(name),
+                    (None, _) => self.gone(name, &mut update),
                 }
                 continue;
             };
@@ -171,8 +181,8 @@ impl Session {
         for name in response.removed {
             if name.is_glob() {
                 self.empty_glob(name, &mut update);
-            } else if usable(&self.wanted, &name) {
-                update.removed.push(name);
+            } else if !refused.contains(name.as_str()) && self.wanted.covers(&name) {
+                self.gone(name, &mut update);
             }
         }
         self.fail(response.errors, &received, &mut update);
@@ -181,6 +191,38 @@ impl Session {
         let nonce = Some(response.nonce);
         self.unfinished.insert(id, Pending { nonce, version: String::new(), received, rejected });
         Ok(Some(update))
+    }
+
+    /// Rule 105: a resource is wanted by its aliases too, and an alias is no resource.
+    fn claim(&mut self, name: &ResourceName, frame: &Frame, update: &mut Update) {
+        let robbed = self.wanted.claim(name, frame.aliases());
+        self.drop_unwanted(robbed, update);
+        for alias in self.wanted.aliases(name) {
+            if self.held.get(alias).is_some() {
+                self.held.remove(alias);
+                update.removed.push(alias.clone());
+            }
+        }
+    }
+
+    fn gone(&mut self, name: ResourceName, update: &mut Update) {
+        let stood_for = self.wanted.gone(&name);
+        update.removed.push(name);
+        self.drop_unwanted(stood_for, update);
+    }
+
+    /// What is not known by any wanted name any more.
+    fn drop_unwanted(&mut self, names: impl IntoIterator<Item = ResourceName>, update: &mut Update) {
+        for name in names {
+            if self.wanted.covers(&name) {
+                continue;
+            }
+            self.unfinished.forget_unwanted(&self.wanted);
+            if self.held.get(&name).is_some() {
+                self.held.remove(&name);
+                update.removed.push(name);
+            }
+        }
     }
 
     /// TP3. For clients that ignore errors, what has one is named among the removed too (rule 117): the error counts.

@@ -1,5 +1,6 @@
 //! An origin written by hand, and a clock that only moves when told.
 
+mod aliases;
 mod delta;
 mod failures;
 mod pace;

@@ -1,11 +1,59 @@
-//! What a client asks for when it needs it: rules 106–108.
+//! What a client asks for when it needs it: rules 105–108.
 
 use prost::Message;
+use xds_transport::Frame;
 use xds_transport::wire::Resource;
 
-use crate::support::{Ask, CLUSTERS, Client, Server};
+use crate::support::{Ask, CLUSTERS, Client, Server, payload};
 
 const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+
+/// A virtual host, and the domains that a client may ask for it by.
+fn put_host(server: &mut Server, name: &str, version: &str, aliases: &[&str]) {
+    let wrapper = Resource { aliases: aliases.iter().map(|alias| (*alias).into()).collect(), ..Resource::default() };
+    let frame = Frame::of_message(&HOSTS.into(), &payload(name, version));
+    server.put_frame(HOSTS, name, version, frame.with_wrapper(wrapper.encode_to_vec().into(), None, false));
+}
+
+#[test]
+fn rule_105_who_asks_for_an_alias_is_sent_the_resource_it_stands_for() {
+    let mut server = Server::origin();
+    put_host(&mut server, "rc/shop", "1", &["rc/shop.example", "rc/www"]);
+    let mut client = Client::delta();
+    assert_eq!(client.subscribe(&mut server, HOSTS, &["rc/shop.example"]), [format!("{HOSTS} rc/shop@1")]);
+    let sent = &client.delta.last().unwrap().resources[0];
+    assert_eq!((sent.name.as_str(), sent.aliases.len()), ("rc/shop", 2));
+    put_host(&mut server, "rc/shop", "2", &["rc/shop.example"]);
+    assert_eq!(client.poll(&mut server), [format!("{HOSTS} rc/shop@2")]);
+    client.unsubscribe(&mut server, HOSTS, &["rc/shop.example"]);
+    put_host(&mut server, "rc/shop", "3", &["rc/shop.example"]);
+    assert_eq!(client.poll(&mut server), [""; 0]);
+}
+
+#[test]
+fn rule_105_an_alias_of_what_is_removed_is_an_alias_of_nothing() {
+    let mut server = Server::origin();
+    put_host(&mut server, "rc/shop", "1", &["rc/shop.example"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, HOSTS, &["rc/shop.example"]);
+    server.remove(HOSTS, "rc/shop");
+    client.poll(&mut server);
+    let response = client.delta.last().unwrap();
+    assert_eq!(response.removed_resources, ["rc/shop"]);
+    let [Resource { name, resource: None, .. }] = response.resources.as_slice() else { panic!("{response:?}") };
+    assert_eq!(name, "rc/shop.example");
+}
+
+#[test]
+fn rule_084_what_a_client_holds_by_an_alias_is_not_sent_again() {
+    let mut server = Server::origin();
+    put_host(&mut server, "rc/shop", "1", &["rc/shop.example"]);
+    let ask = Ask { of: HOSTS, subscribe: &["rc/shop.example"], holds: &[("rc/shop", "1")], ..Ask::default() };
+    let mut client = Client::delta();
+    assert_eq!(client.ask(&mut server, &ask), [""; 0]);
+    put_host(&mut server, "rc/shop", "2", &["rc/shop.example"]);
+    assert_eq!(client.poll(&mut server), [format!("{HOSTS} rc/shop@2")]);
+}
 
 #[test]
 fn rule_106_a_virtual_host_that_is_not_there_is_an_alias_of_nothing() {

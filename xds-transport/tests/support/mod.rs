@@ -83,8 +83,10 @@ impl Server {
     }
 
     pub(crate) fn put_frame(&mut self, of: &str, name: &str, version: &str, frame: Frame) {
+        let aliases: Vec<_> = frame.aliases().collect();
         let resource = frame.into_resource(Some(version.into()));
-        self.cache.upsert(&of.into(), &name.parse().unwrap(), resource, self.now, &mut self.woken);
+        let name = name.parse().unwrap();
+        self.cache.upsert_with_aliases(&of.into(), &name, aliases, resource, self.now, &mut self.woken);
     }
 
     /// A cluster that gets its endpoints under another name.

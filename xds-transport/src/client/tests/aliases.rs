@@ -1,0 +1,85 @@
+//! Resources that are wanted by another name than theirs: rule 105.
+
+use super::*;
+
+const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+
+fn client(interests: &[&str]) -> Client {
+    Client::subscribed(Protocol::Delta, HOSTS, interests)
+}
+
+/// A response with one resource, and what it may be asked for by.
+fn host(nonce: &str, name: &str, version: &str, aliases: &[&str]) -> DeltaDiscoveryResponse {
+    let mut response = delta(HOSTS, nonce, &[(name, version)], &[]);
+    response.resources[0].aliases = aliases.iter().map(|alias| (*alias).into()).collect();
+    response
+}
+
+#[test]
+fn rule_105_a_resource_is_wanted_by_its_aliases() {
+    let mut client = client(&["rc/a", "rc/b"]);
+    let update = client.accept(&host("n1", "rc/host", "1", &["rc/a", "rc/other"]));
+    assert_eq!(changed(&update), [("rc/host", "1")]);
+    let update = client.accept(&host("n2", "rc/unasked", "1", &["rc/other"]));
+    assert_eq!(changed(&update), []);
+    let update = client.accept(&delta(HOSTS, "n3", &[], &["rc/host"]));
+    assert_eq!(removed(&update), ["rc/host"]);
+    let update = client.accept(&delta(HOSTS, "n4", &[], &["rc/host"]));
+    assert_eq!(removed(&update), [""; 0], "it is not known by any wanted name any more");
+}
+
+#[test]
+fn rule_105_what_was_wanted_by_an_alias_goes_with_it() {
+    let mut client = client(&["rc/a", "rc/b"]);
+    client.accept(&host("n1", "rc/host", "1", &["rc/a", "rc/b"]));
+    client.unsubscribe(HOSTS, &["rc/a"]);
+    client.reconnect();
+    assert_eq!(client.delta().unwrap().initial_resource_versions.len(), 1, "by the other it is held");
+    client.unsubscribe(HOSTS, &["rc/b"]);
+    client.subscribe(HOSTS, &["rc/c"]);
+    client.reconnect();
+    assert_eq!(client.delta().unwrap().initial_resource_versions.len(), 0);
+}
+
+#[test]
+fn rule_101_what_is_held_by_an_alias_is_named_when_it_reconnects() {
+    let mut client = client(&["rc/a"]);
+    client.accept(&host("n1", "rc/host", "1", &["rc/a"]));
+    client.reconnect();
+    let request = client.delta().unwrap();
+    assert_eq!(request.resource_names_subscribe, ["rc/a"]);
+    assert_eq!(request.initial_resource_versions[0].as_ref(), b"\x0a\x07rc/host\x12\x011");
+    // Sent again because it was asked for, it is no news.
+    let update = client.accept(&host("n2", "rc/host", "1", &["rc/a"]));
+    assert_eq!(changed(&update), []);
+}
+
+#[test]
+fn rule_105_an_alias_belongs_to_the_last_resource_that_claims_it() {
+    let mut client = client(&["rc/a"]);
+    client.accept(&host("n1", "rc/one", "1", &["rc/a"]));
+    let update = client.accept(&host("n2", "rc/two", "1", &["rc/a"]));
+    assert_eq!((changed(&update), removed(&update)), (vec![("rc/two", "1")], vec!["rc/one"]));
+    // Without the alias nothing asks for it.
+    let update = client.accept(&host("n3", "rc/two", "2", &[]));
+    assert_eq!((changed(&update), removed(&update)), (vec![], vec!["rc/two"]));
+}
+
+#[test]
+fn rule_105_an_alias_is_no_resource() {
+    let mut client = client(&["rc/a"]);
+    client.accept(&host("n1", "rc/a", "1", &[]));
+    let update = client.accept(&host("n2", "rc/host", "1", &["rc/a"]));
+    assert_eq!((changed(&update), removed(&update)), (vec![("rc/host", "1")], vec!["rc/a"]));
+    let update = client.accept(&host("n3", "rc/a", "2", &[]));
+    assert_eq!((changed(&update), removed(&update)), (vec![("rc/a", "2")], vec!["rc/host"]));
+}
+
+#[test]
+fn rule_106_an_alias_that_stands_for_nothing_takes_what_it_stood_for_along() {
+    let mut client = client(&["rc/a"]);
+    client.accept(&host("n1", "rc/host", "1", &["rc/a"]));
+    let mut nothing = host("n2", "rc/a", "2", &["rc/a"]);
+    nothing.resources[0].resource = None;
+    assert_eq!(removed(&client.accept(&nothing)), ["rc/a", "rc/host"]);
+}
