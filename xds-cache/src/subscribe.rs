@@ -251,24 +251,24 @@ impl<V> Cache<V> {
         names.into_iter().chain(sent).collect()
     }
 
-    /// The subscriber left a name, and may have dropped it though something else covers it.
+    /// The subscriber left a name, and may have dropped it though a collection covers it (rules 52, 53). By another
+    /// name of the resource it keeps it: it was told of its aliases.
     fn leave(&mut self, id: SubscriberId, name: ResourceName, keeps: bool) {
         let type_index = self.subscribers[id.index()].type_index;
-        let other_name = self.slot_of(type_index, &name).and_then(|at| self.links_to(id, at).next());
+        let other_name = self.is_asked_for(id, type_index, &name);
         let covered = self.covered(id, type_index, &name);
         let subscriber = &mut self.subscribers[id.index()];
         subscriber.resumed.remove(&name);
-        if covered {
+        if other_name {
+            subscriber.leaving.remove(&name);
+        } else if covered {
             // Whether it is gone is for the collection to say now.
             subscriber.leaving.remove(&name);
             subscriber.forced.insert(name);
-        } else if keeps && other_name.is_none() {
+        } else if keeps {
             subscriber.leaving.insert(name);
         } else {
             subscriber.leaving.remove(&name);
-        }
-        if let Some(other) = other_name {
-            self.restart(other);
         }
     }
 

@@ -300,9 +300,14 @@ mod tests {
         }
 
         fn respond(&mut self, resources: &[(&str, &str)], removed: &[&str]) {
+            self.respond_with(resources, removed, &[]);
+        }
+
+        fn respond_with(&mut self, resources: &[(&str, &str)], removed: &[&str], aliases: &[&str]) {
             let resource = |(name, version): &(&str, &str)| Resource {
                 name: (*name).into(),
                 version: (*version).into(),
+                aliases: aliases.iter().map(|alias| (*alias).into()).collect(),
                 resource: Some(Any { type_url: CDS.into(), value: version.as_bytes().to_vec().into() }),
                 ..Resource::default()
             };
@@ -377,6 +382,21 @@ mod tests {
         assert_eq!(harness.events("*", all), ["answered"]);
         let late = harness.watch("a");
         assert_eq!(harness.events("a", late), ["-a"]);
+    }
+
+    #[test]
+    fn rule_105_who_watches_an_alias_sees_the_resource_it_stands_for() {
+        let mut harness = Harness::new();
+        let id = harness.watch("alias");
+        harness.asked();
+        harness.respond(&[("a", "1")], &[]);
+        assert_eq!(harness.events("alias", id), [""; 0]);
+        harness.respond_with(&[("a", "1")], &[], &["alias"]);
+        assert_eq!(harness.events("alias", id), ["a@1"]);
+        let late = harness.watch("alias");
+        assert_eq!(harness.events("alias", late), ["a@1"]);
+        harness.respond(&[], &["a"]);
+        assert_eq!(harness.events("alias", id), ["-a"]);
     }
 
     #[test]

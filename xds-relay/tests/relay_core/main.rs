@@ -5,6 +5,7 @@
 mod support;
 
 mod absence;
+mod aliases;
 mod conversion;
 mod errors;
 mod groups;

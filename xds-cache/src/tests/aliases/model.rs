@@ -218,10 +218,11 @@ impl Model {
         let known = |name: &ResourceName, aliases: &BTreeSet<ResourceName>| {
             let leaves = self.matches(asked, name);
             // By which other names it had what it brought along, this model does not know.
-            let stood_for =
-                || self.former.iter().any(|(alias, of)| of == name && Interest::Name(alias.clone()) == *asked);
-            let spared = !leaves && brought.contains_key(name) && !stood_for();
-            spared || (asked.is_collection() || !leaves) && interests.iter().any(|asked| knows(asked, name, aliases))
+            let aliases_ever = || self.former.iter().filter(|(_, of)| of == name);
+            let ever = |asked: &Interest| aliases_ever().any(|(alias, _)| Interest::Name(alias.clone()) == *asked);
+            let spared = !leaves && brought.contains_key(name) && (!ever(asked) || interests.iter().any(ever));
+            let mut known_by = interests.iter().filter(|asked| knows(asked, name, aliases));
+            spared || known_by.any(|by| !by.is_collection() || asked.is_collection() || !leaves)
         };
         let dropped: Vec<_> = view.iter().filter(|(name, held)| !known(name, &held.1)).map(|(name, _)| name).collect();
         let dropped: Vec<_> = dropped.into_iter().cloned().collect();

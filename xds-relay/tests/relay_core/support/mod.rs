@@ -19,7 +19,7 @@ use xdstp_cache::ResourceError;
 
 pub(crate) use client::Client;
 use link::{Dialer, Link};
-pub(crate) use origin::{Origin, cluster};
+pub(crate) use origin::{Origin, cluster, frame};
 
 pub(crate) const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

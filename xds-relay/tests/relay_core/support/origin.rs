@@ -29,14 +29,14 @@ struct Payload {
     body: String,
 }
 
-/// A payload with what a relay may look at, its name, and a body.
-fn payload(name: &str, body: &str) -> Vec<u8> {
-    Payload { name: name.into(), body: body.into() }.encode_to_vec()
+/// A resource with what a relay may look at, its name, and a body.
+pub(crate) fn frame(of: &str, name: &str, body: &str) -> Frame {
+    Frame::of_message(&of.into(), &Payload { name: name.into(), body: body.into() }.encode_to_vec())
 }
 
 /// A Cluster whose endpoints have its name.
 pub(crate) fn cluster(name: &str, body: &str) -> Frame {
-    Frame::of_message(&super::CLUSTERS.into(), &payload(name, body))
+    frame(super::CLUSTERS, name, body)
 }
 
 /// The body that [`Origin::put`] gave an encoded `Any`.
@@ -63,22 +63,23 @@ impl Origin {
 
     /// A resource whose body says its version.
     pub(crate) fn put(&mut self, now: Instant, of: &str, name: &str, version: &str) {
-        self.put_frame(now, "", of, name, version, Frame::of_message(&of.into(), &payload(name, version)));
+        self.put_frame(now, "", of, name, version, frame(of, name, version));
     }
 
     /// The same, not to be shared between clients.
     pub(crate) fn put_uncached(&mut self, now: Instant, node: &str, of: &str, name: &str, version: &str) {
         let body = format!("{version}{node}");
-        let frame = Frame::of_message(&of.into(), &payload(name, &body));
         // Resource.cache_control { do_not_cache: true }
-        let frame = frame.with_wrapper(Bytes::from_static(b"\x3a\x02\x08\x01"), None, true);
+        let frame = frame(of, name, &body).with_wrapper(Bytes::from_static(b"\x3a\x02\x08\x01"), None, true);
         self.put_frame(now, node, of, name, version, frame);
     }
 
     pub(crate) fn put_frame(&mut self, now: Instant, node: &str, of: &str, name: &str, version: &str, frame: Frame) {
+        let aliases: Vec<_> = frame.aliases().collect();
         let resource = frame.into_resource(Some(version.into()));
         let cache = self.caches.get_mut(node).unwrap();
-        cache.upsert(&of.into(), &name.parse().unwrap(), resource, now, &mut Vec::new());
+        let name = name.parse().unwrap();
+        cache.upsert_with_aliases(&of.into(), &name, aliases, resource, now, &mut Vec::new());
     }
 
     /// Sends a resource again although it did not change.

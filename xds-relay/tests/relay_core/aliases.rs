@@ -1,0 +1,80 @@
+//! Virtual hosts, which clients ask for by their domains: rules 105 and 106 through a relay.
+
+use prost::Message;
+use xds_transport::wire::Resource;
+
+use crate::support::*;
+
+const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+
+fn world() -> World {
+    World::of(&[DELTA], &[&[]], "share_by: [cluster]\nlinger: 1s")
+}
+
+fn put_host(world: &mut World, name: &str, version: &str, aliases: &[&str]) {
+    let wrapper = Resource { aliases: aliases.iter().map(|alias| (*alias).into()).collect(), ..Resource::default() };
+    let frame = frame(HOSTS, name, version).with_wrapper(wrapper.encode_to_vec().into(), None, false);
+    let now = world.now;
+    world.origins[0].put_frame(now, "", HOSTS, name, version, frame);
+    world.settle();
+}
+
+#[test]
+fn rule_105_a_relay_asks_for_an_alias_and_hands_on_what_it_stands_for() {
+    let mut world = world();
+    put_host(&mut world, "rc/shop", "1", &["rc/shop.example", "rc/www"]);
+    let clients = [("n1", "rc/shop.example"), ("n2", "rc/www"), ("n3", "rc/www")];
+    let clients = clients.map(|(node, alias)| (world.client(DELTA, node), alias));
+    for (client, alias) in clients {
+        world.subscribe(client, HOSTS, &[alias]);
+        assert_eq!(world.told(client), ["VirtualHost rc/shop@1"], "{alias}");
+    }
+    assert_eq!(world.asked(0), ["n1 VirtualHost +rc/shop.example", "n1 VirtualHost +rc/www"]);
+    put_host(&mut world, "rc/shop", "2", &["rc/shop.example", "rc/www"]);
+    for (client, _) in clients {
+        assert_eq!(world.told(client), ["VirtualHost rc/shop@2"]);
+    }
+    // The last to leave an alias leaves it upstream, and the other one keeps what both stood for.
+    world.unsubscribe(clients[0].0, HOSTS, &["rc/shop.example"]);
+    world.advance(2 * SECOND);
+    assert_eq!(world.asked(0), ["n1 VirtualHost -rc/shop.example"]);
+    put_host(&mut world, "rc/shop", "3", &["rc/shop.example", "rc/www"]);
+    assert_eq!(world.told(clients[0].0), [""; 0]);
+    assert_eq!(world.told(clients[1].0), ["VirtualHost rc/shop@3"]);
+}
+
+#[test]
+fn rule_084_what_a_client_holds_by_an_alias_is_neither_resent_nor_removed_by_a_relay_that_was_not_answered() {
+    let mut world = world();
+    put_host(&mut world, "rc/shop", "1", &["rc/shop.example"]);
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, HOSTS, &["rc/shop.example"]);
+    world.told(client);
+    let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+    world.set_up(0, false);
+    world.disconnect(client);
+    world.connect(client, cold);
+    world.advance(60 * SECOND);
+    assert_eq!(world.told(client), [""; 0]);
+    world.set_up(0, true);
+    world.advance(60 * SECOND);
+    assert_eq!(world.told(client), [""; 0]);
+    assert_eq!(world.clients[client].held(HOSTS).len(), 1);
+}
+
+#[test]
+fn rule_105_what_goes_while_the_origin_is_away_is_gone_for_who_asked_for_its_alias() {
+    let mut world = world();
+    put_host(&mut world, "rc/shop", "1", &["rc/shop.example"]);
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, HOSTS, &["rc/shop.example"]);
+    world.told(client);
+    world.set_up(0, false);
+    let now = world.now;
+    world.origins[0].remove(now, HOSTS, "rc/shop");
+    world.advance(SECOND);
+    assert_eq!(world.clients[client].held(HOSTS).len(), 1);
+    world.set_up(0, true);
+    world.advance(60 * SECOND);
+    assert_eq!(world.clients[client].held(HOSTS), [""; 0]);
+}
