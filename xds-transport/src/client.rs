@@ -341,9 +341,11 @@ impl Session {
                 request.node = node;
                 request.encode_to_vec().into()
             }),
-            Self::Sotw(session) => session.poll_transmit(now).map(|mut request| {
+            Self::Sotw(session) => session.poll_transmit(now).map(|(mut request, names)| {
                 request.node = node;
-                request.encode_to_vec().into()
+                let mut encoded = request.encode_to_vec();
+                encoded.extend_from_slice(&names);
+                encoded.into()
             }),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
+use bytes::{Bytes, BytesMut};
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
@@ -16,7 +17,7 @@ use super::wanted::Wanted;
 use crate::deadlines::Deadlines;
 use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
-use crate::wire::{DiscoveryRequest, ResourceError, Status};
+use crate::wire::{DiscoveryRequest, ResourceError, Status, walk};
 
 /// A SotW server has no way to say that a name does not exist: this much silence says it (rule 74).
 const ABSENT_AFTER: Duration = Duration::from_secs(15);
@@ -44,6 +45,8 @@ pub(super) struct Session {
     named: Named,
     /// What left in requests that the server may have dropped: until it has surely read that, or sent the resource.
     left: BTreeSet<Interest>,
+    /// The names of the last request, encoded.
+    names: Bytes,
     /// Names were sent only to make the next list, which is empty, the end of the wildcard.
     ends_wildcard: bool,
     /// Something was asked for since the last response.
@@ -81,6 +84,7 @@ impl Session {
             opened: false,
             named: Named::Never,
             left: BTreeSet::new(),
+            names: Bytes::new(),
             ends_wildcard: false,
             asked: false,
             answer: None,
@@ -300,9 +304,9 @@ impl Session {
         (!update.removed.is_empty() || !update.answered.is_empty()).then_some(update)
     }
 
-    /// The next request but for its node: every name that is wanted (rule 58), and `*` or nothing for everything,
-    /// whatever was sent before (rule 43).
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<DiscoveryRequest> {
+    /// The next request but for its node, and its names, encoded: every name that is wanted (rule 58), and `*` or nothing
+    /// for everything, whatever was sent before (rule 43). They are most of it, and an ACK repeats them as they are.
+    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<(DiscoveryRequest, Bytes)> {
         // A first request without names would ask for everything (rule 61).
         if !self.opened && self.wanted.is_empty() {
             return None;
@@ -323,6 +327,28 @@ impl Session {
         } else {
             self.left.extend(self.wanted.leaving().iter().cloned());
         }
+        let repeats = self.opened && self.wanted.is_told() && !self.ends_wildcard && !self.wanted.is_empty();
+        if !repeats {
+            self.names = encode(&self.name_all(now));
+        }
+        self.opened = true;
+        if !self.names.is_empty() && self.named != Named::Read {
+            self.named = if surely_read { Named::Read } else { Named::Sent };
+        }
+        // Nor is a version named that what waits for its verdict is about to replace.
+        let version = if surely_read && answer.is_none() && self.unfinished.any() { "" } else { &self.version };
+        let request = DiscoveryRequest {
+            version_info: version.into(),
+            type_url: self.type_url.as_str().into(),
+            response_nonce: self.nonce.clone(),
+            error_detail: answer.flatten(),
+            ..DiscoveryRequest::default()
+        };
+        Some((request, self.names.clone()))
+    }
+
+    /// What the next request names, taken as told.
+    fn name_all(&mut self, now: Instant) -> Vec<Interest> {
         let again: BTreeSet<_> = self.wanted.leaving().intersection(self.wanted.unsent()).cloned().collect();
         let mut names: Vec<_> = self.wanted.all();
         names.retain(|interest| !again.contains(interest));
@@ -340,20 +366,7 @@ impl Session {
                 names.clear();
             }
         }
-        self.opened = true;
-        if !names.is_empty() && self.named != Named::Read {
-            self.named = if surely_read { Named::Read } else { Named::Sent };
-        }
-        // Nor is a version named that what waits for its verdict is about to replace.
-        let version = if surely_read && answer.is_none() && self.unfinished.any() { "" } else { &self.version };
-        Some(DiscoveryRequest {
-            version_info: version.into(),
-            resource_names: names.iter().map(|interest| interest.as_str().to_owned()).collect(),
-            type_url: self.type_url.as_str().into(),
-            response_nonce: self.nonce.clone(),
-            error_detail: answer.flatten(),
-            ..DiscoveryRequest::default()
-        })
+        names
     }
 
     fn await_answers(&mut self, asked: Vec<Interest>) {
@@ -368,6 +381,15 @@ impl Session {
             }
         }
     }
+}
+
+/// As `DiscoveryRequest.resource_names`.
+fn encode(names: &[Interest]) -> Bytes {
+    let mut encoded = BytesMut::new();
+    for name in names {
+        walk::put_bytes(&mut encoded, 3, name.as_str().as_bytes());
+    }
+    encoded.freeze()
 }
 
 fn absent_at(asked_at: Instant) -> Option<Instant> {
