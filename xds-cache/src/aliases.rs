@@ -175,19 +175,24 @@ impl<V> Cache<V> {
         watched(at) || self.alias_slots(at).any(watched)
     }
 
-    /// What is sent by one link of a subscriber counts as sent by all that ask for it.
-    pub(crate) fn sent(&mut self, link: u32, at: u32, sends: u32) {
+    /// Whether there is anything to follow when a link to a name is pulled.
+    pub(crate) fn has_aliases(&self, link: u32) -> bool {
+        let subscriber = &self.subscribers[self.links[link as usize].subscriber as usize];
+        !(subscriber.aliased.is_empty() && self.types[subscriber.type_index as usize].aliases.is_empty())
+    }
+
+    /// The slot that a link to the name in `at` is sent; that counts as sent by all links of the subscriber that ask
+    /// for it.
+    pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
         let Link { subscriber, .. } = self.links[link as usize];
-        let names = !self.types[self.slots[sends as usize].type_index as usize].aliases.is_empty();
-        if !names {
-            return self.follow_alias(link, at, sends);
-        }
+        let sends = self.resolve(at);
         for other in self.links_to(SubscriberId(subscriber), sends).collect::<Vec<_>>() {
             let Target::Slot(at) = self.links[other as usize].target else { continue };
             let cursor = &mut self.links[other as usize].cursor;
             *cursor = self.slots[at as usize].seq.max(*cursor);
             self.follow_alias(other, at, sends);
         }
+        sends
     }
 
     /// What a link to an alias was sent, and is not sent any more, is gone unless something else covers it.

@@ -232,8 +232,7 @@ impl<V> Cache<V> {
         if !news {
             return ControlFlow::Continue(());
         }
-        let sends = self.resolve(at);
-        self.sent(link, at, sends);
+        let sends = if self.has_aliases(link) { self.send_by_alias(link, at) } else { at };
         match self.slots[sends as usize].state {
             State::Present(_) => self.put(id, sends, visitor),
             State::Absent => {
@@ -256,11 +255,12 @@ impl<V> Cache<V> {
         let Link { cursor, walk, .. } = self.links[link as usize];
         let hint = self.walks[walk as usize].at;
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
+        let several = self.subscribers[id.index()].links.len() > 1;
         while at != NONE {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
             self.walks[walk as usize].at = at;
-            let already = self.narrower(id, at, list).any(|other| self.links[other as usize].cursor >= seq);
+            let already = several && self.narrower(id, at, list).any(|other| self.links[other as usize].cursor >= seq);
             if !already {
                 self.put(id, at, visitor)?;
             }
