@@ -2,7 +2,7 @@
 #![no_main]
 
 #[path = "../../xds-transport/tests/oracle/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "each target has its part of the oracle")]
+#[allow(dead_code, reason = "each target has its part of the oracle")]
 mod oracle;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracle::client_stream(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracle::client::client_stream(bytes));

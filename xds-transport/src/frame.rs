@@ -45,7 +45,7 @@ impl Frame {
     /// # Errors
     /// When it holds another type.
     pub fn of_any(type_url: &TypeUrl, any: Bytes) -> Result<Self, WrongType> {
-        let inside = walk::text_at(&any, &[1]).unwrap_or_default();
+        let inside = walk::text_at(&any, &[1]).unwrap_or_default().to_owned();
         if inside == type_url.as_str() {
             Ok(Self::new(any))
         } else {
@@ -89,9 +89,9 @@ impl Frame {
 
     /// The other names that the resource may be asked for by (rule 105).
     pub fn aliases(&self) -> impl Iterator<Item = ResourceName> {
-        Fields::of(self.wrapper.clone()).flatten().filter_map(|field| match field {
+        Fields::of(&self.wrapper).flatten().filter_map(|field| match field {
             Field { number: 4, value: FieldValue::Bytes(alias) } => {
-                ResourceName::parse(str::from_utf8(&alias).ok()?).ok()
+                ResourceName::parse(str::from_utf8(alias).ok()?).ok()
             }
             _ => None,
         })

@@ -1,5 +1,6 @@
 //! Walking a received response into resources: the body of each stays a slice of what arrived.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -71,26 +72,25 @@ impl Response {
     /// # Errors
     /// When the message itself is not protobuf. A resource that cannot be read is in [`rejected`](Self::rejected).
     pub fn from_delta(message: Bytes) -> Result<Self, WalkError> {
-        let size = message.len();
         let mut response = Self::default();
         let mut wrapped = Vec::new();
-        for field in Fields::of(message) {
+        for field in Fields::of(&message) {
             let field = field?;
             match (field.number, field.value) {
-                (1, FieldValue::Bytes(text)) => response.version = lossy(&text),
+                (1, FieldValue::Bytes(text)) => response.version = lossy(text).into_owned(),
                 (2, FieldValue::Bytes(resource)) => wrapped.push(resource),
-                (4, FieldValue::Bytes(text)) => response.type_url = lossy(&text),
-                (5, FieldValue::Bytes(text)) => response.nonce = lossy(&text),
-                (6, FieldValue::Bytes(text)) => response.push_removed(&text),
+                (4, FieldValue::Bytes(text)) => response.type_url = lossy(text).into_owned(),
+                (5, FieldValue::Bytes(text)) => response.nonce = lossy(text).into_owned(),
+                (6, FieldValue::Bytes(text)) => response.push_removed(text),
                 (7, FieldValue::Bytes(plane)) => {
-                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default();
+                    response.control_plane = walk::text_at(plane, &[1]).unwrap_or_default().to_owned();
                 }
                 (9, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
             }
         }
         for (index, resource) in wrapped.into_iter().enumerate() {
-            response.push_wrapped(resource, index, size);
+            response.push_wrapped(resource, index, &message);
         }
         response.reject_duplicates();
         Ok(response)
@@ -101,18 +101,17 @@ impl Response {
     /// # Errors
     /// When the message itself is not protobuf. A resource that cannot be read is in [`rejected`](Self::rejected).
     pub fn from_sotw(message: Bytes, rules: &TypeRules) -> Result<Self, WalkError> {
-        let size = message.len();
         let mut response = Self::default();
         let mut resources = Vec::new();
-        for field in Fields::of(message) {
+        for field in Fields::of(&message) {
             let field = field?;
             match (field.number, field.value) {
-                (1, FieldValue::Bytes(text)) => response.version = lossy(&text),
+                (1, FieldValue::Bytes(text)) => response.version = lossy(text).into_owned(),
                 (2, FieldValue::Bytes(any)) => resources.push(any),
-                (4, FieldValue::Bytes(text)) => response.type_url = lossy(&text),
-                (5, FieldValue::Bytes(text)) => response.nonce = lossy(&text),
+                (4, FieldValue::Bytes(text)) => response.type_url = lossy(text).into_owned(),
+                (5, FieldValue::Bytes(text)) => response.nonce = lossy(text).into_owned(),
                 (6, FieldValue::Bytes(plane)) => {
-                    response.control_plane = walk::text_at(&plane, &[1]).unwrap_or_default();
+                    response.control_plane = walk::text_at(plane, &[1]).unwrap_or_default().to_owned();
                 }
                 (7, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
@@ -121,27 +120,26 @@ impl Response {
         let type_url = TypeUrl::from(response.type_url.as_str());
         let rule = rules.of(&type_url);
         for (index, any) in resources.into_iter().enumerate() {
-            if any_type(&any).as_deref() == Some(RESOURCE_TYPE_URL) {
-                let wrapped = any_value(&any).unwrap_or_default();
-                response.push_wrapped(wrapped, index, size);
+            if any_type(any) == Some(RESOURCE_TYPE_URL) {
+                response.push_wrapped(any_value(any).unwrap_or_default(), index, &message);
             } else {
-                let name = rule.name_of(&any);
-                response.push(name, None, Some(Frame::new(any)), None, index, size);
+                let frame = Frame::new(message.slice_ref(any)).detached(message.len());
+                response.push(rule.name_of(any).map(Cow::from), None, Some(frame), None, index);
             }
         }
         response.reject_duplicates();
         Ok(response)
     }
 
-    fn push_removed(&mut self, text: &Bytes) {
+    fn push_removed(&mut self, text: &[u8]) {
         let name = lossy(text);
         match ResourceName::parse(&name) {
             Ok(name) => self.removed.push(name),
-            Err(error) => self.rejected.push(Rejected { reason: error.to_string(), name }),
+            Err(error) => self.rejected.push(Rejected::new(name, error.to_string())),
         }
     }
 
-    fn push_error(&mut self, error: Bytes) {
+    fn push_error(&mut self, error: &[u8]) {
         match prost::Message::decode(error) {
             Ok(error) => self.errors.push(error),
             Err(error) => {
@@ -151,12 +149,16 @@ impl Response {
     }
 
     /// `index` counts from 0, as the resources stand in the response.
-    fn push_wrapped(&mut self, resource: Bytes, index: usize, size: usize) {
+    /// An encoded `Resource`, part of `message`.
+    fn push_wrapped(&mut self, resource: &[u8], index: usize, message: &Bytes) {
         match Wrapped::walk(resource) {
             Ok(wrapped) => {
                 let Wrapped { name, version, any, wrapper, ttl, do_not_cache } = wrapped;
-                let frame = any.map(|any| Frame::new(any).with_wrapper(wrapper, ttl, do_not_cache));
-                self.push(name, version, frame, ttl, index, size);
+                let frame = any.map(|any| {
+                    let frame = Frame::new(message.slice_ref(any)).detached(message.len());
+                    frame.with_wrapper(wrapper, ttl, do_not_cache)
+                });
+                self.push(name, version, frame, ttl, index);
             }
             Err(error) => self.rejected.push(Rejected { name: format!("#{index}"), reason: error.to_string() }),
         }
@@ -164,12 +166,11 @@ impl Response {
 
     fn push(
         &mut self,
-        name: Option<String>,
+        name: Option<Cow<'_, str>>,
         version: Option<Version>,
         frame: Option<Frame>,
         ttl: Option<Duration>,
         index: usize,
-        size: usize,
     ) {
         let mut reject = |name: String, reason: String| self.rejected.push(Rejected { name, reason });
         let Some(name) = name.filter(|name| !name.is_empty()) else {
@@ -180,19 +181,17 @@ impl Response {
             let inside = any_type(frame.any()).unwrap_or_default();
             if inside != self.type_url {
                 return reject(
-                    name,
+                    name.into_owned(),
                     format!("a resource of type {inside:?} in a response of type {:?}", self.type_url),
                 );
             }
         }
         match ResourceName::parse(&name) {
             Ok(collection) if collection.is_glob() || name == "*" => {
-                reject(name, "the name of a collection, not of a resource".into());
+                reject(name.into_owned(), "the name of a collection, not of a resource".into());
             }
-            Ok(name) => {
-                self.resources.push(Received { name, version, frame: frame.map(|frame| frame.detached(size)), ttl });
-            }
-            Err(error) => reject(name, error.to_string()),
+            Ok(name) => self.resources.push(Received { name, version, frame, ttl }),
+            Err(error) => reject(name.into_owned(), error.to_string()),
         }
     }
 
@@ -210,44 +209,41 @@ impl Response {
 
 /// The fields of an encoded `Resource`.
 #[derive(Default)]
-struct Wrapped {
-    name: Option<String>,
+struct Wrapped<'a> {
+    name: Option<Cow<'a, str>>,
     version: Option<Version>,
-    any: Option<Bytes>,
+    any: Option<&'a [u8]>,
     wrapper: Bytes,
     ttl: Option<Duration>,
     do_not_cache: bool,
 }
 
-impl Wrapped {
-    fn walk(resource: Bytes) -> Result<Self, WalkError> {
+impl<'a> Wrapped<'a> {
+    fn walk(resource: &'a [u8]) -> Result<Self, WalkError> {
         let mut found = Self::default();
         let mut wrapper = BytesMut::new();
         let mut fields = Fields::of(resource);
-        loop {
-            let before = fields.rest().clone();
-            let Some(field) = fields.next() else { break };
-            let field = field?;
-            let raw = before.slice(..before.len() - fields.rest().len());
+        while let Some(field) = fields.next_encoded() {
+            let (field, encoded) = field?;
             match (field.number, field.value) {
-                (1, FieldValue::Bytes(text)) => found.version = Some(Version::from(lossy(&text))),
+                (1, FieldValue::Bytes(text)) => found.version = Some(Version::from(&*lossy(text))),
                 (2, FieldValue::Bytes(any)) => found.any = Some(any),
-                (3, FieldValue::Bytes(text)) => found.name = Some(lossy(&text)),
+                (3, FieldValue::Bytes(text)) => found.name = Some(lossy(text)),
                 (6, FieldValue::Bytes(ttl)) => found.ttl = duration(ttl),
                 (7, FieldValue::Bytes(cache_control)) => {
                     found.do_not_cache = Fields::of(cache_control)
                         .flatten()
                         .any(|field| field.number == 1 && matches!(field.value, FieldValue::Varint(1..)));
-                    wrapper.extend_from_slice(&raw);
+                    wrapper.extend_from_slice(encoded);
                 }
                 (8, FieldValue::Bytes(name)) => {
                     // TP2: a variant is named in `resource_name`, and `name` is empty.
-                    if let Some(name) = walk::text_at(&name, &[1]) {
-                        found.name.get_or_insert(name);
+                    if let Some(name) = walk::text_at(name, &[1]) {
+                        found.name.get_or_insert(name.into());
                     }
-                    wrapper.extend_from_slice(&raw);
+                    wrapper.extend_from_slice(encoded);
                 }
-                _ => wrapper.extend_from_slice(&raw),
+                _ => wrapper.extend_from_slice(encoded),
             }
         }
         found.wrapper = wrapper.freeze();
@@ -255,7 +251,7 @@ impl Wrapped {
     }
 }
 
-fn duration(message: Bytes) -> Option<Duration> {
+fn duration(message: &[u8]) -> Option<Duration> {
     let (mut seconds, mut nanos) = (0, 0);
     for field in Fields::of(message).flatten() {
         match (field.number, field.value) {
@@ -269,13 +265,13 @@ fn duration(message: Bytes) -> Option<Duration> {
     Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?))
 }
 
-fn any_type(any: &Bytes) -> Option<String> {
+fn any_type(any: &[u8]) -> Option<&str> {
     walk::text_at(any, &[1])
 }
 
 /// As protobuf has it, the last occurrence of a field counts.
-fn any_value(any: &Bytes) -> Option<Bytes> {
-    Fields::of(any.clone())
+fn any_value(any: &[u8]) -> Option<&[u8]> {
+    Fields::of(any)
         .flatten()
         .filter_map(|field| match (field.number, field.value) {
             (2, FieldValue::Bytes(value)) => Some(value),
@@ -284,6 +280,6 @@ fn any_value(any: &Bytes) -> Option<Bytes> {
         .last()
 }
 
-fn lossy(text: &Bytes) -> String {
-    String::from_utf8_lossy(text).into_owned()
+fn lossy(text: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(text)
 }

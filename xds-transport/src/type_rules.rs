@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use bytes::Bytes;
 use xdstp_cache::TypeUrl;
 
 use crate::wire::walk;
@@ -77,16 +76,16 @@ impl Default for TypeRule {
 
 impl TypeRule {
     /// The name inside an encoded `Any` of this type.
-    pub fn name_of(&self, any: &Bytes) -> Option<String> {
+    pub fn name_of<'a>(&self, any: &'a [u8]) -> Option<&'a str> {
         self.text(any, &self.name_path)
     }
 
     /// The names of type `dependent.type_url` that an encoded `Any` of this type refers to.
-    pub fn reference_of(&self, dependent: &Dependent, any: &Bytes) -> Option<String> {
+    pub fn reference_of<'a>(&self, dependent: &Dependent, any: &'a [u8]) -> Option<&'a str> {
         dependent.reference_paths.iter().find_map(|path| self.text(any, path)).filter(|name| !name.is_empty())
     }
 
-    fn text(&self, any: &Bytes, path: &[u32]) -> Option<String> {
+    fn text<'a>(&self, any: &'a [u8], path: &[u32]) -> Option<&'a str> {
         let mut from_any = Vec::with_capacity(path.len() + 1);
         from_any.push(2);
         from_any.extend_from_slice(path);

@@ -23,7 +23,7 @@ fn server_stream_corpus() {
 
 #[test]
 fn client_stream_corpus() {
-    replay("client_stream", oracle::client_stream);
+    replay("client_stream", oracle::client::client_stream);
 }
 
 #[test]
@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn client_stream_at_random(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        oracle::client_stream(&bytes);
+        oracle::client::client_stream(&bytes);
     }
 
     #[test]

@@ -124,9 +124,9 @@ impl Heard {
             let request = self.buffer.split_to(5 + length).freeze().slice(5..);
             self.requests += 1;
             if let Some(names) = &mut self.names {
-                names.extend(Fields::of(request).flatten().filter_map(|field| match (field.number, field.value) {
+                names.extend(Fields::of(&request).flatten().filter_map(|field| match (field.number, field.value) {
                     // The same field in both variants.
-                    (3, FieldValue::Bytes(name)) => Some(Bytes::copy_from_slice(&name)),
+                    (3, FieldValue::Bytes(name)) => Some(Bytes::copy_from_slice(name)),
                     _ => None,
                 }));
             }

@@ -155,7 +155,7 @@ impl Resource for Encoded {
     const ALL_RESOURCES_REQUIRED_IN_SOTW: bool = false;
 
     fn deserialize(bytes: Bytes) -> Result<Self::Message, Error> {
-        Ok((text_at(&bytes, &[1]).unwrap_or_default(), bytes))
+        Ok((text_at(&bytes, &[1]).unwrap_or_default().to_owned(), bytes))
     }
 
     fn name(message: &Self::Message) -> &str {

@@ -37,13 +37,13 @@ pub struct DecodedAny {
 /// Where the version, the name and the body of each resource are: all that is needed to pass it on.
 pub fn walk(message: Bytes) -> usize {
     let mut found = 0;
-    for field in Fields::of(message).flatten() {
+    for field in Fields::of(&message).flatten() {
         let (2, FieldValue::Bytes(resource)) = (field.number, field.value) else { continue };
-        let (mut version, mut name, mut body) = (Bytes::new(), Bytes::new(), Bytes::new());
+        let (mut version, mut name, mut body) = (&[][..], &[][..], Bytes::new());
         for field in Fields::of(resource).flatten() {
             match (field.number, field.value) {
                 (1, FieldValue::Bytes(value)) => version = value,
-                (2, FieldValue::Bytes(value)) => body = value,
+                (2, FieldValue::Bytes(value)) => body = message.slice_ref(value),
                 (3, FieldValue::Bytes(value)) => name = value,
                 _ => {}
             }

@@ -171,15 +171,12 @@ pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
     const ABOUT_TRANSPORT: &[u8] = b"xds.config.";
     const HONOURED: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
     let mut out = BytesMut::with_capacity(node.len() + 32);
-    let mut fields = Fields::of(node.clone());
-    loop {
-        let before = fields.rest().clone();
-        let Some(Ok(field)) = fields.next() else { break };
-        let raw = before.slice(..before.len() - fields.rest().len());
+    let mut fields = Fields::of(node);
+    while let Some(Ok((field, encoded))) = fields.next_encoded() {
         let about_transport = field.number == CLIENT_FEATURES
             && matches!(&field.value, FieldValue::Bytes(feature) if feature.starts_with(ABOUT_TRANSPORT));
         if !about_transport {
-            out.extend_from_slice(&raw);
+            out.extend_from_slice(encoded);
         }
     }
     let honoured = Node { client_features: HONOURED.map(Into::into).into(), ..Node::default() };

@@ -192,7 +192,7 @@ fn wrapped(resource: &Resource) -> Any {
 
 /// The entries of `initial_resource_versions`.
 fn initial_versions(request: &DeltaDiscoveryRequest) -> Vec<(String, String)> {
-    let text = |entry: &Bytes, field| crate::wire::walk::text_at(entry, &[field]).unwrap_or_default();
+    let text = |entry: &Bytes, field| crate::wire::walk::text_at(entry, &[field]).unwrap_or_default().to_owned();
     request.initial_resource_versions.iter().map(|entry| (text(entry, 1), text(entry, 2))).collect()
 }
 

@@ -341,6 +341,6 @@ pub(crate) struct Features {
 
 /// An entry of `initial_resource_versions`.
 fn held(entry: &Bytes) -> Option<(ResourceName, Version)> {
-    let name = ResourceName::parse(&text_at(entry, &[1])?).ok()?;
+    let name = ResourceName::parse(text_at(entry, &[1])?).ok()?;
     Some((name, Version::from(text_at(entry, &[2]).unwrap_or_default())))
 }

@@ -132,7 +132,7 @@ impl Reference {
     pub(crate) fn collect(rule: &TypeRule, frame: &Frame, into: &mut Vec<Self>) {
         for dependent in &rule.dependents {
             if let Some(name) = rule.reference_of(dependent, frame.any()) {
-                into.push(Self { type_url: dependent.type_url.clone(), name });
+                into.push(Self { type_url: dependent.type_url.clone(), name: name.to_owned() });
             }
         }
     }
@@ -509,9 +509,9 @@ impl Session {
 /// `client_features`, field 10 of the node, as far as responses depend on them.
 fn features(node: &Bytes) -> Features {
     let mut found = Features::default();
-    for field in Fields::of(node.clone()).flatten() {
+    for field in Fields::of(node).flatten() {
         let (10, FieldValue::Bytes(feature)) = (field.number, field.value) else { continue };
-        match feature.as_ref() {
+        match feature {
             b"xds.config.resource-in-sotw" | b"xds.config.supports-resource-in-sotw" => found.wrapped = true,
             b"xds.config.supports-resource-ttl" => found.ttl = true,
             _ => {}

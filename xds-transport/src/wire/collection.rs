@@ -11,7 +11,7 @@ use thiserror::Error;
 use xdstp_cache::Version;
 use xdstp_uri::{ContextParams, Directive, Locator, MAX_ALT_DEPTH, ParseError, member_type};
 
-use super::walk::{FieldValue, Fields, WalkError, text_at};
+use super::walk::{Field, FieldValue, Fields, WalkError, text_at};
 
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,11 +68,8 @@ pub fn entries(any: &Bytes) -> Result<Option<Vec<CollectionEntry>>, CollectionEr
     let Some(message) = message_of(any, |name| member_type(name).is_some())? else { return Ok(None) };
     let mut entries = Vec::new();
     for field in Fields::of(message) {
-        if let (1, FieldValue::Bytes(entry)) = {
-            let field = field?;
-            (field.number, field.value)
-        } {
-            entries.push(read_entry(entry, entries.len())?);
+        if let Field { number: 1, value: FieldValue::Bytes(entry) } = field? {
+            entries.push(read_entry(any, entry, entries.len())?);
         }
     }
     Ok(Some(entries))
@@ -85,8 +82,8 @@ pub fn entries(any: &Bytes) -> Result<Option<Vec<CollectionEntry>>, CollectionEr
 pub fn redirect(any: &Bytes) -> Result<Option<Locator<'static>>, CollectionError> {
     let Some(message) = message_of(any, |name| name == LOCATOR)? else { return Ok(None) };
     // The string form is a message with one text field; of today's message, field 1 is a number.
-    match text_at(&message, &[1]) {
-        Some(text) => Ok(Some(Locator::parse(&text)?.into_owned())),
+    match text_at(message, &[1]) {
+        Some(text) => Ok(Some(Locator::parse(text)?.into_owned())),
         None => read_locator(message, 0).map(Some),
     }
 }
@@ -94,9 +91,9 @@ pub fn redirect(any: &Bytes) -> Result<Option<Locator<'static>>, CollectionError
 const LOCATOR: &str = "xds.core.v3.ResourceLocator";
 
 /// The message inside an encoded `Any` whose type is one of those asked for.
-fn message_of(any: &Bytes, is_asked: impl Fn(&str) -> bool) -> Result<Option<Bytes>, CollectionError> {
-    let (mut asked, mut message) = (false, Bytes::new());
-    for field in Fields::of(any.clone()) {
+fn message_of(any: &[u8], is_asked: impl Fn(&str) -> bool) -> Result<Option<&[u8]>, CollectionError> {
+    let (mut asked, mut message) = (false, &[][..]);
+    for field in Fields::of(any) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Bytes(url)) => {
@@ -110,27 +107,28 @@ fn message_of(any: &Bytes, is_asked: impl Fn(&str) -> bool) -> Result<Option<Byt
     Ok(asked.then_some(message))
 }
 
-fn read_entry(entry: Bytes, index: usize) -> Result<CollectionEntry, CollectionError> {
+/// An entry, part of `any`.
+fn read_entry(any: &Bytes, entry: &[u8], index: usize) -> Result<CollectionEntry, CollectionError> {
     let mut read = None;
     for field in Fields::of(entry) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Bytes(locator)) => read = Some(CollectionEntry::Locator(read_either(locator)?)),
-            (2, FieldValue::Bytes(inline)) => read = Some(read_inline(inline)?),
+            (2, FieldValue::Bytes(inline)) => read = Some(read_inline(any, inline)?),
             _ => {}
         }
     }
     read.ok_or(CollectionError::Empty(index))
 }
 
-fn read_inline(inline: Bytes) -> Result<CollectionEntry, CollectionError> {
+fn read_inline(within: &Bytes, inline: &[u8]) -> Result<CollectionEntry, CollectionError> {
     let (mut name, mut version, mut resource) = (String::new(), String::new(), Bytes::new());
     for field in Fields::of(inline) {
         let field = field?;
         match (field.number, field.value) {
-            (1, FieldValue::Bytes(text)) => name = lossy(&text),
-            (2, FieldValue::Bytes(text)) => version = lossy(&text),
-            (3, FieldValue::Bytes(any)) => resource = any,
+            (1, FieldValue::Bytes(text)) => name = lossy(text),
+            (2, FieldValue::Bytes(text)) => version = lossy(text),
+            (3, FieldValue::Bytes(any)) => resource = within.slice_ref(any),
             _ => {}
         }
     }
@@ -138,8 +136,8 @@ fn read_inline(inline: Bytes) -> Result<CollectionEntry, CollectionError> {
 }
 
 /// A locator in either form: `x`, `h` and `f` would be the keys of fields that a `ResourceLocator` does not have.
-fn read_either(locator: Bytes) -> Result<Locator<'static>, CollectionError> {
-    match std::str::from_utf8(&locator) {
+fn read_either(locator: &[u8]) -> Result<Locator<'static>, CollectionError> {
+    match std::str::from_utf8(locator) {
         Ok(text) if ["xdstp:", "http:", "file:"].iter().any(|scheme| text.starts_with(scheme)) => {
             Ok(Locator::parse(text)?.into_owned())
         }
@@ -148,24 +146,21 @@ fn read_either(locator: Bytes) -> Result<Locator<'static>, CollectionError> {
 }
 
 /// Today's message: `xds.core.v3.ResourceLocator`.
-fn read_locator(message: Bytes, depth: usize) -> Result<Locator<'static>, CollectionError> {
+fn read_locator(message: &[u8], depth: usize) -> Result<Locator<'static>, CollectionError> {
     let (mut scheme, mut id, mut authority, mut resource_type) = (0, String::new(), String::new(), String::new());
     let (mut params, mut directives) = (Vec::new(), Vec::new());
     for field in Fields::of(message) {
         let field = field?;
         match (field.number, field.value) {
             (1, FieldValue::Varint(value)) => scheme = value,
-            (2, FieldValue::Bytes(text)) => id = lossy(&text),
-            (3, FieldValue::Bytes(text)) => authority = lossy(&text),
-            (4, FieldValue::Bytes(text)) => resource_type = lossy(&text),
+            (2, FieldValue::Bytes(text)) => id = lossy(text),
+            (3, FieldValue::Bytes(text)) => authority = lossy(text),
+            (4, FieldValue::Bytes(text)) => resource_type = lossy(text),
             // ContextParams.params is a map: field 1, entries with key 1 and value 2.
             (5, FieldValue::Bytes(context)) => {
                 for entry in Fields::of(context) {
-                    if let (1, FieldValue::Bytes(entry)) = {
-                        let entry = entry?;
-                        (entry.number, entry.value)
-                    } {
-                        let text = |number| text_at(&entry, &[number]).unwrap_or_default();
+                    if let Field { number: 1, value: FieldValue::Bytes(entry) } = entry? {
+                        let text = |number| text_at(entry, &[number]).unwrap_or_default();
                         params.push((text(1), text(2)));
                     }
                 }
@@ -203,7 +198,7 @@ fn read_locator(message: Bytes, depth: usize) -> Result<Locator<'static>, Collec
     Ok(locator)
 }
 
-fn read_directive(directive: Bytes, depth: usize) -> Result<Option<Directive<'static>>, CollectionError> {
+fn read_directive(directive: &[u8], depth: usize) -> Result<Option<Directive<'static>>, CollectionError> {
     let mut read = None;
     for field in Fields::of(directive) {
         let field = field?;
@@ -212,7 +207,7 @@ fn read_directive(directive: Bytes, depth: usize) -> Result<Option<Directive<'st
             (1, FieldValue::Bytes(alt)) if depth <= MAX_ALT_DEPTH => {
                 Some(Directive::Alt(read_locator(alt, depth + 1)?))
             }
-            (2, FieldValue::Bytes(entry)) => Some(Directive::Entry(lossy(&entry).into())),
+            (2, FieldValue::Bytes(entry)) => Some(Directive::Entry(lossy(entry).into())),
             _ => read,
         };
     }
@@ -231,6 +226,6 @@ fn escape(text: &mut String, part: &str, separators: &[char]) {
     }
 }
 
-fn lossy(text: &Bytes) -> String {
+fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }

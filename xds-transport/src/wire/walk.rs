@@ -1,31 +1,31 @@
 //! Walking the fields of an encoded message without decoding it.
 //!
-//! A relay that opens no payload needs three things of a response: where each field starts,
-//! how long it is, and a slice of it that shares the buffer it arrived in.
+//! A relay that opens no payload needs two things of a response: where each field starts, and how long it is. What it
+//! keeps is a slice of the buffer it arrived in ([`Bytes::slice_ref`](bytes::Bytes::slice_ref)).
 
 use std::fmt;
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::{Buf, BufMut};
 
 /// One field of an encoded message: its number and its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
     /// The field's number.
     pub number: u32,
     /// The field's value, not interpreted.
-    pub value: FieldValue,
+    pub value: FieldValue<'a>,
 }
 
 /// The value of a [`Field`], by wire type.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FieldValue {
+pub enum FieldValue<'a> {
     /// Wire type 0.
     Varint(u64),
     /// Wire type 1.
     Fixed64(u64),
-    /// Wire type 2: a slice of the walked buffer.
-    Bytes(Bytes),
+    /// Wire type 2: a part of the walked message.
+    Bytes(&'a [u8]),
     /// Wire type 5.
     Fixed32(u32),
 }
@@ -54,31 +54,33 @@ impl std::error::Error for WalkError {}
 /// The fields of an encoded message, in wire order. The walk ends at the first error.
 ///
 /// ```
-/// use bytes::Bytes;
 /// use xds_transport::wire::walk::{Fields, FieldValue};
 ///
-/// let message = Bytes::from_static(b"\x0a\x02v1\x20\x07");
+/// let message = b"\x0a\x02v1\x20\x07";
 /// let fields: Vec<_> = Fields::of(message).collect::<Result<_, _>>().unwrap();
-/// assert_eq!(fields[0].value, FieldValue::Bytes(Bytes::from_static(b"v1")));
+/// assert_eq!(fields[0].value, FieldValue::Bytes(b"v1"));
 /// assert_eq!((fields[1].number, &fields[1].value), (4, &FieldValue::Varint(7)));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Fields {
-    rest: Bytes,
+pub struct Fields<'a> {
+    rest: &'a [u8],
 }
 
-impl Fields {
+impl<'a> Fields<'a> {
     /// Walks `message`.
-    pub fn of(message: Bytes) -> Self {
+    pub fn of(message: &'a [u8]) -> Self {
         Self { rest: message }
     }
 
-    /// What has not been walked yet.
-    pub fn rest(&self) -> &Bytes {
-        &self.rest
+    /// The next field, and how it is encoded: to be passed on byte for byte.
+    pub fn next_encoded(&mut self) -> Option<Result<(Field<'a>, &'a [u8]), WalkError>> {
+        let before = self.rest;
+        let field = self.next()?;
+        let encoded = before.get(..before.len().saturating_sub(self.rest.len())).unwrap_or_default();
+        Some(field.map(|field| (field, encoded)))
     }
 
-    fn step(&mut self) -> Option<Field> {
+    fn step(&mut self) -> Option<Field<'a>> {
         let key = varint(&mut self.rest)?;
         let number = u32::try_from(key >> 3).ok().filter(|n| *n != 0 && *n < 1 << 29)?;
         let value = match key & 7 {
@@ -86,10 +88,7 @@ impl Fields {
             1 => FieldValue::Fixed64(self.rest.try_get_u64_le().ok()?),
             2 => {
                 let length = usize::try_from(varint(&mut self.rest)?).ok()?;
-                if length > self.rest.len() {
-                    return None;
-                }
-                FieldValue::Bytes(self.rest.split_to(length))
+                FieldValue::Bytes(self.rest.split_off(..length)?)
             }
             5 => FieldValue::Fixed32(self.rest.try_get_u32_le().ok()?),
             _ => return None, // groups have been gone since proto2
@@ -98,8 +97,8 @@ impl Fields {
     }
 }
 
-impl Iterator for Fields {
-    type Item = Result<Field, WalkError>;
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<Field<'a>, WalkError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -109,7 +108,7 @@ impl Iterator for Fields {
         match self.step() {
             Some(field) => Some(Ok(field)),
             None => {
-                self.rest.clear();
+                self.rest = &[];
                 Some(Err(WalkError { remaining }))
             }
         }
@@ -120,15 +119,14 @@ impl Iterator for Fields {
 /// As protobuf has it, the last occurrence of a field counts. `None` when a step is missing or not text.
 ///
 /// ```
-/// use bytes::Bytes;
 /// use xds_transport::wire::walk::text_at;
 ///
-/// let cluster = Bytes::from_static(b"\x0a\x01c\x1a\x05\x12\x03eds");
-/// assert_eq!(text_at(&cluster, &[3, 2]).as_deref(), Some("eds"));
-/// assert_eq!(text_at(&cluster, &[9]), None);
+/// let cluster = b"\x0a\x01c\x1a\x05\x12\x03eds";
+/// assert_eq!(text_at(cluster, &[3, 2]), Some("eds"));
+/// assert_eq!(text_at(cluster, &[9]), None);
 /// ```
-pub fn text_at(message: &Bytes, path: &[u32]) -> Option<String> {
-    let mut found = message.clone();
+pub fn text_at<'a>(message: &'a [u8], path: &[u32]) -> Option<&'a str> {
+    let mut found = message;
     for number in path {
         let mut at = None;
         for field in Fields::of(found) {
@@ -139,10 +137,10 @@ pub fn text_at(message: &Bytes, path: &[u32]) -> Option<String> {
         }
         found = at?;
     }
-    std::str::from_utf8(&found).ok().map(str::to_owned)
+    std::str::from_utf8(found).ok()
 }
 
-fn varint(from: &mut Bytes) -> Option<u64> {
+fn varint(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..70).step_by(7) {
         let byte = from.try_get_u8().ok()?;
@@ -201,13 +199,13 @@ mod tests {
             let mut out = Vec::new();
             put_varint(&mut out, value);
             assert_eq!(out.len(), varint_len(value), "{value}");
-            assert_eq!(varint(&mut Bytes::from(out)), Some(value));
+            assert_eq!(varint(&mut out.as_slice()), Some(value));
         }
     }
 
     #[test]
     fn a_length_past_the_end_is_an_error_not_a_panic() {
-        let walked: Vec<_> = Fields::of(Bytes::from_static(b"\x0a\x05ab")).collect();
+        let walked: Vec<_> = Fields::of(b"\x0a\x05ab").collect();
         assert_eq!(walked, [Err(WalkError { remaining: 4 })]);
     }
 }

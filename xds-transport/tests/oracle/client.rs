@@ -50,11 +50,13 @@ impl Script<'_> {
     /// A response that an origin might send, of names that may or may not be asked for.
     fn response(&mut self, variant: Variant, of: &str, count: u64) -> Bytes {
         let (shape, version, names, removed) = (self.next(), self.next().to_string(), self.names(), self.names());
+        let aliases = if shape & 8 != 0 { self.names() } else { Vec::new() };
         let any = |name: &String| Any { type_url: of.into(), value: named(name) };
         let resource = |name: &String| Resource {
             name: name.clone(),
             version: version.clone(),
             resource: (shape & 1 == 0).then(|| any(name)),
+            aliases: aliases.clone(),
             ttl: (shape & 2 != 0).then_some(xds_transport::wire::Duration { seconds: i64::from(shape), nanos: 0 }),
             ..Resource::default()
         };
@@ -87,6 +89,8 @@ struct User {
     stream: Stream,
     now: Instant,
     wants: BTreeSet<(String, Interest)>,
+    /// What came, asked for by whatever name.
+    seen: BTreeSet<(String, ResourceName)>,
     busy: VecDeque<UpdateId>,
     /// Types that were asked for on this stream, and what is to be answered of them.
     unanswered: BTreeMap<String, Vec<String>>,
@@ -101,7 +105,7 @@ impl User {
         let mut stream = Stream::new(variant, node, Arc::new(TypeRules::envoy()));
         stream.connected(now);
         let (wants, busy, unanswered) = (BTreeSet::new(), VecDeque::new(), BTreeMap::new());
-        Self { variant, stream, now, wants, busy, unanswered, responses: 0 }
+        Self { variant, stream, now, wants, seen: BTreeSet::new(), busy, unanswered, responses: 0 }
     }
 
     fn subscribe(&mut self, of: &str, interest: Interest) {
@@ -146,8 +150,14 @@ impl User {
                         }
                 })
             };
-            assert!(changed.iter().all(|changed| wanted(&changed.name)), "rule 62");
-            assert!(removed.iter().all(wanted), "rule 62");
+            for changed in &changed {
+                let aliases = || changed.resource.value.aliases();
+                let by_alias = self.variant == Variant::Delta && aliases().any(|alias| wanted(&alias));
+                assert!(wanted(&changed.name) || by_alias, "rules 62, 105");
+                self.seen.insert((type_url.to_string(), changed.name.clone()));
+            }
+            let was_seen = |name: &ResourceName| self.seen.contains(&(type_url.to_string(), name.clone()));
+            assert!(removed.iter().all(|name| wanted(name) || was_seen(name)), "rule 62");
             let asked = |interest| self.wants.contains(&(type_url.to_string(), interest));
             assert!(answered.into_iter().all(asked), "an answer to what is not wanted");
             self.busy.push_back(id);

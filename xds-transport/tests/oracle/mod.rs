@@ -1,8 +1,6 @@
 //! What holds for any bytes: shared by the tests and the fuzz targets.
 
-mod client;
-
-pub(crate) use client::client_stream;
+pub(crate) mod client;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -48,7 +48,7 @@ impl Request {
         match protocol {
             Variant::Delta => {
                 let request = DeltaDiscoveryRequest::decode(message.clone()).unwrap();
-                let text = |entry: &Bytes, field| text_at(entry, &[field]).unwrap_or_default();
+                let text = |entry: &Bytes, field| text_at(entry, &[field]).unwrap_or_default().to_owned();
                 let initial =
                     request.initial_resource_versions.iter().map(|entry| (text(entry, 1), text(entry, 2))).collect();
                 Self {

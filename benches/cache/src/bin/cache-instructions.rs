@@ -207,7 +207,7 @@ fn first_request(asks: Vec<String>, holds: Vec<String>) -> Bytes {
         let mut entry = Vec::new();
         prost::encoding::string::encode(1, &name, &mut entry);
         prost::encoding::string::encode(2, &"0".to_owned(), &mut entry);
-        assert_eq!(Fields::of(entry.clone().into()).count(), 2);
+        assert_eq!(Fields::of(&entry).count(), 2);
         entry.into()
     };
     let request = DeltaDiscoveryRequest {

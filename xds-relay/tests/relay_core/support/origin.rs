@@ -41,7 +41,7 @@ pub(crate) fn cluster(name: &str, body: &str) -> Frame {
 
 /// The body that [`Origin::put`] gave an encoded `Any`.
 pub(crate) fn body_of(any: &Bytes) -> String {
-    text_at(any, &[2, 1000]).unwrap_or_default()
+    text_at(any, &[2, 1000]).unwrap_or_default().to_owned()
 }
 
 impl Origin {

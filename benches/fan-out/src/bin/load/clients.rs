@@ -164,8 +164,8 @@ async fn receive(mut body: RecvStream, mut requests: SendStream<Bytes>, progress
 /// Counts the resources of a response, and returns its ACK.
 fn handle(message: Bytes, progress: &Progress) -> Result<Bytes, Error> {
     let round = progress.round.load(Ordering::Relaxed);
-    let (mut updates, mut nonce) = (0, Bytes::new());
-    for field in Fields::of(message.slice(PREFIX..)) {
+    let (mut updates, mut nonce) = (0, &[][..]);
+    for field in Fields::of(&message[PREFIX..]) {
         let field = field?;
         match (field.number, field.value) {
             (2, FieldValue::Bytes(resource)) => {
@@ -183,19 +183,19 @@ fn handle(message: Bytes, progress: &Progress) -> Result<Bytes, Error> {
     progress.count(updates)?;
     Ok(framed(&DeltaDiscoveryRequest {
         type_url: content::TYPE_URL.into(),
-        response_nonce: std::str::from_utf8(&nonce)?.into(),
+        response_nonce: std::str::from_utf8(nonce)?.into(),
         ..DeltaDiscoveryRequest::default()
     }))
 }
 
-fn version_of(resource: Bytes) -> Result<String, Error> {
+fn version_of(resource: &[u8]) -> Result<&str, Error> {
     for field in Fields::of(resource) {
         let field = field?;
         if let (1, FieldValue::Bytes(version)) = (field.number, field.value) {
-            return Ok(std::str::from_utf8(&version)?.into());
+            return Ok(std::str::from_utf8(version)?);
         }
     }
-    Ok(String::new())
+    Ok("")
 }
 
 /// A message with the prefix that gRPC puts before it.
