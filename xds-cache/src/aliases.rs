@@ -1,231 +1,78 @@
-//! Aliases: other names that a resource may be asked for by (rule 105).
+//! Which names stand for which resource.
 
-use std::collections::HashMap;
-use std::time::Instant;
+use std::collections::{BTreeSet, HashMap};
 
 use xdstp_uri::ResourceName;
 
-use crate::cache::Cache;
-use crate::links::{Link, Slot, Target};
-use crate::outcome::Outcome;
-use crate::resource::{Resource, TypeUrl};
-use crate::subscribe::SubscriberId;
-
-/// The aliases of the resources of one type: none is the name of a resource itself.
-#[derive(Default)]
-pub(crate) struct Aliases {
-    /// The name of the resource that an alias stands for.
+/// The aliases of resources of one type: each stands for one resource, the last that claimed it (rule 105).
+///
+/// ```
+/// use xdstp_cache::Aliases;
+/// use xdstp_uri::ResourceName;
+///
+/// let names = ["routes/shop", "routes/till", "routes/shop.example"];
+/// let [shop, till, alias]: [ResourceName; 3] = names.map(|name| name.parse().unwrap());
+/// let mut aliases = Aliases::default();
+/// aliases.insert(alias.clone(), &shop);
+/// assert_eq!(aliases.insert(alias.clone(), &till), Some(shop.clone()));
+/// assert_eq!(aliases.canonical(&alias), Some(&till));
+/// assert!(aliases.of(&shop).is_empty());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Aliases {
     canonical: HashMap<ResourceName, ResourceName>,
-    /// The aliases of a resource.
-    of: HashMap<ResourceName, Box<[ResourceName]>>,
+    of: HashMap<ResourceName, BTreeSet<ResourceName>>,
 }
 
+static NONE: BTreeSet<ResourceName> = BTreeSet::new();
+
 impl Aliases {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.canonical.is_empty()
     }
 
     /// The name of the resource that an alias stands for.
-    pub(crate) fn canonical(&self, alias: &ResourceName) -> Option<&ResourceName> {
+    pub fn canonical(&self, alias: &ResourceName) -> Option<&ResourceName> {
         self.canonical.get(alias)
     }
 
-    pub(crate) fn of(&self, name: &ResourceName) -> &[ResourceName] {
-        self.of.get(name).map_or(&[], |aliases| aliases)
+    /// The aliases of a resource.
+    pub fn of(&self, name: &ResourceName) -> &BTreeSet<ResourceName> {
+        self.of.get(name).unwrap_or(&NONE)
     }
 
-    /// All of them, with what they stand for.
-    #[cfg(test)]
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ResourceName, &ResourceName)> {
-        self.canonical.iter()
+    /// Lets an alias stand for a resource. What it stood for before is returned.
+    pub fn insert(&mut self, alias: ResourceName, name: &ResourceName) -> Option<ResourceName> {
+        let before = self.remove(&alias);
+        self.canonical.insert(alias.clone(), name.clone());
+        self.of.entry(name.clone()).or_default().insert(alias);
+        before
     }
 
-    fn set(&mut self, name: &ResourceName, aliases: Vec<ResourceName>) {
-        self.canonical.extend(aliases.iter().map(|alias| (alias.clone(), name.clone())));
-        if aliases.is_empty() {
-            self.of.remove(name);
-        } else {
-            self.of.insert(name.clone(), aliases.into());
+    /// Lets an alias stand for nothing. What it stood for is returned.
+    pub fn remove(&mut self, alias: &ResourceName) -> Option<ResourceName> {
+        let name = self.canonical.remove(alias)?;
+        if let Some(aliases) = self.of.get_mut(&name) {
+            aliases.remove(alias);
+            if aliases.is_empty() {
+                self.of.remove(&name);
+            }
         }
-    }
-
-    /// Takes an alias from the resource that it stands for. False when it is none.
-    pub(crate) fn remove(&mut self, alias: &ResourceName) -> bool {
-        let Some(name) = self.canonical.remove(alias) else { return false };
-        let others = self.of(&name).iter().filter(|other| *other != alias).cloned().collect();
-        self.set(&name, others);
-        true
+        Some(name)
     }
 
     /// Takes all aliases from a resource.
-    pub(crate) fn clear(&mut self, name: &ResourceName) -> Box<[ResourceName]> {
+    pub fn clear(&mut self, name: &ResourceName) -> BTreeSet<ResourceName> {
         let aliases = self.of.remove(name).unwrap_or_default();
         for alias in &aliases {
             self.canonical.remove(alias);
         }
         aliases
     }
-}
 
-impl<V> Cache<V> {
-    /// An [`upsert`](Self::upsert) that says by what other names the resource may be asked for: who asks for one of
-    /// them is sent the resource, under its own name, and once, whatever covers it. These replace the aliases that it
-    /// had, which a plain upsert leaves alone; they go when it is removed; and a change of them is told as a change of
-    /// the resource.
-    ///
-    /// An alias belongs to one resource, the last to claim it. The name of a resource that is there, a glob and `*` are
-    /// none.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource};
-    ///
-    /// let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost".into();
-    /// let [shop, alias] = ["routes/shop", "routes/shop.example"].map(|name| name.parse().unwrap());
-    /// let mut cache = Cache::new(Options::default());
-    /// let subscriber = cache.open(&hosts);
-    /// cache.subscribe(subscriber, &Interest::Name(alias));
-    ///
-    /// let (resource, aliases) = (Resource::unversioned(7, "body"), ["routes/shop.example".parse().unwrap()]);
-    /// cache.upsert_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
-    ///
-    /// let mut names = Vec::new();
-    /// cache.pull(subscriber, Removals::Include, &mut |pull| {
-    ///     if let Pull::Put { name, .. } = pull {
-    ///         names.push(name.to_string());
-    ///     }
-    ///     ControlFlow::Continue(())
-    /// });
-    /// assert_eq!(names, ["routes/shop"]);
-    /// ```
-    pub fn upsert_with_aliases(
-        &mut self,
-        type_url: &TypeUrl,
-        name: &ResourceName,
-        aliases: impl IntoIterator<Item = ResourceName>,
-        resource: Resource<V>,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) -> Outcome {
-        self.expire(now);
-        let type_index = self.type_index(type_url);
-        let outcome = self.store(type_index, name, resource, now, woken);
-        if let Some(at) = self.slot_of(type_index, name) {
-            self.set_aliases(at, aliases, woken);
-        }
-        self.drop_type_if_unused(type_index);
-        self.make_room();
-        outcome
-    }
-
-    fn set_aliases(&mut self, at: u32, aliases: impl IntoIterator<Item = ResourceName>, woken: &mut Vec<SubscriberId>) {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        let is_resource = |alias: &ResourceName| {
-            let slot = self.slot_of(type_index, alias).map(|at| &self.slots[at as usize]);
-            slot.is_some_and(|slot| slot.state.resource().is_some())
-        };
-        let usable = |alias: &ResourceName| !alias.is_glob() && alias.as_str() != "*" && !is_resource(alias);
-        let mut aliases: Vec<_> = aliases.into_iter().filter(usable).collect();
-        aliases.sort_unstable();
-        aliases.dedup();
-        if self.types[type_index as usize].aliases.of(name) == aliases {
-            return;
-        }
-        let name = name.clone();
-        self.drop_aliases(at, woken);
-        for alias in &aliases {
-            self.types[type_index as usize].aliases.remove(alias);
-            self.clear_error(type_index, alias);
-        }
-        self.types[type_index as usize].aliases.set(&name, aliases);
-        self.changed(at, woken);
-    }
-
-    /// The slot that who asked for the name in `at` is sent: another one if the name is an alias.
-    pub(crate) fn resolve(&self, at: u32) -> u32 {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        let aliases = &self.types[type_index as usize].aliases;
-        if aliases.is_empty() {
-            return at;
-        }
-        aliases.canonical(name).and_then(|canonical| self.slot_of(type_index, canonical)).unwrap_or(at)
-    }
-
-    /// The slots of the aliases of a resource that somebody asked for.
-    pub(crate) fn alias_slots(&self, at: u32) -> impl Iterator<Item = u32> {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        let aliases = self.types[type_index as usize].aliases.of(name);
-        aliases.iter().filter_map(move |alias| self.slot_of(type_index, alias))
-    }
-
-    /// The links by which a subscriber asked for what is in a slot: by its name, and by its aliases.
-    pub(crate) fn links_to(&self, id: SubscriberId, at: u32) -> impl Iterator<Item = u32> {
-        std::iter::once(at).chain(self.alias_slots(at)).filter_map(move |at| self.link_of(id, Target::Slot(at)))
-    }
-
-    /// Whether a subscriber asked for a resource that is there, by its name or by an alias.
-    pub(crate) fn is_asked_for(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        self.slot_of(type_index, name).is_some_and(|at| self.links_to(id, at).next().is_some())
-    }
-
-    /// Whether somebody did.
-    pub(crate) fn is_watched(&self, at: u32) -> bool {
-        let watched = |at: u32| self.slots[at as usize].watchers > 0;
-        watched(at) || self.alias_slots(at).any(watched)
-    }
-
-    /// Whether there is anything to follow when a link to a name is pulled.
-    pub(crate) fn has_aliases(&self, link: u32) -> bool {
-        let subscriber = &self.subscribers[self.links[link as usize].subscriber as usize];
-        !(subscriber.aliased.is_empty() && self.types[subscriber.type_index as usize].aliases.is_empty())
-    }
-
-    /// The slot that a link to the name in `at` is sent; that counts as sent by all links of the subscriber that ask
-    /// for it.
-    pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
-        let Link { subscriber, .. } = self.links[link as usize];
-        let sends = self.resolve(at);
-        for other in self.links_to(SubscriberId(subscriber), sends).collect::<Vec<_>>() {
-            let Target::Slot(at) = self.links[other as usize].target else { continue };
-            let cursor = &mut self.links[other as usize].cursor;
-            *cursor = self.slots[at as usize].seq.max(*cursor);
-            self.follow_alias(other, at, sends);
-        }
-        sends
-    }
-
-    /// What a link to an alias was sent, and is not sent any more, is gone unless something else covers it.
-    pub(crate) fn follow_alias(&mut self, link: u32, at: u32, sends: u32) {
-        let Link { subscriber, .. } = self.links[link as usize];
-        let subscriber = &mut self.subscribers[subscriber as usize];
-        let name = (sends != at).then(|| self.slots[sends as usize].name.clone());
-        let before = match &name {
-            Some(name) => subscriber.aliased.insert(link, name.clone()),
-            None if subscriber.aliased.is_empty() => None,
-            None => subscriber.aliased.remove(&link),
-        };
-        subscriber.leaving.extend(before.filter(|before| name.as_ref() != Some(before)));
-    }
-
-    /// Who asks for a resource by one of its names is sent it, though another one brought it (rule 48).
-    pub(crate) fn restart_other_names(&mut self, link: u32) {
-        let Link { target, subscriber, .. } = self.links[link as usize];
-        let Target::Slot(at) = target else { return };
-        let others: Vec<_> = self.links_to(SubscriberId(subscriber), self.resolve(at)).collect();
-        for other in others.into_iter().filter(|other| *other != link) {
-            self.restart(other);
-        }
-    }
-
-    /// The aliases of a resource stand for nothing from now on: who asked for one of them is told so.
-    pub(crate) fn drop_aliases(&mut self, at: u32, woken: &mut Vec<SubscriberId>) {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        for alias in self.types[type_index as usize].aliases.clear(name) {
-            if let Some(at) = self.slot_of(type_index, &alias) {
-                self.slots[at as usize].seq = self.next_seq();
-                self.mark(Target::Slot(at), woken);
-            }
-        }
+    /// All of them, each with the name of the resource that it stands for, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceName, &ResourceName)> {
+        self.canonical.iter()
     }
 }

@@ -175,7 +175,7 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
         let failed = self.clear_error(type_index, name);
-        let was_alias = self.types[type_index as usize].aliases.remove(name);
+        let was_alias = self.types[type_index as usize].aliases.remove(name).is_some();
         let found = self.slot_of(type_index, name);
         let mut was_present = false;
         if let Some(at) = found {

@@ -6,6 +6,7 @@
 
 mod aliases;
 mod batch;
+mod by_alias;
 mod cache;
 mod errors;
 mod evict;
@@ -23,6 +24,7 @@ mod table;
 mod tests;
 mod tombstones;
 
+pub use aliases::Aliases;
 pub use cache::{Cache, Options, Stored};
 pub use errors::{Failed, ResourceError};
 pub use interest::Interest;

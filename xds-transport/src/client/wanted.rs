@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-use xdstp_cache::Interest;
+use xdstp_cache::{Aliases, Interest};
 use xdstp_uri::{NameKey, ResourceName};
 
 #[derive(Debug, Default)]
@@ -11,6 +11,7 @@ pub(super) struct Wanted {
     wildcard: Option<Wish>,
     names: HashMap<ResourceName, Wish>,
     globs: usize,
+    /// The names among those wanted that stand for what is held.
     aliases: Aliases,
     /// Wanted, and the origin was not told on this stream.
     unsent: BTreeSet<Interest>,
@@ -18,33 +19,6 @@ pub(super) struct Wanted {
     leaving: BTreeSet<Interest>,
     /// Counts the requests that ask for something: a clock for "was it asked for since?".
     asked: u64,
-}
-
-/// The names among those wanted that are aliases of what is held, each of the last that claimed it (rule 105).
-#[derive(Debug, Default)]
-struct Aliases {
-    canonical: HashMap<ResourceName, ResourceName>,
-    of: HashMap<ResourceName, Vec<ResourceName>>,
-}
-
-impl Aliases {
-    /// What it was an alias of.
-    fn remove(&mut self, alias: &ResourceName) -> Option<ResourceName> {
-        let name = self.canonical.remove(alias)?;
-        if let Some(aliases) = self.of.get_mut(&name) {
-            aliases.retain(|other| other != alias);
-            if aliases.is_empty() {
-                self.of.remove(&name);
-            }
-        }
-        Some(name)
-    }
-
-    fn clear(&mut self, name: &ResourceName) {
-        for alias in self.of.remove(name).unwrap_or_default() {
-            self.canonical.remove(&alias);
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -180,7 +154,7 @@ impl Wanted {
 
     /// Whether `name` is wanted by more than the glob it is a member of.
     pub(super) fn covers_otherwise(&self, name: &ResourceName) -> bool {
-        self.wildcard.is_some() || self.names.contains_key(name) || self.aliases.of.contains_key(name)
+        self.wildcard.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
     }
 
     /// A resource came, with all its aliases: what any of them, or its name, was an alias of before is returned.
@@ -195,9 +169,7 @@ impl Wanted {
             if alias == *name || !self.names.contains_key(&alias) {
                 continue;
             }
-            robbed.extend(self.aliases.remove(&alias).filter(|before| before != name));
-            self.aliases.canonical.insert(alias.clone(), name.clone());
-            self.aliases.of.entry(name.clone()).or_default().push(alias);
+            robbed.extend(self.aliases.insert(alias, name));
         }
         robbed
     }
@@ -214,8 +186,8 @@ impl Wanted {
     }
 
     /// The names among those wanted that are aliases of a resource.
-    pub(super) fn aliases(&self, name: &ResourceName) -> &[ResourceName] {
-        self.aliases.of.get(name).map_or(&[], |aliases| aliases)
+    pub(super) fn aliases(&self, name: &ResourceName) -> impl Iterator<Item = &ResourceName> {
+        self.aliases.of(name).iter()
     }
 
     /// Whether `name` is a member of a glob that no stream has answered yet.
@@ -232,7 +204,7 @@ impl Wanted {
     fn covering(&self, name: &ResourceName) -> impl Iterator<Item = &Wish> {
         let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
         let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
-        let aliases = self.aliases.of.get(name).into_iter().flatten().filter_map(|alias| self.names.get(alias));
+        let aliases = self.aliases.of(name).iter().filter_map(|alias| self.names.get(alias));
         self.names.get(name).into_iter().chain(aliases).chain(glob).chain(&self.wildcard)
     }
 

@@ -1,0 +1,172 @@
+//! Resources that are asked for by other names than theirs (rule 105).
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::links::{Link, Slot, Target};
+use crate::outcome::Outcome;
+use crate::resource::{Resource, TypeUrl};
+use crate::subscribe::SubscriberId;
+
+impl<V> Cache<V> {
+    /// An [`upsert`](Self::upsert) that says by what other names the resource may be asked for: who asks for one of
+    /// them is sent the resource, under its own name, and once, whatever covers it. These replace the aliases that it
+    /// had, which a plain upsert leaves alone; they go when it is removed; and a change of them is told as a change of
+    /// the resource.
+    ///
+    /// An alias belongs to one resource, the last to claim it. The name of a resource that is there, a glob and `*` are
+    /// none.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource};
+    ///
+    /// let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost".into();
+    /// let [shop, alias] = ["routes/shop", "routes/shop.example"].map(|name| name.parse().unwrap());
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&hosts);
+    /// cache.subscribe(subscriber, &Interest::Name(alias));
+    ///
+    /// let (resource, aliases) = (Resource::unversioned(7, "body"), ["routes/shop.example".parse().unwrap()]);
+    /// cache.upsert_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
+    ///
+    /// let mut names = Vec::new();
+    /// cache.pull(subscriber, Removals::Include, &mut |pull| {
+    ///     if let Pull::Put { name, .. } = pull {
+    ///         names.push(name.to_string());
+    ///     }
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(names, ["routes/shop"]);
+    /// ```
+    pub fn upsert_with_aliases(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        aliases: impl IntoIterator<Item = ResourceName>,
+        resource: Resource<V>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcome {
+        self.expire(now);
+        let type_index = self.type_index(type_url);
+        let outcome = self.store(type_index, name, resource, now, woken);
+        if let Some(at) = self.slot_of(type_index, name) {
+            self.set_aliases(at, aliases, woken);
+        }
+        self.drop_type_if_unused(type_index);
+        self.make_room();
+        outcome
+    }
+
+    fn set_aliases(&mut self, at: u32, aliases: impl IntoIterator<Item = ResourceName>, woken: &mut Vec<SubscriberId>) {
+        let Slot { type_index, ref name, .. } = self.slots[at as usize];
+        let is_resource = |alias: &ResourceName| {
+            let slot = self.slot_of(type_index, alias).map(|at| &self.slots[at as usize]);
+            slot.is_some_and(|slot| slot.state.resource().is_some())
+        };
+        let usable = |alias: &ResourceName| !alias.is_glob() && alias.as_str() != "*" && !is_resource(alias);
+        let aliases: BTreeSet<_> = aliases.into_iter().filter(usable).collect();
+        if *self.types[type_index as usize].aliases.of(name) == aliases {
+            return;
+        }
+        let name = name.clone();
+        self.drop_aliases(at, woken);
+        for alias in aliases {
+            self.clear_error(type_index, &alias);
+            self.types[type_index as usize].aliases.insert(alias, &name);
+        }
+        self.changed(at, woken);
+    }
+
+    /// The slot that who asked for the name in `at` is sent: another one if the name is an alias.
+    pub(crate) fn resolve(&self, at: u32) -> u32 {
+        let Slot { type_index, ref name, .. } = self.slots[at as usize];
+        let aliases = &self.types[type_index as usize].aliases;
+        if aliases.is_empty() {
+            return at;
+        }
+        aliases.canonical(name).and_then(|canonical| self.slot_of(type_index, canonical)).unwrap_or(at)
+    }
+
+    /// The slots of the aliases of a resource that somebody asked for.
+    pub(crate) fn alias_slots(&self, at: u32) -> impl Iterator<Item = u32> {
+        let Slot { type_index, ref name, .. } = self.slots[at as usize];
+        let aliases = self.types[type_index as usize].aliases.of(name);
+        aliases.iter().filter_map(move |alias| self.slot_of(type_index, alias))
+    }
+
+    /// The links by which a subscriber asked for what is in a slot: by its name, and by its aliases.
+    pub(crate) fn links_to(&self, id: SubscriberId, at: u32) -> impl Iterator<Item = u32> {
+        std::iter::once(at).chain(self.alias_slots(at)).filter_map(move |at| self.link_of(id, Target::Slot(at)))
+    }
+
+    /// Whether a subscriber asked for a resource that is there, by its name or by an alias.
+    pub(crate) fn is_asked_for(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        self.slot_of(type_index, name).is_some_and(|at| self.links_to(id, at).next().is_some())
+    }
+
+    /// Whether somebody did.
+    pub(crate) fn is_watched(&self, at: u32) -> bool {
+        let watched = |at: u32| self.slots[at as usize].watchers > 0;
+        watched(at) || self.alias_slots(at).any(watched)
+    }
+
+    /// Whether there is anything to follow when a link to a name is pulled.
+    pub(crate) fn has_aliases(&self, link: u32) -> bool {
+        let subscriber = &self.subscribers[self.links[link as usize].subscriber as usize];
+        !(subscriber.aliased.is_empty() && self.types[subscriber.type_index as usize].aliases.is_empty())
+    }
+
+    /// The slot that a link to the name in `at` is sent; that counts as sent by all links of the subscriber that ask
+    /// for it.
+    pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
+        let Link { subscriber, .. } = self.links[link as usize];
+        let sends = self.resolve(at);
+        for other in self.links_to(SubscriberId(subscriber), sends).collect::<Vec<_>>() {
+            let Target::Slot(at) = self.links[other as usize].target else { continue };
+            let cursor = &mut self.links[other as usize].cursor;
+            *cursor = self.slots[at as usize].seq.max(*cursor);
+            self.follow_alias(other, at, sends);
+        }
+        sends
+    }
+
+    /// What a link to an alias was sent, and is not sent any more, is gone unless something else covers it.
+    pub(crate) fn follow_alias(&mut self, link: u32, at: u32, sends: u32) {
+        let Link { subscriber, .. } = self.links[link as usize];
+        let subscriber = &mut self.subscribers[subscriber as usize];
+        let name = (sends != at).then(|| self.slots[sends as usize].name.clone());
+        let before = match &name {
+            Some(name) => subscriber.aliased.insert(link, name.clone()),
+            None if subscriber.aliased.is_empty() => None,
+            None => subscriber.aliased.remove(&link),
+        };
+        subscriber.leaving.extend(before.filter(|before| name.as_ref() != Some(before)));
+    }
+
+    /// Who asks for a resource by one of its names is sent it, though another one brought it (rule 48).
+    pub(crate) fn restart_other_names(&mut self, link: u32) {
+        let Link { target, subscriber, .. } = self.links[link as usize];
+        let Target::Slot(at) = target else { return };
+        let others: Vec<_> = self.links_to(SubscriberId(subscriber), self.resolve(at)).collect();
+        for other in others.into_iter().filter(|other| *other != link) {
+            self.restart(other);
+        }
+    }
+
+    /// The aliases of a resource stand for nothing from now on: who asked for one of them is told so.
+    pub(crate) fn drop_aliases(&mut self, at: u32, woken: &mut Vec<SubscriberId>) {
+        let Slot { type_index, ref name, .. } = self.slots[at as usize];
+        for alias in self.types[type_index as usize].aliases.clear(name) {
+            if let Some(at) = self.slot_of(type_index, &alias) {
+                self.slots[at as usize].seq = self.next_seq();
+                self.mark(Target::Slot(at), woken);
+            }
+        }
+    }
+}
