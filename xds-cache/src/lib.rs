@@ -18,6 +18,7 @@ mod look;
 mod outcome;
 mod pull;
 mod resource;
+mod resume;
 mod subscribe;
 mod table;
 #[cfg(test)]

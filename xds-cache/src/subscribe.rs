@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, List, NONE, Slot, State, Target, Walk};
+use crate::links::{self, Chain, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -54,9 +54,9 @@ pub(crate) struct Subscriber {
     /// Names and globs whose error is to be told, unless that is over by then.
     pub(crate) failing: BTreeSet<ResourceName>,
     /// The names in `resumed` that it can only have by an alias.
-    unclaimed: BTreeSet<ResourceName>,
+    pub(crate) unclaimed: BTreeSet<ResourceName>,
     /// No link before this one is to a name that was not answered.
-    first_unanswered: usize,
+    pub(crate) first_unanswered: usize,
     /// What was sent for an alias, by its link.
     pub(crate) aliased: HashMap<u32, ResourceName>,
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
@@ -280,55 +280,6 @@ impl<V> Cache<V> {
         leaving.iter().chain(resumed.keys()).chain(forced).filter(within).cloned().collect()
     }
 
-    /// What the subscriber held when it connected: equal versions are not sent, and names that are
-    /// gone, or that it did not subscribe to, are told as removed (rules 83, 84). To be called once,
-    /// after the subscriptions of the first request.
-    pub fn resume(&mut self, id: SubscriberId, held: impl IntoIterator<Item = (ResourceName, Version)>) {
-        let type_index = self.subscribers[id.index()].type_index;
-        for (name, version) in held {
-            let by_alias = !self.is_wanted_itself(id, type_index, &name);
-            let subscriber = &mut self.subscribers[id.index()];
-            if by_alias {
-                subscriber.unclaimed.insert(name.clone());
-            }
-            subscriber.resumed.insert(name, Some(version));
-        }
-        self.disclaim(id);
-    }
-
-    /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
-    /// was answered, and none of them stands for it.
-    pub(crate) fn disclaim(&mut self, id: SubscriberId) {
-        let Subscriber { type_index, ref links, ref unclaimed, first_unanswered, .. } = self.subscribers[id.index()];
-        if unclaimed.is_empty() {
-            return;
-        }
-        let is_unanswered = |at: &u32| match self.links[*at as usize].target {
-            Target::Slot(slot) => matches!(self.slots[slot as usize].state, State::Unknown),
-            Target::List(_) => false,
-        };
-        // What was answered stays so: each link is looked at once.
-        let unanswered = links.iter().skip(first_unanswered).position(is_unanswered);
-        if let Some(further) = unanswered {
-            self.subscribers[id.index()].first_unanswered += further;
-            return;
-        }
-        for name in std::mem::take(&mut self.subscribers[id.index()].unclaimed) {
-            let wanted = self.is_wanted(id, type_index, &name);
-            let Subscriber { resumed, leaving, unclaimed, .. } = &mut self.subscribers[id.index()];
-            if !resumed.contains_key(&name) {
-                continue;
-            }
-            if wanted {
-                // Until it is compared: its alias may yet go.
-                unclaimed.insert(name);
-            } else {
-                resumed.remove(&name);
-                leaving.insert(name);
-            }
-        }
-    }
-
     /// What a subscriber is interested in.
     pub fn interests(&self, id: SubscriberId) -> impl Iterator<Item = Interest> {
         self.subscribers[id.index()].links.iter().map(|at| self.interest_of(self.links[*at as usize].target))
@@ -359,7 +310,7 @@ impl<V> Cache<V> {
     }
 
     /// The same, but for aliases.
-    fn is_wanted_itself(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+    pub(crate) fn is_wanted_itself(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
         self.is_subscribed(id, &Interest::Name(name.clone())) || self.covered(id, type_index, name)
     }
 
@@ -381,24 +332,6 @@ impl<V> Cache<V> {
     pub(crate) fn covering(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> impl Iterator<Item = u32> {
         let [wildcard, directory] = self.collections_of(type_index, name);
         [directory, wildcard].into_iter().filter_map(move |list| self.link_of(id, Target::List(list)))
-    }
-
-    /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted
-    /// now, waits until that one is answered.
-    fn wait_for(&mut self, id: SubscriberId, list: u32) {
-        let Subscriber { type_index, ref leaving, .. } = self.subscribers[id.index()];
-        if self.lists[list as usize].known || leaving.is_empty() {
-            return;
-        }
-        let waits = |name: &ResourceName| {
-            self.collections_of(type_index, name).contains(&list) && !self.is_wanted(id, type_index, name)
-        };
-        let waiting: Vec<_> = leaving.iter().filter(|name| waits(name)).cloned().collect();
-        let Subscriber { leaving, resumed, .. } = &mut self.subscribers[id.index()];
-        for name in waiting {
-            leaving.remove(&name);
-            resumed.insert(name, None);
-        }
     }
 
     fn target(&mut self, type_index: u32, interest: &Interest) -> Target {
@@ -438,29 +371,6 @@ impl<V> Cache<V> {
                 self.repeat_errors_within(at, list);
             }
         }
-    }
-
-    /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
-    fn ask_by_name(&mut self, id: SubscriberId, slot: u32) {
-        let sends = self.resolve(slot);
-        let resumed = &mut self.subscribers[id.index()].resumed;
-        resumed.remove(&self.slots[slot as usize].name);
-        if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
-            *held = None;
-        }
-    }
-
-    /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what
-    /// the first request asks for is asked before anything is said (rule 49).
-    fn send_resumed_again(&mut self, id: SubscriberId, list: u32) {
-        let Subscriber { type_index, ref mut resumed, .. } = self.subscribers[id.index()];
-        let mut resumed = std::mem::take(resumed);
-        for (name, version) in &mut resumed {
-            if self.collections_of(type_index, name).contains(&list) {
-                *version = None;
-            }
-        }
-        self.subscribers[id.index()].resumed = resumed;
     }
 
     pub(crate) fn restart(&mut self, at: u32) {

@@ -1,0 +1,100 @@
+//! What a subscriber held when it connected: rules 48, 83 and 84.
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::links::{State, Target};
+use crate::resource::Version;
+use crate::subscribe::{Subscriber, SubscriberId};
+
+impl<V> Cache<V> {
+    /// What the subscriber held when it connected: equal versions are not sent, and names that are
+    /// gone, or that it did not subscribe to, are told as removed (rules 83, 84). To be called once,
+    /// after the subscriptions of the first request.
+    pub fn resume(&mut self, id: SubscriberId, held: impl IntoIterator<Item = (ResourceName, Version)>) {
+        let type_index = self.subscribers[id.index()].type_index;
+        for (name, version) in held {
+            let by_alias = !self.is_wanted_itself(id, type_index, &name);
+            let subscriber = &mut self.subscribers[id.index()];
+            if by_alias {
+                subscriber.unclaimed.insert(name.clone());
+            }
+            subscriber.resumed.insert(name, Some(version));
+        }
+        self.disclaim(id);
+    }
+
+    /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
+    /// was answered, and none of them stands for it.
+    pub(crate) fn disclaim(&mut self, id: SubscriberId) {
+        let Subscriber { type_index, ref links, ref unclaimed, first_unanswered, .. } = self.subscribers[id.index()];
+        if unclaimed.is_empty() {
+            return;
+        }
+        let is_unanswered = |at: &u32| match self.links[*at as usize].target {
+            Target::Slot(slot) => matches!(self.slots[slot as usize].state, State::Unknown),
+            Target::List(_) => false,
+        };
+        // What was answered stays so: each link is looked at once.
+        let unanswered = links.iter().skip(first_unanswered).position(is_unanswered);
+        if let Some(further) = unanswered {
+            self.subscribers[id.index()].first_unanswered += further;
+            return;
+        }
+        for name in std::mem::take(&mut self.subscribers[id.index()].unclaimed) {
+            let wanted = self.is_wanted(id, type_index, &name);
+            let Subscriber { resumed, leaving, unclaimed, .. } = &mut self.subscribers[id.index()];
+            if !resumed.contains_key(&name) {
+                continue;
+            }
+            if wanted {
+                // Until it is compared: its alias may yet go.
+                unclaimed.insert(name);
+            } else {
+                resumed.remove(&name);
+                leaving.insert(name);
+            }
+        }
+    }
+
+    /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted
+    /// now, waits until that one is answered.
+    pub(crate) fn wait_for(&mut self, id: SubscriberId, list: u32) {
+        let Subscriber { type_index, ref leaving, .. } = self.subscribers[id.index()];
+        if self.lists[list as usize].known || leaving.is_empty() {
+            return;
+        }
+        let waits = |name: &ResourceName| {
+            self.collections_of(type_index, name).contains(&list) && !self.is_wanted(id, type_index, name)
+        };
+        let waiting: Vec<_> = leaving.iter().filter(|name| waits(name)).cloned().collect();
+        let Subscriber { leaving, resumed, .. } = &mut self.subscribers[id.index()];
+        for name in waiting {
+            leaving.remove(&name);
+            resumed.insert(name, None);
+        }
+    }
+
+    /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
+    pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: u32) {
+        let sends = self.resolve(slot);
+        let resumed = &mut self.subscribers[id.index()].resumed;
+        resumed.remove(&self.slots[slot as usize].name);
+        if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
+            *held = None;
+        }
+    }
+
+    /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what
+    /// the first request asks for is asked before anything is said (rule 49).
+    pub(crate) fn send_resumed_again(&mut self, id: SubscriberId, list: u32) {
+        let Subscriber { type_index, ref mut resumed, .. } = self.subscribers[id.index()];
+        let mut resumed = std::mem::take(resumed);
+        for (name, version) in &mut resumed {
+            if self.collections_of(type_index, name).contains(&list) {
+                *version = None;
+            }
+        }
+        self.subscribers[id.index()].resumed = resumed;
+    }
+}
