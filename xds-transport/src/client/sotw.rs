@@ -290,10 +290,16 @@ impl Session {
             // A server that is told this version may think that we have it (rule 87).
             self.version.clear();
         }
+        let some_due = self.absences.next().is_some_and(|due| due <= now);
+        let waiting: HashSet<_> = self.unfinished.names().filter(|_| some_due).cloned().collect();
         while let Some(interest) = self.absences.pop(now) {
             // A deadline is not taken back when an answer comes, or the name goes: it is found void here.
             let asked_at = self.wanted.wish(&interest).and_then(|wish| wish.asked_at);
-            if asked_at.and_then(absent_at).is_none_or(|due| due > now) || !self.wanted.answer(&interest) {
+            if asked_at.and_then(absent_at).is_none_or(|due| due > now)
+                || self.is_cached(&interest)
+                || matches!(&interest, Interest::Name(name) if waiting.contains(name))
+                || !self.wanted.answer(&interest)
+            {
                 continue;
             }
             match interest {
@@ -371,14 +377,18 @@ impl Session {
 
     fn await_answers(&mut self, asked: Vec<Interest>) {
         for interest in asked {
-            let Some(wish) = self.wanted.wish(&interest) else { continue };
-            let cached = match &interest {
-                Interest::Name(name) if !name.is_glob() => self.held.get(name).is_some(),
-                _ => wish.known,
-            };
-            if let (false, Some(due)) = (cached, wish.asked_at.and_then(absent_at)) {
+            let asked_at = self.wanted.wish(&interest).and_then(|wish| wish.asked_at);
+            if let (false, Some(due)) = (self.is_cached(&interest), asked_at.and_then(absent_at)) {
                 self.absences.insert(due, interest);
             }
+        }
+    }
+
+    /// Silence says nothing of what came before.
+    fn is_cached(&self, interest: &Interest) -> bool {
+        match interest {
+            Interest::Name(name) if !name.is_glob() => self.held.get(name).is_some(),
+            collection => self.wanted.wish(collection).is_some_and(|wish| wish.known),
         }
     }
 }
