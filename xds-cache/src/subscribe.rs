@@ -272,11 +272,11 @@ impl<V> Cache<V> {
         }
     }
 
-    /// What is still to be said about names of a collection.
+    /// What is still to be said about names of a collection: not that a glob is empty, which is said of the glob.
     fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
         let Subscriber { type_index, ref leaving, ref resumed, ref forced, .. } = self.subscribers[id.index()];
-        let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
+        let within = |name: &&ResourceName| !name.is_glob() && self.collections_of(type_index, name).contains(&list);
         leaving.iter().chain(resumed.keys()).chain(forced).filter(within).cloned().collect()
     }
 

@@ -295,6 +295,17 @@ fn rule_054_what_was_left_is_sent_again_on_return_at_the_version_it_had() {
 }
 
 #[test]
+fn rule_099_that_a_glob_is_empty_is_told_though_the_wildcard_is_left_before() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    let id = world.subscriber(&["*"]);
+    world.pull(id);
+    world.cache.subscribe(id, &interest(GLOB));
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
+    world.cache.unsubscribe(id, &Interest::Wildcard);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+}
+
+#[test]
 fn rule_103_a_name_matched_three_times_is_sent_once() {
     let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
     world.put(MEMBER, "1");
