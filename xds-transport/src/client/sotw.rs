@@ -127,6 +127,10 @@ impl Session {
     }
 
     pub(super) fn subscribe(&mut self, interest: Interest) {
+        if interest == Interest::Wildcard && self.wanted.wish(&interest).is_none() {
+            // It is of what was wanted so far: whoever asks for everything at a version may be sent nothing (rule 87).
+            self.version.clear();
+        }
         self.wanted.subscribe(interest);
     }
 
@@ -179,6 +183,10 @@ impl Session {
         if self.wanted.is_empty() {
             self.answer = Some(None);
             return None;
+        }
+        if self.full_state {
+            // All there is of what is wanted came, however much of it the server saw leave.
+            self.left.retain(|interest| self.wanted.wish(interest).is_none());
         }
         let mut update = Update::new(id, self.type_url.clone());
         update.rejected = response.rejected;

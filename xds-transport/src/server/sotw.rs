@@ -115,12 +115,13 @@ impl Session {
         for name in names.difference(&self.names) {
             source.subscribe(self.id, &Interest::Name(name.clone()));
         }
+        // First, or a name that leaves with it would be told as not in it.
+        if self.wildcard && !wildcard {
+            source.unsubscribe(self.id, &Interest::Wildcard);
+        }
         for name in self.names.difference(&names) {
             source.unsubscribe(self.id, &Interest::Name(name.clone()));
             self.spelled.remove(name);
-        }
-        if self.wildcard && !wildcard {
-            source.unsubscribe(self.id, &Interest::Wildcard);
         }
         (self.names, self.wildcard) = (names, wildcard);
     }

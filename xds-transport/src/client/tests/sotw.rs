@@ -113,6 +113,31 @@ fn rule_025_what_was_left_out_to_be_asked_for_again_is_given_up_without_a_word()
 }
 
 #[test]
+fn rule_055_a_full_state_that_holds_what_is_wanted_again_is_enough() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["*", "a"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    client.sotw();
+    client.unsubscribe(CDS, &["*"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["a"]);
+    client.subscribe(CDS, &["*"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*", "a"]);
+    client.accept(&sotw(CDS, "v2", "n2", &[("a", "1"), ("b", "1")]));
+    assert_eq!(client.sotw().unwrap().resource_names, ["*", "a"], "without leaving once more");
+}
+
+#[test]
+fn rule_087_a_version_of_names_is_not_named_for_everything() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a", "b"]);
+    client.unsubscribe(CDS, &["a"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    client.stream.disconnected(client.now);
+    client.subscribe(CDS, &["*"]);
+    client.unsubscribe(CDS, &["b"]);
+    client.connect();
+    assert_eq!(client.sotw().unwrap().version_info, "");
+}
+
+#[test]
 fn rule_057_an_empty_list_with_the_nonce_ends_it_all() {
     let mut client = endpoints(&["a"]);
     client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
