@@ -37,13 +37,11 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcomes {
         let before = self.totals;
-        self.expire(now);
-        let type_index = self.type_index(type_url);
-        for (name, resource) in resources {
-            self.store(type_index, &name, resource, now, woken);
-        }
-        self.drop_type_if_unused(type_index);
-        self.make_room();
+        self.change_type(type_url, now, |cache, type_index| {
+            for (name, resource) in resources {
+                cache.store(type_index, &name, resource, now, woken);
+            }
+        });
         self.totals.since(before)
     }
 
@@ -76,23 +74,21 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcomes {
         let before = self.totals;
-        self.expire(now);
-        let type_index = self.type_index(type_url);
-        let mut kept = HashSet::new();
-        for (name, resource) in resources {
-            self.store(type_index, &name, resource, now, woken);
-            kept.extend(self.slot_of(type_index, &name));
-        }
-        let named = self.types[type_index as usize].names.iter();
-        let slots = named.filter(|at| !kept.contains(at)).map(|at| &self.slots[at as usize]);
-        let mut gone: Vec<_> =
-            slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
-        gone.sort_unstable();
-        for name in gone {
-            self.remove(type_url, &name, now, woken);
-        }
-        self.drop_type_if_unused(type_index);
-        self.make_room();
+        self.change_type(type_url, now, |cache, type_index| {
+            let mut kept = HashSet::new();
+            for (name, resource) in resources {
+                cache.store(type_index, &name, resource, now, woken);
+                kept.extend(cache.slot_of(type_index, &name));
+            }
+            let named = cache.types[type_index as usize].names.iter();
+            let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.slots[at as usize]);
+            let mut gone: Vec<_> =
+                slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
+            gone.sort_unstable();
+            for name in gone {
+                cache.remove(type_url, &name, now, woken);
+            }
+        });
         self.totals.since(before)
     }
 }

@@ -52,15 +52,13 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
-        self.expire(now);
-        let type_index = self.type_index(type_url);
-        let outcome = self.store(type_index, name, resource, now, woken);
-        if let Some(at) = self.slot_of(type_index, name) {
-            self.set_aliases(at, aliases, woken);
-        }
-        self.drop_type_if_unused(type_index);
-        self.make_room();
-        outcome
+        self.change_type(type_url, now, |cache, type_index| {
+            let outcome = cache.store(type_index, name, resource, now, woken);
+            if let Some(at) = cache.slot_of(type_index, name) {
+                cache.set_aliases(at, aliases, woken);
+            }
+            outcome
+        })
     }
 
     fn set_aliases(&mut self, at: u32, aliases: impl IntoIterator<Item = ResourceName>, woken: &mut Vec<SubscriberId>) {

@@ -150,12 +150,7 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
-        self.expire(now);
-        let type_index = self.type_index(type_url);
-        let outcome = self.store(type_index, name, resource, now, woken);
-        self.drop_type_if_unused(type_index);
-        self.make_room();
-        outcome
+        self.change_type(type_url, now, |cache, type_index| cache.store(type_index, name, resource, now, woken))
     }
 
     /// Has everybody interested sent the resource again although it did not change: the origin did so too.
@@ -264,6 +259,21 @@ impl<V> Cache<V> {
     /// What was done to the cache since it was made.
     pub fn totals(&self) -> Outcomes {
         self.totals
+    }
+
+    /// A call that stores something of a type: what it has no room for goes when all of it is in.
+    pub(crate) fn change_type<T>(
+        &mut self,
+        type_url: &TypeUrl,
+        now: Instant,
+        change: impl FnOnce(&mut Self, u32) -> T,
+    ) -> T {
+        self.expire(now);
+        let type_index = self.type_index(type_url);
+        let result = change(self, type_index);
+        self.drop_type_if_unused(type_index);
+        self.make_room();
+        result
     }
 
     /// An upsert into a type, but for what is done once per call.

@@ -259,16 +259,14 @@ impl<V> Cache<V> {
         let covered = self.covered(id, type_index, &name);
         let subscriber = &mut self.subscribers[id.index()];
         subscriber.resumed.remove(&name);
-        if other_name {
-            subscriber.leaving.remove(&name);
-        } else if covered {
-            // Whether it is gone is for the collection to say now.
-            subscriber.leaving.remove(&name);
-            subscriber.forced.insert(name);
-        } else if keeps {
+        if keeps && !other_name && !covered {
             subscriber.leaving.insert(name);
-        } else {
-            subscriber.leaving.remove(&name);
+            return;
+        }
+        // Whether it is gone is for what else covers it to say now.
+        subscriber.leaving.remove(&name);
+        if covered && !other_name {
+            subscriber.forced.insert(name);
         }
     }
 

@@ -173,11 +173,12 @@ impl Frame {
 
     /// The encoded length of the whole `Resource`, body included.
     pub(crate) fn encoded_len(&self, name: &str, version: &Version, ttl: Option<Duration>) -> usize {
-        let text = |number, value: &str| {
-            if value.is_empty() { 0 } else { walk::delimited_len(number, value.len()) }
-        };
         let ttl = ttl.map_or(0, |ttl| walk::delimited_len(6, duration_len(ttl)));
-        text(1, version.as_str()) + text(3, name) + self.wrapper.len() + ttl + walk::delimited_len(2, self.any.len())
+        walk::bytes_len(1, version.as_str().len())
+            + walk::bytes_len(3, name.len())
+            + self.wrapper.len()
+            + ttl
+            + walk::delimited_len(2, self.any.len())
     }
 }
 

@@ -5,6 +5,7 @@ mod error;
 mod refreshes;
 mod sotw;
 mod source;
+mod spelling;
 mod stream;
 mod transmit;
 mod version;

@@ -81,61 +81,29 @@ impl<P: Peer> Pair<P> {
     }
 }
 
-/// This project's, in delta.
-pub struct OursDelta(Ours);
-
-/// This project's, in SotW.
-pub struct OursSotw(Ours);
-
-struct Ours {
+/// This project's, in either variant.
+pub struct Ours<const DELTA: bool> {
     client: Client,
     watches: Vec<Watch>,
 }
 
-impl Ours {
-    fn connect(address: &str, protocol: Protocol) -> Self {
-        let endpoint = Endpoint::new(address).unwrap().with_protocol(protocol);
+pub type OursDelta = Ours<true>;
+pub type OursSotw = Ours<false>;
+
+impl<const DELTA: bool> Peer for Ours<DELTA> {
+    const PROTOCOL: Protocol = if DELTA { Protocol::Delta } else { Protocol::Sotw };
+
+    async fn connect(address: String) -> Self {
+        let endpoint = Endpoint::new(&address).unwrap().with_protocol(Self::PROTOCOL);
         Self { client: Client::connect(endpoint), watches: Vec::new() }
     }
 
-    fn watch(&mut self, name: &str) {
-        self.watches.push(self.client.watch(TYPE_URL, name).unwrap());
+    async fn watch(&mut self, name: String) {
+        self.watches.push(self.client.watch(TYPE_URL, &name).unwrap());
     }
 
     async fn see(&mut self, index: usize) {
         self.watches[index].changed().await;
-    }
-}
-
-impl Peer for OursDelta {
-    const PROTOCOL: Protocol = Protocol::Delta;
-
-    async fn connect(address: String) -> Self {
-        Self(Ours::connect(&address, Self::PROTOCOL))
-    }
-
-    async fn watch(&mut self, name: String) {
-        self.0.watch(&name);
-    }
-
-    async fn see(&mut self, index: usize) {
-        self.0.see(index).await;
-    }
-}
-
-impl Peer for OursSotw {
-    const PROTOCOL: Protocol = Protocol::Sotw;
-
-    async fn connect(address: String) -> Self {
-        Self(Ours::connect(&address, Self::PROTOCOL))
-    }
-
-    async fn watch(&mut self, name: String) {
-        self.0.watch(&name);
-    }
-
-    async fn see(&mut self, index: usize) {
-        self.0.see(index).await;
     }
 }
 

@@ -1,9 +1,7 @@
 //! The hops of a network: from a relay to an origin, and from a client to a relay.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::task::{Wake, Waker};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -17,6 +15,7 @@ use xdstp_uri::ResourceName;
 
 use crate::consumer::Consumer;
 use crate::faults::{Fault, Feed};
+use crate::flag::Flag;
 use crate::link::Link;
 use crate::messages::{Request, Response};
 use crate::random::Random;
@@ -42,30 +41,6 @@ impl Wire {
 
     pub(crate) fn next(&self) -> Option<u64> {
         [self.up.next(), self.down.next(), self.noticed_at].into_iter().flatten().min()
-    }
-}
-
-/// Set by a waker: who is not woken is not asked.
-#[derive(Default)]
-pub(crate) struct Flag(AtomicBool);
-
-impl Flag {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
-    }
-
-    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
-        Waker::from(self.clone())
-    }
-}
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.set();
     }
 }
 

@@ -17,6 +17,8 @@
 
 mod consumer;
 mod faults;
+#[path = "../support/flag.rs"]
+mod flag;
 mod history;
 mod hops;
 #[path = "../../../xds-transport/tests/simulation/link.rs"]

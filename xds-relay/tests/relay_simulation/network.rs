@@ -14,8 +14,9 @@ use xdstp_cache::{Interest, TypeUrl};
 use xdstp_client::upstream::Consumer as _;
 
 use crate::faults::Fault;
+use crate::flag::Flag;
 use crate::history::{History, Step};
-use crate::hops::{Dialer, DownHop, FarEnd, Flag, Served, UpHop, Wire};
+use crate::hops::{Dialer, DownHop, FarEnd, Served, UpHop, Wire};
 use crate::messages::{Request, Response, describe_request, describe_response};
 use crate::origin::{Origins, group_of, node};
 use crate::random::Random;

@@ -18,9 +18,6 @@ pub struct ResourceFailure {
     pub message: String,
 }
 
-const NOT_FOUND: i32 = 5;
-const PERMISSION_DENIED: i32 = 7;
-
 impl ResourceFailure {
     /// The error of a response, if it names a resource.
     pub(super) fn read(error: ResourceError) -> Option<Self> {
@@ -33,6 +30,7 @@ impl ResourceFailure {
     /// were removed. Every other code is a trouble of the origin that passes: what is held of the resource stays in
     /// use.
     pub fn is_data_error(&self) -> bool {
-        matches!(self.code, NOT_FOUND | PERMISSION_DENIED)
+        use xdstp_cache::ResourceError;
+        matches!(self.code, ResourceError::NOT_FOUND | ResourceError::PERMISSION_DENIED)
     }
 }

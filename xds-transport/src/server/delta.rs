@@ -11,6 +11,7 @@ use xdstp_uri::ResourceName;
 use crate::server::error::ProtocolError;
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
+use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
 use crate::type_rules::TypeRule;
@@ -29,8 +30,7 @@ pub(crate) struct Session {
     pub(crate) tally: Tally,
     wildcard: bool,
     names: usize,
-    /// The client's own spelling of names that are not canonical (rule 95).
-    spelled: HashMap<ResourceName, Box<str>>,
+    spelling: Spelling,
     unacked: VecDeque<u64>,
     responded: bool,
     owes_answer: bool,
@@ -57,7 +57,7 @@ impl Session {
             tally: Tally { requests: 1, ..Tally::default() },
             wildcard: false,
             names: 0,
-            spelled: HashMap::new(),
+            spelling: Spelling::default(),
             unacked: VecDeque::new(),
             responded: false,
             owes_answer: false,
@@ -143,7 +143,7 @@ impl Session {
             match &interest {
                 Interest::Wildcard => self.wildcard = false,
                 Interest::Name(name) => {
-                    self.spelled.remove(name);
+                    self.spelling.forget(name);
                     self.holds.remove(name);
                 }
             }
@@ -154,13 +154,7 @@ impl Session {
         let interest = Interest::from(name);
         match &interest {
             Interest::Wildcard => self.wildcard = true,
-            Interest::Name(name) => {
-                if name.as_str() == text {
-                    self.spelled.remove(name);
-                } else {
-                    self.spelled.insert(name.clone(), text.into());
-                }
-            }
+            Interest::Name(name) => self.spelling.note(name, text),
         }
         interest
     }
@@ -204,16 +198,15 @@ impl Session {
             return Ok(None);
         }
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let Self { spelled, holds, refreshes, .. } = self;
+        let Self { spelling, holds, refreshes, .. } = self;
         let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);
+        let told = outgoing.told();
         let references = &mut *outgoing.references;
-        let told = Told::new(now, *outgoing.nonces + 1);
         let pulled = source.pull(self.id, removals, &mut |pull| {
             match pull {
                 Pull::Put { name, resource } => {
-                    let own = spelled.get(name).map_or(name.as_str(), |own| own);
                     let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
-                    transmit.push_delta(own, resource, ttl);
+                    transmit.push_delta(spelling.of(name), resource, ttl);
                     refreshes.put(told, name, &resource.version, ttl);
                     if rule.absent_by_alias {
                         holds.insert(name.clone());
@@ -221,7 +214,7 @@ impl Session {
                     Reference::collect(rule, &resource.value, references);
                 }
                 Pull::Removed { name } => {
-                    let own = spelled.get(name).map_or(name.as_str(), |own| own);
+                    let own = spelling.of(name);
                     if rule.absent_by_alias && !holds.remove(name) && !name.is_glob() {
                         transmit.push_absent_alias(own);
                     } else {
@@ -274,9 +267,9 @@ impl Session {
     /// TP3: why something is not sent, and for clients that know no errors that it is removed (rule 117). In a response
     /// of their own, because no name may have both a resource and an error in one.
     fn push_errors(&mut self, transmit: &mut Transmit, rule: &TypeRule, source: &mut impl Source) {
-        let Self { spelled, holds, refreshes, .. } = self;
+        let Self { spelling, holds, refreshes, .. } = self;
         source.pull_errors(self.id, &mut |failed| {
-            let own = spelled.get(failed.name).map_or(failed.name.as_str(), |own| own);
+            let own = spelling.of(failed.name);
             let held = !rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
             match (failed.removed, held) {
                 // An alias of nothing is a resource: the error could not stand beside it, and says no more.
@@ -295,7 +288,7 @@ impl Session {
 
     /// Rule 112: a heartbeat is the name and the version that the client has, with a TTL and without a body.
     fn refresh(&mut self, transmit: &mut Transmit, told: Told, source: &impl Source) {
-        let Self { refreshes, spelled, .. } = self;
+        let Self { refreshes, spelling, .. } = self;
         while transmit.budget_used() < BUDGET
             && let Some(due) = refreshes.pop(told.now)
         {
@@ -305,8 +298,7 @@ impl Session {
                     return;
                 }
                 if let Some(ttl) = refreshes.extend(&due, &resource.value, told) {
-                    let own = spelled.get(&due.name).map_or(due.name.as_str(), |own| own);
-                    transmit.push_heartbeat(own, &due.version, ttl);
+                    transmit.push_heartbeat(spelling.of(&due.name), &due.version, ttl);
                 }
             });
         }
@@ -325,6 +317,11 @@ pub(crate) struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
+    /// The response to be, to whoever keeps books of what it tells.
+    pub(crate) fn told(&self) -> Told {
+        Told::new(self.now, *self.nonces + 1)
+    }
+
     /// Rule 13: never empty, never twice on a stream.
     pub(crate) fn nonce(&mut self) -> u64 {
         *self.nonces += 1;

@@ -1,6 +1,6 @@
 //! One type of one state-of-the-world stream.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -8,9 +8,10 @@ use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::server::delta::{Features, Outgoing};
-use crate::server::refreshes::{Refreshes, Told};
+use crate::server::delta::Outgoing;
+use crate::server::refreshes::Refreshes;
 use crate::server::source::Source;
+use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
 use crate::server::version::TypeHash;
@@ -24,7 +25,7 @@ pub(crate) struct Session {
     wildcard: bool,
     /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
     ever_named: bool,
-    spelled: HashMap<ResourceName, Box<str>>,
+    spelling: Spelling,
     /// The version the client came with: what it holds must not be deleted before it is known to be gone.
     resumed: Option<String>,
     last_nonce: Option<u64>,
@@ -51,7 +52,7 @@ impl Session {
             names: BTreeSet::new(),
             wildcard: false,
             ever_named: false,
-            spelled: HashMap::new(),
+            spelling: Spelling::default(),
             resumed: Some(request.version_info.clone()).filter(|version| !version.is_empty()),
             last_nonce: None,
             awaits_ack: false,
@@ -99,11 +100,7 @@ impl Session {
             match Interest::from(name) {
                 Interest::Wildcard => wildcard = true,
                 Interest::Name(name) => {
-                    if name.as_str() == text {
-                        self.spelled.remove(&name);
-                    } else {
-                        self.spelled.insert(name.clone(), text.as_str().into());
-                    }
+                    self.spelling.note(&name, text);
                     names.insert(name);
                 }
             }
@@ -121,7 +118,7 @@ impl Session {
         }
         for name in self.names.difference(&names) {
             source.unsubscribe(self.id, &Interest::Name(name.clone()));
-            self.spelled.remove(name);
+            self.spelling.forget(name);
         }
         (self.names, self.wildcard) = (names, wildcard);
     }
@@ -163,15 +160,14 @@ impl Session {
             return None;
         }
         let mut references = Vec::new();
-        let told = Told::new(outgoing.now, *outgoing.nonces + 1);
         let transmit = if rule.full_state_in_sotw {
-            self.full_state(rule, outgoing, told, &mut references, source)
+            self.full_state(rule, outgoing, &mut references, source)
         } else {
-            self.changes(rule, outgoing, told, &mut references, source)
+            self.changes(rule, outgoing, &mut references, source)
         };
         let (mut transmit, hash) = match transmit {
             Some(response) => response,
-            None => self.errors(rule, outgoing, told, &mut references, source)?,
+            None => self.errors(rule, outgoing, &mut references, source)?,
         };
         let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
@@ -199,7 +195,6 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
-        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
@@ -217,16 +212,16 @@ impl Session {
         });
         // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
         // everything else is gone.
-        while let Some(due) = self.refreshes.pop(told.now) {
+        while let Some(due) = self.refreshes.pop(outgoing.now) {
             source.look_up(self.id, &due.name, &mut |resource| {
-                changed |= self.refreshes.extend(&due, &resource.value, told).is_some();
+                changed |= self.refreshes.extend(&due, &resource.value, outgoing.told()).is_some();
             });
         }
         changed |= pulled.answered;
         if !changed && !left {
             return None;
         }
-        let state = self.state(rule, outgoing, told, references, source);
+        let state = self.state(rule, outgoing, references, source);
         (self.changed, self.withheld) = (state.is_none(), state.is_none());
         let (transmit, hash) = state?;
         // Rule 37: what left a collection may never have been in it.
@@ -241,17 +236,16 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
-        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut hash = TypeHash::default();
-        let Self { refreshes, spelled, withheld, .. } = self;
+        let Self { refreshes, spelling, withheld, .. } = self;
         refreshes.clear();
         let visited = source.visit(self.id, &mut |name, resource| {
             hash.add(name, &resource.version);
-            push(&mut transmit, spelled, refreshes, told, name, resource, outgoing.features);
+            push(&mut transmit, spelling, refreshes, outgoing, name, resource);
             if *withheld {
                 Reference::collect(rule, &resource.value, references);
             }
@@ -268,7 +262,6 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
-        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
@@ -277,7 +270,7 @@ impl Session {
             return None;
         }
         let (mut transmit, hash) = if rule.full_state_in_sotw {
-            self.state(rule, outgoing, told, references, source)?
+            self.state(rule, outgoing, references, source)?
         } else {
             let mut hash = TypeHash::default();
             source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
@@ -285,8 +278,7 @@ impl Session {
         };
         source.pull_errors(self.id, &mut |failed| {
             if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
-                let own = self.spelled.get(failed.name).map_or(failed.name.as_str(), |own| own);
-                transmit.push_error(7, own, failed.error);
+                transmit.push_error(7, self.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())
         });
@@ -299,24 +291,24 @@ impl Session {
         &mut self,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
-        told: Told,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let Self { refreshes, spelled, .. } = self;
+        let Self { refreshes, spelling, .. } = self;
         source.pull(self.id, Removals::Include, &mut |pull| {
             if let Pull::Put { name, resource } = pull {
-                push(&mut transmit, spelled, refreshes, told, name, resource, outgoing.features);
+                push(&mut transmit, spelling, refreshes, outgoing, name, resource);
                 Reference::collect(rule, &resource.value, references);
             }
             ControlFlow::Continue(())
         });
         // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
-        while let Some(due) = refreshes.pop(told.now) {
+        while let Some(due) = refreshes.pop(outgoing.now) {
             source.look_up(self.id, &due.name, &mut |resource| {
-                if resource.version == due.version && refreshes.extend(&due, &resource.value, told).is_some() {
-                    push(&mut transmit, spelled, refreshes, told, &due.name, resource, outgoing.features);
+                if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
+                {
+                    push(&mut transmit, spelling, refreshes, outgoing, &due.name, resource);
                 }
             });
         }
@@ -331,20 +323,18 @@ impl Session {
 
 fn push(
     transmit: &mut Transmit,
-    spelled: &HashMap<ResourceName, Box<str>>,
+    spelling: &Spelling,
     refreshes: &mut Refreshes,
-    told: Told,
+    outgoing: &Outgoing<'_>,
     name: &ResourceName,
     resource: &Resource<Frame>,
-    features: Features,
 ) {
     // A client that understands the wrapper is told name and version of each resource, which a payload
     // need not hold (rule 110).
-    if features.wrapped {
-        let own = spelled.get(name).map_or(name.as_str(), |text| text);
-        let ttl = resource.value.remaining_ttl(told.now).filter(|_| features.ttl);
-        refreshes.put(told, name, &resource.version, ttl);
-        transmit.push_wrapped(own, resource, ttl);
+    if outgoing.features.wrapped {
+        let ttl = resource.value.remaining_ttl(outgoing.now).filter(|_| outgoing.features.ttl);
+        refreshes.put(outgoing.told(), name, &resource.version, ttl);
+        transmit.push_wrapped(spelling.of(name), resource, ttl);
     } else {
         transmit.push_bare(&resource.value);
     }

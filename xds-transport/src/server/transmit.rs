@@ -145,12 +145,10 @@ impl Transmit {
     /// for another `ttl`.
     pub(crate) fn push_heartbeat(&mut self, name: &str, version: &Version, ttl: Duration) {
         self.refreshed += 1;
-        let text = walk::delimited_len(1, version.as_str().len()) + walk::delimited_len(3, name.len());
+        let text = walk::bytes_len(1, version.as_str().len()) + walk::bytes_len(3, name.len());
         walk::put_delimited(&mut self.heads, 2, text + walk::delimited_len(6, duration_len(ttl)));
-        walk::put_delimited(&mut self.heads, 1, version.as_str().len());
-        self.heads.extend_from_slice(version.as_str().as_bytes());
-        walk::put_delimited(&mut self.heads, 3, name.len());
-        self.heads.extend_from_slice(name.as_bytes());
+        walk::put_bytes(&mut self.heads, 1, version.as_str().as_bytes());
+        walk::put_bytes(&mut self.heads, 3, name.as_bytes());
         put_duration(&mut self.heads, 6, ttl);
     }
 
@@ -181,9 +179,8 @@ impl Transmit {
         // A negative code is a sign-extended int32.
         let code = i64::from(error.code) as u64;
         let message = error.message.as_bytes();
-        let text = |number, len: usize| if len == 0 { 0 } else { walk::delimited_len(number, len) };
-        let name_len = text(1, name.len());
-        let status_len = 1 + walk::varint_len(code) + text(2, message.len());
+        let name_len = walk::bytes_len(1, name.len());
+        let status_len = 1 + walk::varint_len(code) + walk::bytes_len(2, message.len());
         let whole = walk::delimited_len(1, name_len) + walk::delimited_len(2, status_len);
         walk::put_delimited(&mut self.heads, number, whole);
         walk::put_delimited(&mut self.heads, 1, name_len);

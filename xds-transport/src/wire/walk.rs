@@ -184,6 +184,11 @@ pub(crate) fn put_bytes(into: &mut impl BufMut, number: u32, value: &[u8]) {
     }
 }
 
+/// The length of what [`put_bytes`] appends for a value of `length` bytes.
+pub(crate) fn bytes_len(number: u32, length: usize) -> usize {
+    if length == 0 { 0 } else { delimited_len(number, length) }
+}
+
 /// The encoded length of a length-delimited field with a value of `length` bytes.
 pub(crate) fn delimited_len(number: u32, length: usize) -> usize {
     varint_len(u64::from(number) << 3) + varint_len(length as u64) + length

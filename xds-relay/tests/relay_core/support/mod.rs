@@ -1,12 +1,12 @@
 //! A world of origins, relays and clients, driven by hand until nobody has anything to say.
 
 mod client;
+#[path = "../../support/flag.rs"]
+mod flag;
 mod link;
 mod origin;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use prost::Message;
@@ -18,6 +18,7 @@ use xds_transport::wire::Node;
 use xdstp_cache::ResourceError;
 
 pub(crate) use client::Client;
+pub(crate) use flag::Flag;
 use link::{Dialer, Link};
 pub(crate) use origin::{Origin, cluster, frame};
 
@@ -259,28 +260,4 @@ impl World {
 /// The name of an endpoint assignment.
 pub(crate) fn endpoints(authority: &str, name: &str) -> String {
     format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/{name}")
-}
-
-/// A flag that a waker sets: who is not woken is not asked.
-#[derive(Default)]
-pub(crate) struct Flag(AtomicBool);
-
-impl Flag {
-    pub(crate) fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn take(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
-    }
-
-    pub(crate) fn waker(self: &Arc<Self>) -> Waker {
-        Waker::from(self.clone())
-    }
-}
-
-impl Wake for Flag {
-    fn wake(self: Arc<Self>) {
-        self.set();
-    }
 }
