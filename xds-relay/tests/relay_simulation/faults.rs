@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use bytes::Bytes;
 use xds_relay::relay_core::{ClientNode, NodeGroup, NodeGrouping, ShareBy};
 use xds_transport::Rejected;
 use xds_transport::client::{Command, Update, Verdict};
@@ -108,6 +109,14 @@ impl Consumer for Feed {
                 self.inner.update(now, update);
             }
         }
+    }
+
+    fn node(&mut self) -> Option<Bytes> {
+        self.inner.node()
+    }
+
+    fn received(&mut self, at: Instant) {
+        self.inner.received(at);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
