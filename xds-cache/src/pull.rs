@@ -278,7 +278,7 @@ impl<V> Cache<V> {
         }
         let members = &self.lists[list as usize];
         let complete = members.answer == Answer::Complete;
-        if members.answer >= Answer::Stale && !self.walks[walk as usize].answered {
+        if members.answer != Answer::None && !self.walks[walk as usize].answered {
             self.walks[walk as usize].answered = true;
             pulled.answered = true;
         }

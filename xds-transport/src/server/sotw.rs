@@ -62,6 +62,7 @@ impl Session {
             refreshes: Refreshes::default(),
         };
         session.change_subscription(&request.resource_names, rule, source);
+        source.resume(session.id, Vec::new());
         session
     }
 
@@ -250,7 +251,8 @@ impl Session {
                 Reference::collect(rule, &resource.value, references);
             }
         });
-        // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
+        // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
+        // one that holds nothing, what there is of an answer does not lie.
         let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
         (!unknown).then_some((transmit, hash))
     }
