@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Link, NONE, State, Target};
+use crate::links::{Answer, Link, NONE, State, Target, Walk};
 use crate::pull::{Pull, Pulled};
 use crate::subscribe::{Subscriber, SubscriberId};
 
@@ -47,8 +47,10 @@ impl<V> Cache<V> {
             }
             Target::List(list) => {
                 let members = &self.lists[list as usize];
-                let answers = members.known && !self.walks[walk as usize].answered;
-                answers || members.newest_seq(&self.slots) > cursor
+                let Walk { answered, complete, .. } = self.walks[walk as usize];
+                let answers = members.answer >= Answer::Stale && !answered;
+                let completes = members.answer == Answer::Complete && !complete;
+                answers || completes || members.newest_seq(&self.slots) > cursor
             }
         }
     }
