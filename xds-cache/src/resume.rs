@@ -110,13 +110,15 @@ impl<V> Cache<V> {
     }
 
     /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
-    pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: u32) {
+    /// Whether it said so of the name.
+    pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: u32) -> bool {
         let sends = self.resolve(slot);
         let resumed = &mut self.subscribers[id.index()].resumed;
-        resumed.remove(&self.slots[slot as usize].name);
+        let held_itself = resumed.remove(&self.slots[slot as usize].name).is_some();
         if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
             *held = None;
         }
+        held_itself
     }
 
     /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what

@@ -477,11 +477,16 @@ impl Source for Routes {
         pulled
     }
 
-    fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let mut gone: HashSet<ResourceName> = HashSet::new();
         let more = subscriber.all_parts().any(|part| {
-            part.scope.pull_errors(part.id, &mut |failed| {
+            part.scope.pull_errors(part.id, removals, &mut |failed| {
                 // What this stream fetches for itself has errors of its own, unless the origin has it no more.
                 let own = part.scope.shared && subscriber.private.contains_key(failed.name);
                 if own && !failed.removed || !part.scope.shared && gone.contains(failed.name) {
@@ -535,6 +540,11 @@ impl Source for Routes {
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         !subscriber.contested.is_empty() || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
+    }
+
+    fn has_additions(&self, id: SubscriberId) -> bool {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
+        subscriber.all_parts().any(|part| part.scope.has_additions(part.id))
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {

@@ -262,8 +262,13 @@ impl Scope {
         self.lock().cache.pull(id, removals, visitor)
     }
 
-    pub(crate) fn pull_errors(&self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
-        self.lock().cache.pull_errors(id, visitor)
+    pub(crate) fn pull_errors(
+        &self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        self.lock().cache.pull_errors(id, removals, visitor)
     }
 
     pub(crate) fn visit(
@@ -276,6 +281,10 @@ impl Scope {
 
     pub(crate) fn has_work(&self, id: SubscriberId) -> bool {
         self.lock().cache.has_work(id)
+    }
+
+    pub(crate) fn has_additions(&self, id: SubscriberId) -> bool {
+        self.lock().cache.has_additions(id)
     }
 
     pub(crate) fn resend(&self, id: SubscriberId, name: &ResourceName) -> bool {
