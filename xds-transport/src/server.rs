@@ -3,6 +3,7 @@
 mod delta;
 mod error;
 mod refreshes;
+mod refusals;
 mod sotw;
 mod source;
 mod spelling;

@@ -12,6 +12,7 @@ use crate::frame::Frame;
 use crate::rate::{Bucket, RateLimit};
 use crate::server::delta::{self, Features, Outgoing};
 use crate::server::error::ProtocolError;
+use crate::server::refusals::Refusals;
 use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
@@ -102,6 +103,7 @@ pub struct Stream {
     nonces: u64,
     /// In the order of one stream (rule 122).
     types: Vec<Type>,
+    refusals: Refusals,
     /// Since when something is held back behind an un-ACKed response of a lower rank.
     held_until: Option<Instant>,
     requests: Option<Bucket>,
@@ -221,6 +223,7 @@ impl Stream {
             features: Features::default(),
             nonces: 0,
             types: Vec::new(),
+            refusals: Refusals::default(),
             held_until: None,
         }
     }
@@ -297,7 +300,7 @@ impl Stream {
             }
         }
         let limit = self.settings.names_per_type;
-        if self.types.iter().any(|of| of.session.names() > limit) {
+        if self.types.iter().any(|of| of.session.names() > limit) || self.refusals.names() > limit {
             return Err(ProtocolError::TooMany { what: "names of one type", limit });
         }
         Ok(())
@@ -328,10 +331,11 @@ impl Stream {
     /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send: after most requests, which are ACKs,
     /// it has not.
     pub fn has_work(&self, source: &impl Source) -> bool {
-        self.types.iter().any(|of| match &of.session {
+        let due = self.types.iter().any(|of| match &of.session {
             Session::Sotw(session) => session.has_work(source),
             Session::Delta(session) => session.has_work(source),
-        })
+        });
+        due || self.refusals.due().is_some()
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
@@ -392,7 +396,11 @@ impl Stream {
         source: &mut impl Source,
         references: &mut Vec<Reference>,
     ) -> Option<Transmit> {
-        let Self { settings, features, nonces, types, held_until, .. } = self;
+        let Self { settings, features, nonces, types, refusals, held_until, .. } = self;
+        if let Some(url) = refusals.due() {
+            let (type_url, identifier, features) = (&url, settings.identifier.as_str(), *features);
+            return refusals.tell(&mut Outgoing { type_url, identifier, now, features, nonces, references });
+        }
         let mut lower_rank_blocked = false;
         for Type { url, rule, session } in types.iter_mut() {
             let Session::Sotw(session) = session else { continue };
@@ -449,7 +457,8 @@ impl Stream {
             return Err(ProtocolError::MissingType);
         }
         let position = self.types.iter().position(|of| of.url.as_str() == asked);
-        if position.is_none() && self.types.len() >= self.settings.types_per_stream {
+        let opens = position.is_none() && !self.refusals.knows(asked);
+        if opens && self.types.len() + self.refusals.types() >= self.settings.types_per_stream {
             return Err(ProtocolError::TooMany { what: "types", limit: self.settings.types_per_stream });
         }
         Ok(position.and_then(|at| self.types.get_mut(at)))
@@ -465,9 +474,8 @@ impl Stream {
     fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
-        // The other types of the stream are none the worse for it.
         if rule.delta_only {
-            return;
+            return self.refusals.ask(url, request);
         }
         let session = sotw::Session::open(&url, request, &rule, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
