@@ -140,6 +140,7 @@ impl Consumer for Feed {
         for failure in update.errors {
             if let Some(part) = index.of_name(&failure.name) {
                 let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
+                tracing::warn!(origin = %self.info.name, stream = %self.label, name = %failure.name, "not sent: {message}");
                 let error = ResourceError::new(failure.code, message);
                 parts.entry(part).or_default().errors.push((failure.name, error));
             }
