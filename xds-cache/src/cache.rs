@@ -9,7 +9,7 @@ use xdstp_uri::ResourceName;
 use crate::idle::Idle;
 use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{Gone, Link, List, NONE, Seq, Slot, State, Target, Walk};
+use crate::links::{Answer, Gone, Link, List, NONE, Seq, Slot, State, Target, Walk};
 use crate::outcome::{Outcome, Outcomes};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
@@ -200,8 +200,8 @@ impl<V> Cache<V> {
         let type_index = self.type_index(type_url);
         let Some(list) = self.list_of(type_index, collection) else { return };
         let failed = self.end_collection_error(list);
-        if !self.lists[list as usize].known {
-            self.lists[list as usize].known = true;
+        if self.lists[list as usize].answer != Answer::Complete {
+            self.lists[list as usize].answer = Answer::Complete;
             self.renew_list(list);
         } else if !failed {
             return;
@@ -209,7 +209,30 @@ impl<V> Cache<V> {
         self.mark(Target::List(list), woken);
     }
 
-    /// Whether a name, or a collection, has been answered: with an error, too, if it is a name.
+    /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
+    /// there, and nothing is told to be gone before the answer is complete (rule 151).
+    pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
+        let type_index = self.type_index(type_url);
+        let Some(list) = self.list_of(type_index, collection) else { return };
+        if self.lists[list as usize].answer == Answer::None {
+            self.lists[list as usize].answer = Answer::Begun;
+            self.renew_list(list);
+            self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// The origin is away: what is there is still served, but what is not may be there by now (rule 150). Until a
+    /// collection is [answered](Self::answered) anew, nothing that a subscriber brings along is told to be gone.
+    pub fn origin_lost(&mut self) {
+        if self.options.authoritative {
+            return;
+        }
+        for (_, list) in self.lists.iter_mut().filter(|(_, list)| list.answer == Answer::Complete) {
+            list.answer = Answer::Stale;
+        }
+    }
+
+    /// Whether a name has been answered, with an error too, or something of a collection has.
     pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
         let Some(type_index) = self.type_index.get(type_url) else { return self.options.authoritative };
         let of = &self.types[*type_index as usize];
@@ -223,7 +246,7 @@ impl<V> Cache<V> {
             },
             collection => self
                 .list_of(*type_index, collection)
-                .map_or(self.options.authoritative, |list| self.lists[list as usize].known),
+                .map_or(self.options.authoritative, |list| self.lists[list as usize].answer != Answer::None),
         }
     }
 

@@ -9,7 +9,7 @@ use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Gone, Link, NONE, Seq, State, Target};
+use crate::links::{Answer, Gone, Link, NONE, Seq, State, Target};
 use crate::resource::TypeUrl;
 use crate::subscribe::SubscriberId;
 
@@ -304,7 +304,7 @@ impl<V> Cache<V> {
         self.slot_of(type_index, name).is_some()
             || directory.filter(|list| *list != NONE).is_some_and(|list| {
                 let list = &self.lists[list as usize];
-                list.watchers > 0 || list.known
+                list.watchers > 0 || list.answer != Answer::None
             })
     }
 

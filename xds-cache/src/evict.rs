@@ -2,7 +2,7 @@
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{NONE, Slot, State, Target};
+use crate::links::{Answer, NONE, Slot, State, Target};
 use crate::resource::TypeUrl;
 
 impl<V> Cache<V> {
@@ -78,7 +78,7 @@ impl<V> Cache<V> {
                 }
                 Target::List(at) => {
                     let type_index = self.lists[at as usize].type_index;
-                    if self.lists[at as usize].known {
+                    if self.lists[at as usize].answer != Answer::None {
                         self.evict_list(at);
                     }
                     type_index
@@ -104,7 +104,7 @@ impl<V> Cache<V> {
         }
         let mut whole = false;
         for list in lists() {
-            if self.lists[list as usize].known {
+            if self.lists[list as usize].answer != Answer::None {
                 whole = true;
                 self.idle.renew(Target::List(list));
             }
@@ -119,7 +119,7 @@ impl<V> Cache<V> {
         if self.capacity().is_none() || self.lists[at as usize].watchers > 0 {
             return;
         }
-        if self.lists[at as usize].known {
+        if self.lists[at as usize].answer != Answer::None {
             self.idle.renew(Target::List(at));
         } else {
             let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
@@ -135,7 +135,7 @@ impl<V> Cache<V> {
         if self.lists[at as usize].watchers > 0 {
             return;
         }
-        self.lists[at as usize].known = false;
+        self.lists[at as usize].answer = Answer::None;
         self.trim(at, |_| true);
         let type_index = self.lists[at as usize].type_index;
         let failed: Vec<_> = self.lists[at as usize].failed.values().cloned().collect();
@@ -157,7 +157,7 @@ impl<V> Cache<V> {
         let slot = &self.slots[at as usize];
         let mut lists =
             slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
-        if self.is_watched(at) || lists.any(|list| list.watchers > 0 || list.known) {
+        if self.is_watched(at) || lists.any(|list| list.watchers > 0 || list.answer != Answer::None) {
             return;
         }
         let (places, name) = (slot.places, slot.name.clone());

@@ -83,6 +83,19 @@ impl Place {
     pub(crate) const NOWHERE: Self = Self { list: NONE, older: NONE, newer: NONE };
 }
 
+/// How far a collection is answered. What is in it is there; that something is not, only a complete answer says.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Answer {
+    /// Nothing is known of it.
+    None,
+    /// Some of it came; more may be on its way (rule 151).
+    Begun,
+    /// It was complete, and its origin has not said since that it still is (rule 150).
+    Stale,
+    /// What is in it is all there is.
+    Complete,
+}
+
 /// The members of a collection, in order of last change.
 pub(crate) struct List {
     /// The glob; `None` for the wildcard of the type.
@@ -93,8 +106,7 @@ pub(crate) struct List {
     newest: u32,
     oldest: u32,
     pub(crate) live: u32,
-    /// Whether what is in it is all there is.
-    pub(crate) known: bool,
+    pub(crate) answer: Answer,
     pub(crate) clean: u32,
     pub(crate) watchers: u32,
     /// Tombstones, oldest first.
@@ -114,7 +126,7 @@ pub(crate) struct Gone {
 }
 
 impl List {
-    pub(crate) fn new(glob: Option<ResourceName>, type_index: u32, known: bool) -> Self {
+    pub(crate) fn new(glob: Option<ResourceName>, type_index: u32, answer: Answer) -> Self {
         let side = usize::from(glob.is_some());
         Self {
             glob,
@@ -123,7 +135,7 @@ impl List {
             newest: NONE,
             oldest: NONE,
             live: 0,
-            known,
+            answer,
             clean: NONE,
             watchers: 0,
             gone: VecDeque::new(),
@@ -233,8 +245,10 @@ pub(crate) struct Walk {
     pub(crate) gone_cursor: Seq,
     /// Where the last walk stopped.
     pub(crate) at: u32,
-    /// Whether the subscriber was told that the collection is complete.
+    /// Whether the subscriber was answered.
     pub(crate) answered: bool,
+    /// Whether it was told what a complete answer says: that there is nothing, and what of its own is gone.
+    pub(crate) complete: bool,
 }
 
 impl Link {

@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Chain, Link, NONE, State, Target, Walk};
+use crate::links::{Answer, Chain, Link, NONE, State, Target, Walk};
 use crate::resource::Resource;
 use crate::subscribe::SubscriberId;
 
@@ -55,8 +55,10 @@ pub struct Pulled {
 pub struct Unanswered {
     /// Names.
     pub names: usize,
-    /// Globs, and the wildcard.
+    /// Globs, and the wildcard, of which nothing came.
     pub collections: usize,
+    /// Globs, and the wildcard, of which something came, and more may be there.
+    pub incomplete: usize,
 }
 
 impl Unanswered {
@@ -65,10 +67,14 @@ impl Unanswered {
         self != Self::default()
     }
 
-    /// Both together.
+    /// All together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { names: self.names + other.names, collections: self.collections + other.collections }
+        Self {
+            names: self.names + other.names,
+            collections: self.collections + other.collections,
+            incomplete: self.incomplete + other.incomplete,
+        }
     }
 }
 
@@ -133,7 +139,11 @@ impl<V> Cache<V> {
                 }
                 Target::List(list) => {
                     let members = &self.lists[list as usize];
-                    unanswered.collections += usize::from(!members.known);
+                    match members.answer {
+                        Answer::None => unanswered.collections += 1,
+                        Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
+                        Answer::Complete => {}
+                    }
                     for at in members.members(&self.slots) {
                         let slot = &self.slots[at as usize];
                         if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list).next()) {
@@ -267,9 +277,13 @@ impl<V> Cache<V> {
             at = self.lists[list as usize].after(&self.slots, at);
         }
         let members = &self.lists[list as usize];
-        if members.known && !self.walks[walk as usize].answered {
+        let complete = members.answer == Answer::Complete;
+        if members.answer >= Answer::Stale && !self.walks[walk as usize].answered {
             self.walks[walk as usize].answered = true;
             pulled.answered = true;
+        }
+        if complete && !self.walks[walk as usize].complete {
+            self.walks[walk as usize].complete = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
             self.subscribers[id.index()].leaving.extend(empty);
             self.remove_resumed(id, list);

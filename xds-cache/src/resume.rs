@@ -1,10 +1,12 @@
 //! What a subscriber held when it connected: rules 48, 83 and 84.
 
+use std::collections::BTreeSet;
+
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{State, Target};
-use crate::resource::Version;
+use crate::links::{Answer, State, Target};
+use crate::resource::{TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
 
 impl<V> Cache<V> {
@@ -22,6 +24,23 @@ impl<V> Cache<V> {
             subscriber.resumed.insert(name, Some(version));
         }
         self.disclaim(id);
+    }
+
+    /// What subscribers of a type brought along, that only the answer to a collection decides: it is not there, and the
+    /// collection it belongs to is not complete. A relay asks its origin for the fate of these (rule 151).
+    pub fn undecided(&self, type_url: &TypeUrl) -> BTreeSet<ResourceName> {
+        let Some(type_index) = self.type_index.get(type_url).copied() else { return BTreeSet::new() };
+        let mut undecided = BTreeSet::new();
+        for (index, subscriber) in self.subscribers.iter().filter(|(_, of)| of.type_index == type_index) {
+            let id = SubscriberId(index as u32);
+            let waits = |name: &&ResourceName| {
+                let there =
+                    self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some());
+                !there && self.covered(id, type_index, name) && !self.is_answered(id, type_index, name)
+            };
+            undecided.extend(subscriber.resumed.keys().filter(waits).cloned());
+        }
+        undecided
     }
 
     /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
@@ -61,7 +80,7 @@ impl<V> Cache<V> {
     /// now, waits until that one is answered.
     pub(crate) fn wait_for(&mut self, id: SubscriberId, list: u32) {
         let Subscriber { type_index, ref leaving, .. } = self.subscribers[id.index()];
-        if self.lists[list as usize].known || leaving.is_empty() {
+        if self.lists[list as usize].answer == Answer::Complete || leaving.is_empty() {
             return;
         }
         let waits = |name: &ResourceName| {

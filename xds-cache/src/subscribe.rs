@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::index;
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, List, NONE, Slot, Target, Walk};
+use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -154,7 +154,7 @@ impl<V> Cache<V> {
                 // Envoy lists no glob members when it reconnects, so every tombstone is news to it (rule 100);
                 // what it holds of a wildcard it does list.
                 let gone_cursor = if list.glob.is_some() { list.trimmed } else { seq };
-                let walk = Walk { gone_cursor, at: NONE, answered: false };
+                let walk = Walk { gone_cursor, at: NONE, answered: false, complete: false };
                 (list.watchers, index::add(&mut self.walks, walk))
             }
         };
@@ -315,7 +315,7 @@ impl<V> Cache<V> {
     /// Whether the subscriber asked for the name itself, or one of its collections that covers it was answered.
     pub(crate) fn is_answered(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
         let known = |link: u32| match self.links[link as usize].target {
-            Target::List(list) => self.lists[list as usize].known,
+            Target::List(list) => self.lists[list as usize].answer == Answer::Complete,
             Target::Slot(_) => false,
         };
         self.is_asked_for(id, type_index, name) || self.covering(id, type_index, name).any(known)
@@ -363,7 +363,7 @@ impl<V> Cache<V> {
                 self.restart_other_names(at);
             }
             Target::List(list) => {
-                self.walks[walk as usize].answered = false;
+                (self.walks[walk as usize].answered, self.walks[walk as usize].complete) = (false, false);
                 self.restart_within(SubscriberId(subscriber), list);
                 self.send_resumed_again(SubscriberId(subscriber), list);
                 self.repeat_errors_within(at, list);

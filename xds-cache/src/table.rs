@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::errors::Failure;
 use crate::index::{self, Index};
 use crate::interest::Interest;
-use crate::links::{self, Chain, Link, List, NONE, Place, Seq, Slot, State, Target};
+use crate::links::{self, Answer, Chain, Link, List, NONE, Place, Seq, Slot, State, Target};
 use crate::resource::{TypeUrl, Version};
 use crate::subscribe::SubscriberId;
 
@@ -40,7 +40,7 @@ impl<V> Cache<V> {
             return *index;
         }
         let index = self.types.vacant_key() as u32;
-        let wildcard = self.lists.insert(List::new(None, index, self.options.authoritative)) as u32;
+        let wildcard = self.lists.insert(List::new(None, index, self.first_answer())) as u32;
         self.types.insert(Type {
             url: type_url.clone(),
             version: None,
@@ -53,6 +53,11 @@ impl<V> Cache<V> {
         });
         self.type_index.insert(type_url.clone(), index);
         index
+    }
+
+    /// What a new list starts from: all that is in an authoritative cache is all there is.
+    fn first_answer(&self) -> Answer {
+        if self.options.authoritative { Answer::Complete } else { Answer::None }
     }
 
     /// The slot of a name, made if missing.
@@ -93,7 +98,7 @@ impl<V> Cache<V> {
             return list;
         }
         let Interest::Name(glob) = collection else { return self.types[type_index as usize].wildcard };
-        let list = List::new(Some(glob.clone()), type_index, self.options.authoritative);
+        let list = List::new(Some(glob.clone()), type_index, self.first_answer());
         let index = self.lists.insert(list) as u32;
         self.types[type_index as usize].globs.insert(glob.clone(), index);
         index
@@ -198,7 +203,7 @@ impl<V> Cache<V> {
     pub(crate) fn drop_type_if_unused(&mut self, index: u32) {
         let Some(of) = self.types.get(index as usize) else { return };
         let wildcard = &self.lists[of.wildcard as usize];
-        let fresh = wildcard.gone.is_empty() && wildcard.known == self.options.authoritative;
+        let fresh = wildcard.gone.is_empty() && wildcard.answer == self.first_answer();
         let empty = of.names.len() == 0 && of.globs.is_empty() && of.errors.is_empty();
         if of.subscribers == 0 && empty && of.version.is_none() && fresh {
             let of = self.types.remove(index as usize);

@@ -122,6 +122,11 @@ impl Stream {
         self.protocol
     }
 
+    /// Names another encoded `Node`, from the next stream on: the one that is open has named its own.
+    pub fn set_node(&mut self, node: Bytes) {
+        self.node = node;
+    }
+
     /// The transport has a new stream to the origin: requests may be sent.
     pub fn connected(&mut self, now: Instant) {
         if self.connected {

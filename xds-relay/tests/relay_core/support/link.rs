@@ -157,7 +157,9 @@ impl Link {
             progress = true;
             // One response at a time: what comes of it, is seen before the next.
             far.woken.set();
-            self.upstream.handle_message(now, response).unwrap();
+            if let Some(connection) = self.upstream.handle_message(now, response).unwrap() {
+                self.consumer.connection(now, connection);
+            }
             deliver(now, &mut self.upstream, &mut *self.consumer);
             self.turn(now);
         }

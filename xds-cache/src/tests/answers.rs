@@ -1,0 +1,65 @@
+//! How far a collection is answered, and what that says.
+
+use super::{GLOB, MEMBER, OTHER, World, interest, name};
+
+fn resumed(world: &mut World, interests: &[&str], held: &[(&str, &str)]) -> crate::SubscriberId {
+    let id = world.subscriber(interests);
+    world.cache.resume(id, held.iter().map(|(text, version)| (name(text), (*version).into())));
+    id
+}
+
+#[test]
+fn rule_151_nothing_is_gone_before_the_answer_is_complete() {
+    for collection in [GLOB, "*"] {
+        let (here, gone) = if collection == GLOB { (MEMBER, OTHER) } else { ("a", "b") };
+        let mut world = World::relay();
+        let id = resumed(&mut world, &[collection], &[(here, "1"), (gone, "1")]);
+        assert_eq!(world.cache.visit(id, &mut |_, _| ()).collections, 1);
+        world.cache.begun(&world.of, &interest(collection), &mut Vec::new());
+        world.put(here, "1");
+        assert_eq!(world.pull(id), [""; 0]);
+        let unanswered = world.cache.visit(id, &mut |_, _| ());
+        assert_eq!((unanswered.collections, unanswered.incomplete), (0, 1));
+        assert_eq!(world.cache.undecided(&world.of), [name(gone)].into());
+        world.cache.answered(&world.of, &interest(collection), &mut Vec::new());
+        assert_eq!(world.pull(id), [format!("-{gone}")]);
+        assert!(world.cache.undecided(&world.of).is_empty());
+    }
+}
+
+#[test]
+fn rule_150_what_was_complete_says_nothing_is_gone_once_the_origin_is_lost() {
+    for collection in [GLOB, "*"] {
+        let (here, new) = if collection == GLOB { (MEMBER, OTHER) } else { ("a", "b") };
+        let mut world = World::relay();
+        let first = world.subscriber(&[collection]);
+        world.put(here, "1");
+        world.cache.answered(&world.of, &interest(collection), &mut Vec::new());
+        world.pull(first);
+        world.cache.origin_lost();
+        // Another relay, which is not cut off, told it of something newer.
+        let id = resumed(&mut world, &[collection], &[(here, "1"), (new, "1")]);
+        assert_eq!(world.pull(id), [""; 0]);
+        assert!(world.cache.is_known(&world.of, &interest(collection)));
+        assert_eq!(world.cache.undecided(&world.of), [name(new)].into());
+        world.put(new, "1");
+        world.cache.answered(&world.of, &interest(collection), &mut Vec::new());
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.pull(first), [format!("{new}@1")]);
+    }
+}
+
+/// An empty glob is told by a removal of the glob: who lists no members when it comes back would lose them.
+#[test]
+fn rule_150_a_glob_is_not_told_empty_while_the_origin_is_lost() {
+    let mut world = World::relay();
+    let first = world.subscriber(&[GLOB]);
+    world.cache.answered(&world.of, &interest(GLOB), &mut Vec::new());
+    assert_eq!(world.pull(first), [format!("-{GLOB}")]);
+    world.cache.origin_lost();
+    let id = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(id), [""; 0]);
+    world.cache.answered(&world.of, &interest(GLOB), &mut Vec::new());
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+    assert_eq!(world.pull(first), [""; 0]);
+}
