@@ -24,6 +24,9 @@ REMOVED_OVER = {
 DELTA_ONLY = {"vhds": kinds.VirtualHosts, "leds": kinds.LocalityEndpoints}
 VARIANT = {DELTA: "delta", SOTW: "sotw"}
 
+# How long a client, and the relay, may take to find out that the other is there again: they back off.
+RETURN = 40.0
+
 REFUSAL = "no state of the world of {}: it comes over delta only"
 
 
@@ -57,6 +60,45 @@ def add_change_remove(bed, kind, client, origin, removed):
     left = {TWO: "1"} if removed else {ONE: "2", TWO: "1"}
     holds(kind, envoy, "the first is gone" if removed else "the first is kept", left)
     throughout("that is how it stays", lambda: kind.held(envoy) == left, 0.3)
+
+
+@scenario(type=tuple(REMOVED_OVER), client=(DELTA, SOTW), origin=ORIGINS, needs_relay=True, waits=True)
+def a_cold_relay_takes_no_type_away(bed, type, client, origin):
+    """One that comes back knowing nothing, before an origin that sends one after the other."""
+    check_cold_relay(bed, REMOVED_OVER[type][0](), client, origin)
+
+
+@scenario(type=tuple(DELTA_ONLY), client=(DELTA,), needs_relay=True, waits=True)
+def a_cold_relay_takes_no_delta_only_type_away(bed, type, client):
+    """Nor these."""
+    check_cold_relay(bed, of_delta_only(type), client, "delta")
+
+
+def check_cold_relay(bed, kind, client, origin):
+    """Envoy holds both all the time, and then takes a change."""
+    one, two, changed = kind.resource(ONE, "1"), kind.resource(TWO, "1"), kind.resource(ONE, "2")
+    around = kind.around()
+    source = bed.origin([*around, one, two])
+    envoy = bed.envoy(client, bed.front(source, origin), more=kind.bootstrap)
+    before = {ONE: "1", TWO: "1"}
+    holds(kind, envoy, "both have come", before, within=20)
+    source.pace(piece=1, between=0.4)
+    bed.relay.restart()
+    seen = []
+
+    def look():
+        held = kind.held(envoy)
+        if held not in seen:
+            seen.append(held)
+        return held
+
+    throughout("Envoy has both", lambda: look() == before, 2)
+    until("Envoy is connected", lambda: look() and envoy.stat("control_plane.connected_state") == 1, within=RETURN)
+    source.update([*around, changed, two])
+    after = {ONE: "2", TWO: "1"}
+    until("the first has changed", lambda: look() == after, within=RETURN)
+    throughout("that is how it stays", lambda: look() == after, 1)
+    equal(seen, [before, after], "what Envoy held, one after the other")
 
 
 def holds(kind, envoy, what, expected, within=10):
