@@ -21,7 +21,7 @@ LOGS = HERE / "logs"
 RUN = LOGS / str(os.getpid())
 LOG_TAIL = 25
 JOBS = 2 * (os.cpu_count() or 1)
-WAITING_JOBS = 4 * (os.cpu_count() or 1)
+WAITING_JOBS = 5 * (os.cpu_count() or 1)
 
 
 def main():

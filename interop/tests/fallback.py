@@ -31,7 +31,7 @@ def grpc_falls_back_past_a_relay_that_knows_nothing(bed, names):
     until("requests reach what the relay says", lambda: client.request() == "first", within=60)
 
 
-@scenario(protocol=("delta", "sotw"), names=("plain", "xdstp", "wildcard"), needs_relay=True)
+@scenario(protocol=("delta", "sotw"), names=("plain", "xdstp", "wildcard"), needs_relay=True, waits=True)
 def a_stream_of_which_nothing_is_known_ends_before_any_response(bed, protocol, names):
     """UNAVAILABLE, with words, while the origin cannot be reached."""
     _, port = cold(bed)

@@ -47,6 +47,7 @@ def restart_before(bed, envoy, source, mesh, more, pace):
     """Restarts the relay under traffic, before an origin that answers at this pace; waits until Envoy takes changes."""
     many = len(more) + 1
     until("Envoy has all clusters", lambda: len(envoy.clusters()) == many, within=30)
+    until("requests reach the backend", lambda: envoy.request() == "first", within=20)
     load = bed.load(envoy, "first")
     pace()
     bed.relay.restart()
@@ -115,6 +116,7 @@ def what_went_while_the_relay_was_away_is_removed(bed, client, origin):
     mesh, more, source = with_ballast(bed, client, 12)
     envoy = bed.envoy(client, bed.front(source, origin), mesh.port)
     until("Envoy has all clusters", lambda: len(envoy.clusters()) == 12, within=20)
+    until("requests reach the backend", lambda: envoy.request() == "first", within=20)
     load = bed.load(envoy, "first")
     bed.relay.kill()
     gone = more.pop(3)
