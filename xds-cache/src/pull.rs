@@ -45,8 +45,6 @@ pub struct Pulled {
     pub more: bool,
     /// A wildcard or glob was answered for the first time: even an empty change set is owed (rule 86).
     pub answered: bool,
-    /// Tombstones the subscriber never saw were dropped: only a new stream with its versions can put it right.
-    pub behind: bool,
 }
 
 /// What a [`visit`](Cache::visit) could not visit, because it was not answered yet.
@@ -82,11 +80,7 @@ impl Pulled {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self {
-            more: self.more || other.more,
-            answered: self.answered || other.answered,
-            behind: self.behind || other.behind,
-        }
+        Self { more: self.more || other.more, answered: self.answered || other.answered }
     }
 }
 
@@ -108,7 +102,7 @@ impl<V> Cache<V> {
         self.disclaim(id);
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_continue() && removals == Removals::Include && self.subscribers[id.index()].has_removals() {
-            visited = self.pull_removals(id, &mut pulled, visitor);
+            visited = self.pull_removals(id, visitor);
         }
         pulled.more = visited.is_break();
         pulled
@@ -202,6 +196,8 @@ impl<V> Cache<V> {
                 }
                 return visitor(Pull::Put { name: &name, resource });
             }
+            // If it goes before that, the collection does not know that the name was sent.
+            self.subscribers[id.index()].leaving.insert(name);
             return ControlFlow::Continue(());
         }
         let known = self.is_answered(id, type_index, &name);
@@ -283,14 +279,19 @@ impl<V> Cache<V> {
             pulled.answered = true;
         }
         if complete && !self.walks[walk as usize].complete {
-            self.walks[walk as usize].complete = true;
+            let walk = &mut self.walks[walk as usize];
+            walk.complete = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
             self.subscribers[id.index()].leaving.extend(empty);
+            // What went before it came, it may have missed (rule 100).
+            let away = members.gone.iter().take_while(|gone| gone.seq <= walk.since).map(|gone| gone.name.clone());
+            self.subscribers[id.index()].leaving.extend(away);
+            (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
             self.remove_resumed(id, list);
         }
         if self.note_errors_within(link, list) {
             // One cursor is for both.
-            pulled.behind |= self.pull_tombstones(link);
+            self.pull_tombstones(link);
         } else if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
@@ -348,11 +349,10 @@ impl<V> Cache<V> {
     fn pull_removals(
         &mut self,
         id: SubscriberId,
-        pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
-            pulled.behind |= self.pull_tombstones(link);
+            self.pull_tombstones(link);
         }
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
@@ -371,17 +371,18 @@ impl<V> Cache<V> {
         visited
     }
 
-    /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
-    pub(crate) fn pull_tombstones(&mut self, link: u32) -> bool {
+    /// Takes the tombstones of a collection that its link has not passed.
+    pub(crate) fn pull_tombstones(&mut self, link: u32) {
         let Link { target, subscriber, walk, .. } = self.links[link as usize];
-        let Target::List(list) = target else { return false };
+        let Target::List(list) = target else { return };
         let Walk { gone_cursor, .. } = self.walks[walk as usize];
         let members = &self.lists[list as usize];
-        let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
-        let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
-        self.subscribers[subscriber as usize].leaving.extend(gone);
-        self.walks[walk as usize].gone_cursor = members.newest_gone_or_failed();
-        gone_cursor < members.trimmed
+        let newest = members.newest_gone_or_failed();
+        if newest > gone_cursor {
+            self.subscribers[subscriber as usize].leaving.extend(members.gone_after(gone_cursor).cloned());
+            self.walks[walk as usize].gone_cursor = newest;
+            self.pass(list, Some(gone_cursor), Some(newest));
+        }
     }
 
     /// Whether a name that was to be told as gone still is: it may be back, and sent, since.

@@ -226,9 +226,6 @@ impl Session {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        if pulled.behind {
-            return Err(ProtocolError::Behind(outgoing.type_url.clone()));
-        }
         self.owes_answer |= pulled.answered;
         let complete = removals == Removals::Include && !pulled.more;
         if complete {

@@ -309,7 +309,7 @@ impl Stream {
     /// The next response. Newest state only: what changed twice since the last call is sent once.
     ///
     /// # Errors
-    /// When the stream must end: see [`ProtocolError::Behind`].
+    /// When the stream must end: see [`ProtocolError::Aged`].
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
