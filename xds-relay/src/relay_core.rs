@@ -1,6 +1,7 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod client_node;
 mod demand;
 mod node_group;
 mod routes;
@@ -18,11 +19,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::Frame;
-use xds_transport::server::{Settings, Tally};
+use xds_transport::server::{NodeError, Settings, Tally};
 use xds_transport::wire::Node;
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+pub use self::client_node::ClientNode;
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 pub use self::routes::Routes;
 use self::scope::{Scope, ScopeKey};
@@ -186,15 +188,21 @@ impl RelayCore {
         self.scope(ScopeKey::Authority(authority.to_owned()), origin, &|| ("xdstp".to_owned(), self.node.clone()))
     }
 
-    fn group_scope(&self, node: &Bytes) -> Arc<Scope> {
+    /// Who a client is, and which group it belongs to (rule 154).
+    fn identify(&self, node: &Bytes) -> Result<(ClientNode, NodeGroup), NodeError> {
+        let node = ClientNode::decode(node.clone())?;
+        let group = self.grouping.group(&node)?;
+        Ok((node, group))
+    }
+
+    fn group_scope(&self, group: &NodeGroup, node: &Bytes) -> Arc<Scope> {
         let origin = self.default_origin;
         if self.is_files(origin) {
             // Files answer every node alike.
             return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
         }
-        let group = self.grouping.group(&Node::decode(node.clone()).unwrap_or_default());
         let label = group.label().to_owned();
-        self.scope(ScopeKey::Group(group), origin, &|| (label.clone(), node_group::towards_origin(node)))
+        self.scope(ScopeKey::Group(group.clone()), origin, &|| (label.clone(), node_group::towards_origin(node)))
     }
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use bytes::Bytes;
-use prost::Message;
 use slab::Slab;
 use xds_transport::Frame;
-use xds_transport::server::{Source, Tally};
-use xds_transport::wire::Node;
+use xds_transport::server::{NodeError, Source, Tally};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
+use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::{RelayCore, lock};
@@ -27,8 +26,10 @@ pub struct Routes {
     stream: u64,
     waker: Waker,
     node: Bytes,
+    /// The group of the node; none before the stream has said who it is.
+    group: Option<NodeGroup>,
     /// The scope of this node's old-style names, once one was asked for.
-    group: Option<Arc<Scope>>,
+    group_scope: Option<Arc<Scope>>,
     /// What this stream fetches for itself, by origin (rule 121).
     private: HashMap<usize, Arc<Scope>>,
     subscribers: Slab<Subscriber>,
@@ -54,17 +55,23 @@ impl Routes {
             waker,
             node: Bytes::new(),
             group: None,
+            group_scope: None,
             private: HashMap::new(),
             subscribers: Slab::new(),
             view,
         }
     }
 
-    fn route(&mut self, interest: &Interest) -> Arc<Scope> {
-        match authority_of(interest) {
-            Some(authority) => self.relay.authority_scope(authority),
-            None => self.group.get_or_insert_with(|| self.relay.group_scope(&self.node)).clone(),
-        }
+    /// None for old-style names of who has not said who it is.
+    fn route(&mut self, interest: &Interest) -> Option<Arc<Scope>> {
+        let Self { relay, node, group, group_scope, .. } = self;
+        Some(match authority_of(interest) {
+            Some(authority) => relay.authority_scope(authority),
+            None => {
+                let group = group.as_ref()?;
+                group_scope.get_or_insert_with(|| relay.group_scope(group, node)).clone()
+            }
+        })
     }
 
     /// The part of a subscriber that serves an interest, opened when there is none yet.
@@ -77,7 +84,7 @@ impl Routes {
             self.view.end("names of too many authorities");
             return None;
         }
-        let scope = self.route(interest);
+        let scope = self.route(interest)?;
         let subscriber = self.subscribers.get_mut(id.index())?;
         let part = self.view.open(scope, &subscriber.type_url, &self.waker);
         subscriber.parts.push(part.clone());
@@ -257,9 +264,12 @@ impl Subscriber {
 }
 
 impl Source for Routes {
-    fn identify(&mut self, node: &Bytes) {
-        self.node = node.clone();
-        *lock(&self.view.node_id) = Node::decode(node.clone()).map(|node| node.id).unwrap_or_default();
+    fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
+        let (node, group) = self.relay.identify(node)?;
+        lock(&self.view.node_id).clone_from(&node.message().id);
+        self.node = node.encoded().clone();
+        self.group = Some(group);
+        Ok(())
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {

@@ -9,6 +9,7 @@ use xdstp_cache::{
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
+use crate::server::error::NodeError;
 use crate::server::stream::Tally;
 
 /// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
@@ -23,7 +24,13 @@ use crate::server::stream::Tally;
 /// so that whoever guards the source with a lock holds it for just that call.
 pub trait Source {
     /// The encoded node of the stream's client: once, before anything is opened (rule 4).
-    fn identify(&mut self, _node: &Bytes) {}
+    ///
+    /// # Errors
+    /// When this client cannot be served: its stream ends with the reason. A source that leaves this out serves every
+    /// node alike.
+    fn identify(&mut self, _node: &Bytes) -> Result<(), NodeError> {
+        Ok(())
+    }
 
     /// A subscriber for one type of the stream.
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId;

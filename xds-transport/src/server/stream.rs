@@ -277,7 +277,7 @@ impl Stream {
         match self.variant {
             Variant::Delta => {
                 let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
-                self.identify(&request.node, source);
+                self.identify(&request.node, source)?;
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Delta(session), .. }) => session.handle_request(&request, source),
                     Some(_) => {}
@@ -286,7 +286,7 @@ impl Stream {
             }
             Variant::Sotw => {
                 let request = DiscoveryRequest::decode(message).map_err(malformed)?;
-                self.identify(&request.node, source);
+                self.identify(&request.node, source)?;
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Sotw(session), rule, .. }) => {
                         session.handle_request(&request, rule, source);
@@ -425,15 +425,16 @@ impl Stream {
         None
     }
 
-    fn identify(&mut self, node: &Bytes, source: &mut impl Source) {
+    fn identify(&mut self, node: &Bytes, source: &mut impl Source) -> Result<(), ProtocolError> {
         // Rules 4, 6: the first node counts for the whole stream.
         if self.node.is_some() {
-            return;
+            return Ok(());
         }
+        source.identify(node)?;
         self.features = features(node);
         self.features.ttl &= self.variant == Variant::Delta || self.settings.ttl_in_sotw;
-        source.identify(node);
         self.node = Some(node.clone());
+        Ok(())
     }
 
     /// The open session of a request's type; `None` when this is its first request.
