@@ -21,8 +21,8 @@ use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
-/// Envoy pings more often than gRPC's five minutes when it is told to; neither is a reason to hang up (rule 137).
-const KEEPALIVE: Duration = Duration::from_secs(30);
+/// As gRPC's own do. Clients may ping as often as they like (rule 137).
+const KEEPALIVE: Duration = Duration::from_secs(300);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 const SWEEP: Duration = Duration::from_secs(1);
 

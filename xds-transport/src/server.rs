@@ -4,6 +4,7 @@ mod delta;
 mod error;
 mod order;
 mod refreshes;
+mod refusals;
 mod sotw;
 mod source;
 mod spelling;

@@ -229,9 +229,6 @@ impl Session {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        if pulled.behind {
-            return Err(ProtocolError::Behind(outgoing.type_url.clone()));
-        }
         self.owes_answer |= pulled.answered;
         if !pulled.more {
             while transmit.budget_used() < BUDGET
