@@ -2,6 +2,7 @@
 
 mod delta;
 mod error;
+mod nonce;
 mod order;
 mod refreshes;
 mod refusals;

@@ -156,6 +156,40 @@ fn rule_100_a_member_deleted_while_a_client_was_away_is_in_its_first_answer() {
 }
 
 #[test]
+fn rule_100_a_client_that_lists_no_members_holds_what_there_is_after_every_absence() {
+    // As Envoy: what it holds of a glob it does not list when it comes back.
+    let members: Vec<_> = (0..6).map(|n| format!("xdstp://x/T/d/{n}")).collect();
+    let mut server = Server::with(CLUSTERS, &members.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut held = BTreeSet::new();
+    for away in 0..5 {
+        let mut client = Client::delta();
+        client.subscribe(&mut server, CLUSTERS, &[GLOB]);
+        server.remove(CLUSTERS, &members[away]);
+        client.settle(&mut server);
+        if away == 3 {
+            server.put(CLUSTERS, &members[0], "2");
+            client.settle(&mut server);
+        }
+        for response in &client.delta {
+            held.extend(response.resources.iter().map(|sent| sent.name.clone()));
+            response.removed_resources.iter().for_each(|name| _ = held.remove(name));
+        }
+        assert_eq!(held, present(&server), "connected, {away}");
+        client.stream.close(&mut server.cache);
+        // The next goes while nobody is there.
+        if let Some(gone) = members.get(away + 1).filter(|_| away % 2 == 0) {
+            server.remove(CLUSTERS, gone);
+        }
+    }
+    assert_eq!(held, BTreeSet::from([members[0].clone(), members[5].clone()]));
+}
+
+fn present(server: &Server) -> BTreeSet<String> {
+    let there = server.cache.resources().filter(|stored| stored.resource.is_some());
+    there.map(|stored| stored.name.as_str().to_owned()).collect()
+}
+
+#[test]
 fn rule_102_globs_over_sotw_lose_members_by_absence() {
     let other = "xdstp://x/T/d/2";
     let mut server = Server::with(CLUSTERS, &[MEMBER, other]);
