@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, TE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
 use http_body::Frame;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::transport::Channel;
@@ -49,11 +49,12 @@ impl LoadReports {
         let unreachable =
             |error| Status::unavailable(format!("the origin {:?} cannot be reached: {}", self.origin, chain(&error)));
         std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(unreachable)?;
-        let answering = channel.call(to_origin(reports));
+        let (answered, answer) = oneshot::channel();
+        let answering = channel.call(to_origin(reports, answer));
         let mut ended = Ended::new(self.ended.clone());
         tokio::select! {
             response = answering => Ok(response.map_err(unreachable)?.map(|body| {
-                Body::new(Passed { body, ended, over: false })
+                Body::new(Passed { body, ended, over: false, _answered: answered })
             })),
             () = std::future::poll_fn(|cx| ended.poll(cx)) => Err(shutting_down()),
         }
@@ -75,9 +76,9 @@ impl Service<Request<AxumBody>> for LoadReports {
     }
 }
 
-fn to_origin(reports: Request<AxumBody>) -> Request<Body> {
+fn to_origin(reports: Request<AxumBody>, answer: oneshot::Receiver<Infallible>) -> Request<Body> {
     let (head, body) = reports.into_parts();
-    let mut request = Request::new(Body::new(body));
+    let mut request = Request::new(Body::new(Reports { body, answer }));
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;
     *request.uri_mut() = http::Uri::from_static(METHOD);
@@ -91,11 +92,39 @@ fn to_origin(reports: Request<AxumBody>) -> Request<Body> {
     request
 }
 
+/// What the client says, as long as there is somebody to hear the answer.
+struct Reports {
+    body: AxumBody,
+    answer: oneshot::Receiver<Infallible>,
+}
+
+impl http_body::Body for Reports {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        // An error resets the stream to the origin: HTTP/2 would leave its other half open.
+        if Pin::new(&mut self.answer).poll(cx).is_ready() {
+            return Poll::Ready(Some(Err("the stream is over".into())));
+        }
+        Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
+
 /// What the origin says, up to its end, or to the relay's.
 struct Passed {
     body: Body,
     ended: Ended,
     over: bool,
+    /// Dropped with this.
+    _answered: oneshot::Sender<Infallible>,
 }
 
 impl http_body::Body for Passed {
