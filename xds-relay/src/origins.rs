@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
 use xdstp_client::upstream::{Consumer, Driver, spawn};
 
@@ -101,7 +102,8 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
         Protocol::Delta => xds_transport::Protocol::Delta,
         Protocol::Sotw => xds_transport::Protocol::Sotw,
     };
-    let endpoint = endpoint.with_protocol(protocol).with_keepalive(origin.keepalive);
+    // What is said of a name is told to others.
+    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
     Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
 }
 

@@ -220,7 +220,7 @@ async fn sweep(core: &RelayCore, pages: &Pages, health: &Health) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        core.sweep();
+        core.sweep(Instant::now());
         health.report(pages.is_ready()).await;
     }
 }
