@@ -150,6 +150,15 @@ impl Endpoint {
         Self { transport: self.transport.http2_keep_alive_interval(interval), ..self }
     }
 
+    /// A channel to the origin for its other services, load reports for instance. It connects when it is used, and pings
+    /// only while it is: servers bear less from who says nothing.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn channel(&self) -> transport::Channel {
+        self.transport.clone().keep_alive_while_idle(false).connect_lazy()
+    }
+
     /// The address.
     pub fn uri(&self) -> String {
         self.transport.uri().to_string()
