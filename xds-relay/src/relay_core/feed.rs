@@ -87,8 +87,8 @@ impl Feed {
         let mut parts: Vec<Changes> = Vec::new();
         parts.resize_with(places.len(), Changes::default);
         let mut refused = Vec::new();
-        let Update { type_url, changed, removed, missing, errors, refreshed, .. } = update;
-        for changed in changed {
+        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
+        for changed in changed.into_iter().chain(repeated) {
             let name = &changed.name;
             if !self.info.realm.holds(name) {
                 let reason = "its authority is another origin's";
