@@ -163,6 +163,11 @@ impl Session {
         self.names + self.malformed.len()
     }
 
+    /// Nobody is there to send an ACK.
+    pub(crate) fn expect_no_answer(&mut self) {
+        self.unacked.clear();
+    }
+
     pub(crate) fn is_wildcard(&self) -> bool {
         self.wildcard
     }

@@ -131,6 +131,11 @@ impl Session {
         self.names.len()
     }
 
+    /// Nobody is there to send an ACK.
+    pub(crate) fn expect_no_answer(&mut self) {
+        self.awaits_ack = false;
+    }
+
     pub(crate) fn is_wildcard(&self) -> bool {
         self.wildcard
     }

@@ -106,6 +106,7 @@ pub struct Stream {
     held_until: Option<Instant>,
     requests: Option<Bucket>,
     ends: Option<Instant>,
+    half_closed: bool,
 }
 
 /// Every type of a stream has versions, nonces and subscriptions of its own (rule 7). There is no list of types: any
@@ -214,6 +215,7 @@ impl Stream {
         Self {
             requests: settings.requests.map(Bucket::new),
             ends: None,
+            half_closed: false,
             settings,
             variant,
             only_type: None,
@@ -235,6 +237,12 @@ impl Stream {
     /// or all clients come back at once (rule 93). [`poll_transmit`](Self::poll_transmit) fails then.
     pub fn end_at(&mut self, at: Instant) {
         self.ends = Some(at);
+    }
+
+    /// The client sends no more requests: what it asked for is sent to it without a wait for ACKs. The stream is over
+    /// when [`poll_transmit`](Self::poll_transmit) has nothing more.
+    pub fn half_closed(&mut self) {
+        self.half_closed = true;
     }
 
     /// The encoded node of the client, once it is known (rule 4).
@@ -311,6 +319,9 @@ impl Stream {
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
+        }
+        if self.half_closed {
+            self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
         }
         for (of, standing) in self.types.iter().zip(&mut self.standings) {
             of.observe(standing, now, source);
@@ -495,6 +506,13 @@ impl Session {
         match self {
             Self::Sotw(session) => session.id,
             Self::Delta(session) => session.id,
+        }
+    }
+
+    fn expect_no_answer(&mut self) {
+        match self {
+            Self::Sotw(session) => session.expect_no_answer(),
+            Self::Delta(session) => session.expect_no_answer(),
         }
     }
 
