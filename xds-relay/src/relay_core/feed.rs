@@ -125,6 +125,7 @@ impl Feed {
         }
         for failure in errors {
             let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
+            tracing::warn!(origin = %self.info.name, stream = %self.label, name = %failure.name, "not sent: {message}");
             for place in places.of_name(&type_url, &failure.name, &self.elsewhere) {
                 let error = ResourceError::new(failure.code, message.as_str());
                 places.put(&mut parts, place, |part| part.errors.push((failure.name.clone(), error)));

@@ -13,6 +13,7 @@ use crate::rate::{Bucket, RateLimit};
 use crate::server::delta::{self, Features, Outgoing, Tells};
 use crate::server::error::ProtocolError;
 use crate::server::order::{self, Say, Standing, Turn};
+use crate::server::refusals::Refusals;
 use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
@@ -100,6 +101,7 @@ pub struct Stream {
     nonces: u64,
     /// By rank.
     types: Vec<Type>,
+    refusals: Refusals,
     /// How each of the types stands in the order.
     standings: Vec<Standing>,
     /// When somebody who waits for another type waits no more.
@@ -224,6 +226,7 @@ impl Stream {
             nonces: 0,
             types: Vec::new(),
             standings: Vec::new(),
+            refusals: Refusals::default(),
             held_until: None,
         }
     }
@@ -306,7 +309,7 @@ impl Stream {
             }
         }
         let limit = self.settings.names_per_type;
-        if self.types.iter().any(|of| of.session.names() > limit) {
+        if self.types.iter().any(|of| of.session.names() > limit) || self.refusals.names() > limit {
             return Err(ProtocolError::TooMany { what: "names of one type", limit });
         }
         Ok(())
@@ -315,13 +318,19 @@ impl Stream {
     /// The next response. Newest state only: what changed twice since the last call is sent once.
     ///
     /// # Errors
-    /// When the stream must end: see [`ProtocolError::Behind`].
+    /// When the stream must end: see [`ProtocolError::Aged`].
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
         if self.half_closed {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
+        }
+        if let Some(type_url) = self.refusals.due() {
+            let Self { settings, features, nonces, refusals, .. } = self;
+            let (type_url, identifier, features) = (&type_url, settings.identifier.as_str(), *features);
+            let references = &mut Vec::new();
+            return Ok(refusals.tell(&mut Outgoing { type_url, identifier, now, features, nonces, references }));
         }
         for (of, standing) in self.types.iter().zip(&mut self.standings) {
             of.observe(standing, now, source);
@@ -345,7 +354,7 @@ impl Stream {
     /// it has not.
     pub fn has_work(&self, source: &impl Source) -> bool {
         let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
-        self.types.iter().any(|of| of.session.has_room() && may(&of.session))
+        self.refusals.due().is_some() || self.types.iter().any(|of| of.session.has_room() && may(&of.session))
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
@@ -435,7 +444,8 @@ impl Stream {
             return Err(ProtocolError::MissingType);
         }
         let position = self.types.iter().position(|of| of.url.as_str() == asked);
-        if position.is_none() && self.types.len() >= self.settings.types_per_stream {
+        let opens = position.is_none() && !self.refusals.knows(asked);
+        if opens && self.types.len() + self.refusals.types() >= self.settings.types_per_stream {
             return Err(ProtocolError::TooMany { what: "types", limit: self.settings.types_per_stream });
         }
         Ok(position.and_then(|at| self.types.get_mut(at)))
@@ -451,9 +461,8 @@ impl Stream {
     fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
-        // The other types of the stream are none the worse for it.
         if rule.delta_only {
-            return;
+            return self.refusals.ask(url, request);
         }
         let session = sotw::Session::open(&url, request, &rule, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
