@@ -323,6 +323,9 @@ impl Stream {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
+        if self.half_closed {
+            self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
+        }
         if let Some(type_url) = self.refusals.due() {
             let Self { settings, features, nonces, refusals, .. } = self;
             let (type_url, identifier, features) = (&type_url, settings.identifier.as_str(), *features);
