@@ -101,9 +101,9 @@ pub struct Stream {
     nonces: u64,
     /// By rank.
     types: Vec<Type>,
-    refusals: Refusals,
     /// How each of the types stands in the order.
     standings: Vec<Standing>,
+    refusals: Refusals,
     /// When somebody who waits for another type waits no more.
     held_until: Option<Instant>,
     requests: Option<Bucket>,
@@ -327,13 +327,8 @@ impl Stream {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
         }
         if let Some(type_url) = self.refusals.due() {
-            let Self { settings, features, nonces, refusals, .. } = self;
-            let (type_url, identifier, features) = (&type_url, settings.identifier.as_str(), *features);
-            let references = &mut Vec::new();
-            return Ok(refusals.tell(&mut Outgoing { type_url, identifier, now, features, nonces, references }));
-        }
-        if self.half_closed {
-            self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
+            let Self { settings, nonces, refusals, .. } = self;
+            return Ok(refusals.tell(&type_url, &settings.identifier, nonces));
         }
         for (of, standing) in self.types.iter().zip(&mut self.standings) {
             of.observe(standing, now, source);
@@ -357,7 +352,7 @@ impl Stream {
     /// it has not.
     pub fn has_work(&self, source: &impl Source) -> bool {
         let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
-        self.refusals.due().is_some() || self.types.iter().any(|of| of.session.has_room() && may(&of.session))
+        self.types.iter().any(|of| of.session.has_room() && may(&of.session)) || self.refusals.due().is_some()
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
