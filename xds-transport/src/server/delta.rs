@@ -119,7 +119,7 @@ impl Session {
     /// Rule 22: an ACK or NACK of a response answers those before it too.
     fn acknowledge(&mut self, nonce: &str, error: Option<&Status>) {
         let Some(position) = self.unacked.iter().position(|sent| nonce::is(nonce, *sent)) else { return };
-        let answered = self.unacked.drain(..=position).last();
+        let answered = self.unacked.drain(..=position).next_back();
         if let (Some(_), Some(refused)) = (error, answered) {
             self.refreshes.refused(refused);
         }
