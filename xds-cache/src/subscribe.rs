@@ -151,6 +151,7 @@ impl<V> Cache<V> {
                 let seq = self.seq;
                 let list = &mut self.lists[at as usize];
                 list.watchers += 1;
+                list.watched = true;
                 let watchers = list.watchers;
                 // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
                 let since = if list.glob.is_some() { seq } else { 0 };
@@ -465,6 +466,9 @@ impl<V> Cache<V> {
                 self.lists[list as usize].watchers -= 1;
                 let last = self.lists[list as usize].watchers == 0;
                 if last {
+                    if self.lists[list as usize].glob.is_none() {
+                        self.trim(list, |_| true);
+                    }
                     self.renew_list(list);
                 }
                 self.drop_list_if_unused(list);

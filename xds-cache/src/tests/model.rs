@@ -36,8 +36,7 @@ struct Client {
     id: SubscriberId,
     of: usize,
     interests: BTreeSet<Interest>,
-    /// What it holds, by what it was told; the digest is not known of what it came with.
-    view: BTreeMap<ResourceName, (Version, Option<u128>)>,
+    view: Held,
     /// The versions it came with, as long as they count.
     resumed: BTreeMap<ResourceName, Version>,
     /// Must be put, if there.
@@ -56,7 +55,12 @@ struct Client {
     owed_errors: BTreeSet<ResourceName>,
     /// Whose errors may be told.
     may_errors: BTreeSet<ResourceName>,
+    /// What it holds of globs from before, and does not say, as Envoy does not.
+    silent: BTreeSet<ResourceName>,
 }
+
+/// What a client holds, by what it was told; the digest is not known of what it came with.
+type Held = BTreeMap<ResourceName, (Version, Option<u128>)>;
 
 impl Client {
     fn owe_error(&mut self, name: &ResourceName) {
@@ -76,6 +80,8 @@ struct Model {
     removed: [BTreeSet<ResourceName>; 2],
     known: [BTreeSet<Interest>; 2],
     clients: [Option<Client>; SUBSCRIBERS],
+    /// Who went, of which type, and what it held of the globs it had asked for.
+    away: [Option<(usize, Held)>; SUBSCRIBERS],
     errors: [BTreeMap<ResourceName, ResourceError>; 2],
     capacity: Capacity,
 }
@@ -97,6 +103,7 @@ impl Model {
             removed: Default::default(),
             known: Default::default(),
             clients: Default::default(),
+            away: Default::default(),
             errors: Default::default(),
             capacity: Capacity::default(),
         }
@@ -164,6 +171,7 @@ impl Model {
                     kept: BTreeSet::new(),
                     owed_errors: BTreeSet::new(),
                     may_errors: BTreeSet::new(),
+                    silent: BTreeSet::new(),
                 });
                 for what in asks {
                     self.subscribe(*who, &interest(text(*what)));
@@ -181,6 +189,7 @@ impl Model {
                 client.brought.extend(holds.keys().cloned());
                 client.view = holds.iter().map(|(name, version)| (name.clone(), (version.clone(), None))).collect();
                 client.resumed = holds;
+                self.come_back(*who);
             }
             Op::Close { who } => self.close(*who),
             Op::Subscribe { who, what } => self.subscribe(*who, &interest(text(*what))),
@@ -455,6 +464,9 @@ impl Model {
     fn close(&mut self, who: usize) {
         let Some(client) = self.clients[who].take() else { return };
         let left: BTreeSet<_> = self.cache.close(client.id).into_iter().collect();
+        let of_globs = |name: &ResourceName| Self::globs_of(&client, name).next().is_some();
+        let held = client.view.iter().filter(|(name, _)| of_globs(name));
+        self.away[who] = Some((client.of, held.map(|(name, held)| (name.clone(), held.clone())).collect()));
         let others: BTreeSet<_> =
             self.clients.iter().flatten().filter(|c| c.of == client.of).flat_map(|c| c.interests.clone()).collect();
         assert_eq!(left, client.interests.difference(&others).cloned().collect());
@@ -464,6 +476,34 @@ impl Model {
         self.capacity.step();
     }
 
+    /// The globs a client asked for that cover a name.
+    fn globs_of<'a>(client: &'a Client, name: &'a ResourceName) -> impl Iterator<Item = &'a Interest> {
+        let covers =
+            move |glob: &&Interest| matches!(glob, Interest::Name(glob) if glob.is_glob() && name.answers(glob));
+        client.interests.iter().filter(covers)
+    }
+
+    /// A client that was away still holds what it held of the globs that it asks for again, and does not say so: what
+    /// is gone of it only tombstones can tell, if they are kept for long enough.
+    fn come_back(&mut self, who: usize) {
+        let bounded = self.options.tombstones < 1000 || self.options.tombstone_age < Duration::from_secs(3600);
+        let (Some(client), Some((of, held))) = (&mut self.clients[who], self.away[who].take()) else { return };
+        if of != client.of || bounded {
+            return;
+        }
+        for (name, held) in held {
+            if Self::globs_of(client, &name).next().is_some() && !client.view.contains_key(&name) {
+                client.silent.insert(name.clone());
+                client.view.insert(name, held);
+            }
+        }
+    }
+
+    /// Whether a client may still hold what nobody knows that it holds: no glob of that was answered.
+    fn may_be_silent(&self, client: &Client, name: &ResourceName) -> bool {
+        client.silent.contains(name) && !Self::globs_of(client, name).any(|glob| self.is_known(client.of, glob))
+    }
+
     /// That a name is absent is known as long as somebody asks for it.
     fn forget_absent(&mut self, of: usize) {
         let clients = &self.clients;
@@ -471,7 +511,7 @@ impl Model {
     }
 
     fn evict(&mut self, of: usize, interest: &Interest) {
-        self.cache.evict(&TYPES[of].into(), interest);
+        self.cache.evict(&TYPES[of].into(), interest, self.now);
         if self.options.authoritative {
             return;
         }
@@ -509,7 +549,7 @@ impl Model {
         }
         for of in TYPES.map(TypeUrl::from) {
             for what in 0..INTERESTS {
-                self.cache.evict(&of, &interest(text(what)));
+                self.cache.evict(&of, &interest(text(what)), self.now);
             }
             for name in universe() {
                 self.cache.remove(&of, &name, self.now, &mut Vec::new());

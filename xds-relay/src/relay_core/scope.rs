@@ -329,7 +329,7 @@ impl Scope {
             if !demand.wants_type(&type_url) {
                 cache.set_type_version(&type_url, None);
             }
-            cache.evict(&type_url, &interest);
+            cache.evict(&type_url, &interest, now);
         }
         demand.take_asks(tell);
     }

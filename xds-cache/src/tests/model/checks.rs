@@ -105,6 +105,7 @@ impl Model {
         assert!(client.may_put.remove(&name), "{name} is sent twice");
         client.owed.remove(&name);
         client.resumed.remove(&name);
+        client.silent.remove(&name);
         if self.errors[client.of].contains_key(&name) && self.hears(client, &name) {
             client.owe_error(&name);
         }
@@ -151,7 +152,8 @@ impl Model {
                 _ if self.may_be_claimed(&client, &name) => {}
                 Some(_) => assert_eq!(held, None, "{name} is held though not wanted"),
                 None if self.wanted(&client, &name) => {
-                    if self.known_absent(&client, &name) && !self.may_be_spared(&client, &name) {
+                    let may_hold = self.may_be_spared(&client, &name) || self.may_be_silent(&client, &name);
+                    if self.known_absent(&client, &name) && !may_hold {
                         assert_eq!(held, None, "{name} is held though gone");
                         let owed = Self::named(&client, &name) && client.owed_removal.contains(&name);
                         assert!(!owed, "{name} was not told as absent");
