@@ -22,8 +22,17 @@ pub trait Consumer: Send + 'static {
     /// The origin sent something. The next message is not read before this returns.
     fn update(&mut self, now: Instant, update: Update) -> Verdict;
 
-    /// The stream to the origin began or ended.
+    /// The stream to the origin began, was answered, or ended.
     fn connection(&mut self, now: Instant, connection: Connection);
+
+    /// Asked before every attempt to connect: another encoded `Node` to name from this stream on, if there is one.
+    fn node(&mut self) -> Option<Bytes> {
+        None
+    }
+
+    /// Bytes of a message came in last `at` this time, whole or not: a large response over a slow link is no silence.
+    /// Said before [`update`](Self::update) and before [`handle_timeout`](Self::handle_timeout), when there is news.
+    fn received(&mut self, _at: Instant) {}
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&self) -> Option<Instant> {
@@ -47,6 +56,14 @@ impl Consumer for Box<dyn Consumer> {
         (**self).connection(now, connection);
     }
 
+    fn node(&mut self) -> Option<Bytes> {
+        (**self).node()
+    }
+
+    fn received(&mut self, at: Instant) {
+        (**self).received(at);
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         (**self).poll_timeout()
     }
@@ -60,8 +77,10 @@ impl Consumer for Box<dyn Consumer> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Connection {
-    /// A stream is open.
+    /// A stream is open. Who listens there may be a balancer that ends it soon.
     Connected,
+    /// The first response came on it: the origin is there (rule 156).
+    Answered,
     /// There is none.
     Disconnected {
         /// Why; `None` after a stream that had a response: such streams end all the time (rule 91).
@@ -125,15 +144,21 @@ impl Upstream {
         self.stream.apply(command);
     }
 
-    /// Takes a response in.
+    /// Takes a response in; the first of a stream says that it is answered.
     ///
     /// # Errors
     /// When the stream must be closed.
-    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
+    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<Option<Connection>, ProtocolError> {
         self.stream.handle_message(now, message)?;
+        let first = !matches!(self.link, Link::Up { responded: true });
         self.link = Link::Up { responded: true };
         self.backoff.reset();
-        Ok(())
+        Ok(first.then_some(Connection::Answered))
+    }
+
+    /// Names another encoded `Node` from the next stream on.
+    pub fn set_node(&mut self, node: Bytes) {
+        self.stream.set_node(node);
     }
 
     /// Lets time pass.
@@ -177,7 +202,7 @@ mod tests {
     fn wait(connection: &Connection, now: Instant) -> Duration {
         match connection {
             Connection::Disconnected { retry_at, .. } => *retry_at - now,
-            Connection::Connected => panic!("not disconnected"),
+            _ => panic!("not disconnected"),
         }
     }
 
@@ -197,6 +222,18 @@ mod tests {
         assert_eq!(waits, [500, 1000, 500, 500, 1000]);
         assert!(!upstream.should_connect(now + Duration::from_millis(999)));
         assert!(upstream.should_connect(now + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn rule_156_the_first_response_of_every_stream_says_that_the_origin_is_there() {
+        let now = Instant::now();
+        let mut upstream = upstream(now);
+        for _ in 0..2 {
+            assert_eq!(upstream.connected(now), Connection::Connected);
+            assert_eq!(upstream.handle_message(now, Bytes::new()), Ok(Some(Connection::Answered)));
+            assert_eq!(upstream.handle_message(now, Bytes::new()), Ok(None));
+            upstream.disconnected(now, None, 0);
+        }
     }
 
     #[test]

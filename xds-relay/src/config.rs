@@ -18,6 +18,7 @@ use crate::yaml;
 mod error;
 mod example_mesh;
 mod node_field;
+mod own_address;
 mod read;
 
 pub use self::{
@@ -62,6 +63,8 @@ pub struct Config {
     /// What nodes must agree in to share old-style resources, never empty; `None`: every distinct node is a group of its
     /// own.
     pub share_by: Option<Vec<NodeField>>,
+    /// What a stream is told of which nothing is known while its origin cannot be reached.
+    pub unknown: Unknown,
     /// How long a name that nobody wants any more stays subscribed upstream.
     pub linger: Duration,
     /// How long a shutdown may take.
@@ -106,6 +109,10 @@ pub struct Origin {
     pub authorities: Vec<String>,
     /// What it is.
     pub kind: OriginKind,
+    /// Which streams to it carry `xdstp:` names.
+    pub xdstp: XdstpStreams,
+    /// How long a connection to it may be quiet before it is pinged; at least 10 s.
+    pub keepalive: Duration,
 }
 
 /// What an origin is.
@@ -149,6 +156,27 @@ impl Protocol {
     }
 }
 
+/// What a stream is told of which nothing at all is known while its origin cannot be reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unknown {
+    /// It ends as unavailable after a short grace, so that a client with a second server turns to that (gRFC A71).
+    #[default]
+    End,
+    /// Nothing, until the origin is back.
+    Wait,
+}
+
+/// Which streams to an origin carry `xdstp:` names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum XdstpStreams {
+    /// One of the relay's own, with its own node: what comes is shared by all clients.
+    #[default]
+    Shared,
+    /// Each node group's, beside its old-style names: for an origin that looks at the node, or at the whole of a stream.
+    /// Node groups share nothing then.
+    ByNode,
+}
+
 /// Bounds on what a peer may send; a message over its bound ends the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -180,6 +208,8 @@ impl Default for Node {
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 18000);
 const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 18001);
 const DEFAULT_LINGER: Duration = Duration::from_secs(30);
+/// What a gRPC server bears by default; it ends connections that ping more often (gRFC A8).
+const DEFAULT_KEEPALIVE: Duration = Duration::from_secs(5 * 60);
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 
 impl Config {

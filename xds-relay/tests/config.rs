@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use xds_relay::{
     Config, ConfigError, ExampleMesh,
-    config::{NodeField, OriginKind, Protocol},
+    config::{NodeField, OriginKind, Protocol, Unknown, XdstpStreams},
 };
 
 const ORIGINS: &str = "origins: [{ name: a, server: 127.0.0.1:18010 }]\n";
@@ -28,12 +28,14 @@ fn every_field_but_origins_has_a_default() {
     assert!(config.node.metadata.is_empty());
     assert_eq!(config.default_origin, "a");
     assert_eq!(config.share_by, None);
+    assert_eq!(config.unknown, Unknown::End);
     assert_eq!(config.linger, Duration::from_secs(30));
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.limits.max_request_bytes, 16 << 20);
     assert_eq!(config.limits.max_response_bytes, 64 << 20);
     let [origin] = config.origins.as_slice() else { panic!("{:?}", config.origins) };
     assert!(origin.authorities.is_empty());
+    assert_eq!((origin.xdstp, origin.keepalive), (XdstpStreams::Shared, Duration::from_secs(300)));
     let OriginKind::Server { uri, protocol } = &origin.kind else { panic!("{origin:?}") };
     assert_eq!((uri.to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
 }
@@ -52,10 +54,16 @@ node:
   locality: { region: r, zone: z, sub_zone: s }
   metadata: { tier: gold, weights: [1, 2.5], nested: { on: true } }
 origins:
-  - { name: up, server: "http://localhost:1", protocol: sotw, authorities: [one, two] }
+  - name: up
+    server: "http://localhost:1"
+    protocol: sotw
+    xdstp: by_node
+    keepalive: 30s
+    authorities: [one, two]
   - { name: files, files: resources, descriptors: envoy.bin, authorities: [""] }
 default_origin: files
 share_by: [cluster, locality.zone, metadata.tier]
+unknown: wait
 linger: 1m 30s
 drain: 500ms
 limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
@@ -73,8 +81,10 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
     );
     assert_eq!(config.default_origin, "files");
     assert_eq!(config.authorities().into_iter().collect::<Vec<_>>(), [("", "files"), ("one", "up"), ("two", "up")]);
-    let OriginKind::Server { protocol, .. } = config.origin("up").unwrap().kind else { panic!("a server") };
+    let up = config.origin("up").unwrap();
+    let OriginKind::Server { protocol, .. } = up.kind else { panic!("a server") };
     assert_eq!(protocol, Protocol::Sotw);
+    assert_eq!((up.xdstp, up.keepalive), (XdstpStreams::ByNode, Duration::from_secs(30)));
     assert_eq!(
         config.origin("files").unwrap().kind,
         OriginKind::Files {
@@ -87,6 +97,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
         config.share_by.unwrap(),
         [NodeField::Cluster, NodeField::Zone, NodeField::Metadata(vec!["tier".to_owned()])]
     );
+    assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
     assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
 }
@@ -166,6 +177,30 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "4:15: origins[0].protocol: only an origin with a server".to_owned(),
         ),
         (
+            "origins:\n  - name: a\n    server: a:1\n    xdstp: mine\n",
+            "4:12: origins[0].xdstp: `mine`: expected shared or by_node".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    files: .\n    xdstp: by_node\n",
+            "4:12: origins[0].xdstp: only an origin with a server".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a:1\n    keepalive: 9s\n",
+            "4:16: origins[0].keepalive: `9s`: expected at least 10s".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    files: .\n    keepalive: 5m\n",
+            "4:16: origins[0].keepalive: only an origin with a server".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: localhost:18000\n",
+            "3:13: origins[0].server: `localhost:18000`: where the relay itself listens (127.0.0.1:18000)".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: '[::1]:7'\nlisten: 0.0.0.0:7\n",
+            "3:13: origins[0].server: `[::1]:7`: where the relay itself listens (0.0.0.0:7)".to_owned(),
+        ),
+        (
             "origins:\n  - name: a\n    server: a:1\n    descriptors: d\n",
             "4:18: origins[0].descriptors: only an origin with files".to_owned(),
         ),
@@ -193,6 +228,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("share_by: [cluster, locality.country]", "2:21: share_by[1]: `locality.country`: expected id, cluster"),
         ("share_by: [metadata.]", "2:12: share_by[0]: `metadata.`: expected id, cluster"),
         ("share_by: [id, id]", "2:16: share_by[1]: `id`: listed twice"),
+        ("unknown: stay", "2:10: unknown: `stay`: expected end or wait"),
         ("linger: 30", "2:9: linger: `30`: expected a duration, such as 500ms, 30s or 2m"),
         ("linger: -1s", "2:9: linger: `-1s`: expected a duration"),
         ("linger: 99999999999999999999s", "2:9: linger: `99999999999999999999s`: expected a duration"),

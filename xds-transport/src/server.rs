@@ -2,6 +2,7 @@
 
 mod delta;
 mod error;
+mod order;
 mod refreshes;
 mod sotw;
 mod source;
@@ -10,7 +11,7 @@ mod stream;
 mod transmit;
 mod version;
 
-pub use error::ProtocolError;
+pub use error::{NodeError, ProtocolError};
 pub use source::Source;
 pub use stream::{SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;

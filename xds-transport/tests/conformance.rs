@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const RULES: u32 = 149;
+const RULES: u32 = 159;
 /// Rules that may wait for a socket, a real peer or TP2 on the wire.
 const MOST_DEFERRED: usize = 25;
 

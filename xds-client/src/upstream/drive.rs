@@ -19,42 +19,81 @@ use crate::endpoint::Endpoint;
 /// Drives `endpoint` for `consumer` until it is dropped. `wake` says that the consumer has new commands.
 ///
 /// The attempts never end: an origin that is not there yet is one that is waited for.
-pub async fn drive(endpoint: Endpoint, mut consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
-    let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules));
+pub async fn drive(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
+    let transport = endpoint.transport.clone();
+    let connect = move || -> Connecting {
+        let transport = transport.clone();
+        Box::pin(async move { transport.connect().await })
+    };
+    drive_over(connect, endpoint, consumer, wake).await
+}
+
+/// The same over connections that `connect` makes.
+async fn drive_over(
+    mut connect: impl FnMut() -> Connecting,
+    endpoint: Endpoint,
+    mut consumer: impl Consumer,
+    wake: Arc<Notify>,
+) -> Infallible {
+    let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules))
+        .with_silence(endpoint.silence);
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let mut link = Link::Down;
     loop {
         consumer.commands(now(), &mut |command| upstream.apply(command));
-        if consumer.poll_timeout().is_some_and(|due| due <= now()) {
-            consumer.handle_timeout(now());
+        if is_due(&consumer) {
+            // What came in may be a reason to wait on.
+            link.tell_received(&mut consumer);
+            if is_due(&consumer) {
+                consumer.handle_timeout(now());
+            }
         }
         upstream.handle_timeout(now());
         deliver(&mut upstream, &mut consumer);
         if upstream.should_connect(now()) {
-            let transport = endpoint.transport.clone();
-            link = Link::Connecting(Box::pin(async move { transport.connect().await }));
+            if let Some(node) = consumer.node() {
+                upstream.set_node(node);
+            }
+            link = Link::Connecting(connect());
         }
 
         let due = [upstream.poll_timeout(), consumer.poll_timeout()].into_iter().flatten().min();
+        let transmit = || {
+            let request = upstream.poll_transmit(now());
+            if request.is_some() {
+                // A request may start a timer: then `due` is not what it was.
+                wake.notify_one();
+            }
+            request
+        };
         let happened = tokio::select! {
-            happened = link.next(|| upstream.poll_transmit(now())) => happened,
+            biased;
+            // What came in before a time is over counts as before it.
+            happened = link.next(transmit) => happened,
             () = wake.notified() => continue,
             () = sleep_until(due) => continue,
         };
         let ended = match happened {
             Happened::Connected(channel) => {
-                link = Link::Up(Ads::open(channel, endpoint.protocol, endpoint.max_message_size));
+                let ads = Ads::open(channel, endpoint.protocol, endpoint.max_message_size);
+                link = Link::Up { ads, received_at: None };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);
                 continue;
             }
-            Happened::Message(message) => match upstream.handle_message(now(), message) {
-                Ok(()) => {
-                    deliver(&mut upstream, &mut consumer);
-                    continue;
+            Happened::Message(message) => {
+                link.tell_received(&mut consumer);
+                match upstream.handle_message(now(), message) {
+                    Ok(answered) => {
+                        if let Some(connection) = answered {
+                            consumer.connection(now(), connection);
+                        }
+                        deliver(&mut upstream, &mut consumer);
+                        continue;
+                    }
+                    Err(error) => error.to_string(),
                 }
-                Err(error) => error.to_string(),
-            },
+            }
             Happened::Ended(error) => error,
         };
         link = Link::Down;
@@ -81,10 +120,16 @@ impl Drop for Driver {
     }
 }
 
+type Connecting = Pin<Box<dyn Future<Output = Result<Channel, Error>> + Send>>;
+
 enum Link {
     Down,
-    Connecting(Pin<Box<dyn Future<Output = Result<Channel, Error>> + Send>>),
-    Up(Ads),
+    Connecting(Connecting),
+    Up {
+        ads: Ads,
+        /// What the consumer was told last.
+        received_at: Option<Instant>,
+    },
 }
 
 enum Happened {
@@ -102,13 +147,25 @@ impl Link {
                 Ok(channel) => Happened::Connected(channel),
                 Err(error) => Happened::Ended(chain(&error)),
             },
-            Self::Up(ads) => match ads.next(transmit).await {
+            Self::Up { ads, .. } => match ads.next(transmit).await {
                 Ok(Some(message)) => Happened::Message(message),
                 Ok(None) => Happened::Ended("the origin closed the stream".into()),
                 Err(status) => Happened::Ended(format!("{:?}: {}", status.code(), status.message())),
             },
         }
     }
+
+    fn tell_received(&mut self, consumer: &mut impl Consumer) {
+        let Self::Up { ads, received_at } = self else { return };
+        if *received_at != ads.received_at() {
+            *received_at = ads.received_at();
+            received_at.iter().for_each(|at| consumer.received(*at));
+        }
+    }
+}
+
+fn is_due(consumer: &impl Consumer) -> bool {
+    consumer.poll_timeout().is_some_and(|due| due <= now())
 }
 
 fn deliver(upstream: &mut Upstream, consumer: &mut impl Consumer) {
@@ -149,3 +206,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,13 +13,16 @@ use http::Uri;
 use serde::Deserialize as _;
 
 use super::{
-    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_LINGER, DEFAULT_LISTEN, Limits, Locality, Node, NodeField, Origin,
-    OriginKind, Protocol,
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, Limits, Locality, Node,
+    NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams, own_address::is_own_address,
 };
 use crate::yaml::{self, Error};
 
 /// A day: what is longer is a slip of the unit, and sums of times must not overflow.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
+const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Below, a request with one long name would not fit; above, protobuf has no messages.
 const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
@@ -33,6 +36,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         "origins",
         "default_origin",
         "share_by",
+        "unknown",
         "linger",
         "drain",
         "limits",
@@ -42,14 +46,15 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
+    let unknown = root.field("unknown", unknown)?.unwrap_or_default();
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
-    let origins = root.required_field("origins", expected, |node| origins(node, directory, expected))?;
+    let origins = root.required_field("origins", expected, |node| origins(node, directory, listen, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
-    Ok(Config { listen, admin, node, origins, default_origin, share_by, linger, drain, limits })
+    Ok(Config { listen, admin, node, origins, default_origin, share_by, unknown, linger, drain, limits })
 }
 
 fn address(node: &yaml::Node, expected: &str) -> Result<SocketAddr, Error> {
@@ -90,12 +95,21 @@ fn owned_text(node: &yaml::Node) -> Result<String, Error> {
     node.text().map(str::to_owned)
 }
 
-fn origins(list: &yaml::Node, directory: &Path, expected: &str) -> Result<Vec<Origin>, Error> {
+fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &str) -> Result<Vec<Origin>, Error> {
     // The positions of origins by name, the names of origins by authority.
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     let origins = list.items(|node| {
-        node.expect_fields(&["name", "server", "protocol", "files", "descriptors", "authorities"])?;
+        node.expect_fields(&[
+            "name",
+            "server",
+            "protocol",
+            "xdstp",
+            "keepalive",
+            "files",
+            "descriptors",
+            "authorities",
+        ])?;
         let expected = "expected a name for this origin";
         let name = node.required_field("name", expected, |node| {
             let name = origin_name(node)?;
@@ -113,7 +127,13 @@ fn origins(list: &yaml::Node, directory: &Path, expected: &str) -> Result<Vec<Or
                 }
             })
         })?;
-        Ok(Origin { kind: origin_kind(node, directory)?, authorities: authorities.unwrap_or_default(), name })
+        Ok(Origin {
+            kind: origin_kind(node, directory, listen)?,
+            authorities: authorities.unwrap_or_default(),
+            xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
+            keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
+            name,
+        })
     })?;
     if origins.is_empty() {
         return list.refuse(format!("empty; {expected}"));
@@ -138,17 +158,21 @@ fn authority(node: &yaml::Node) -> Result<String, Error> {
     Ok(authority.to_owned())
 }
 
-fn origin_kind(node: &yaml::Node, directory: &Path) -> Result<OriginKind, Error> {
+fn origin_kind(node: &yaml::Node, directory: &Path, listen: SocketAddr) -> Result<OriginKind, Error> {
     let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
     match (node.entry("server"), node.entry("files")) {
         (Some(_), Some(_)) => {
             belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
         }
         (Some(_), None) => belongs_elsewhere("descriptors", "only an origin with files has descriptors").map(drop)?,
-        (None, Some(_)) => belongs_elsewhere("protocol", "only an origin with a server has a protocol").map(drop)?,
+        (None, Some(_)) => {
+            belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
+            belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
+            belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
+        }
         (None, None) => {}
     }
-    if let Some(uri) = node.field("server", server)? {
+    if let Some(uri) = node.field("server", |node| server(node, listen))? {
         return Ok(OriginKind::Server { uri, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
     let existing = |what: &'static str, exists: fn(&Path) -> bool| {
@@ -172,6 +196,30 @@ fn protocol(node: &yaml::Node) -> Result<Protocol, Error> {
         "sotw" => Ok(Protocol::Sotw),
         other => node.refuse(format!("`{other}`: expected delta or sotw")),
     }
+}
+
+fn xdstp_streams(node: &yaml::Node) -> Result<XdstpStreams, Error> {
+    match node.text()? {
+        "shared" => Ok(XdstpStreams::Shared),
+        "by_node" => Ok(XdstpStreams::ByNode),
+        other => node.refuse(format!("`{other}`: expected shared or by_node")),
+    }
+}
+
+fn unknown(node: &yaml::Node) -> Result<Unknown, Error> {
+    match node.text()? {
+        "end" => Ok(Unknown::End),
+        "wait" => Ok(Unknown::Wait),
+        other => node.refuse(format!("`{other}`: expected end or wait")),
+    }
+}
+
+fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
+    let keepalive = duration(node)?;
+    if keepalive < SHORTEST_KEEPALIVE {
+        return node.refuse(format!("`{}`: expected at least 10s", node.text()?));
+    }
+    Ok(keepalive)
 }
 
 fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
@@ -230,9 +278,13 @@ fn size(node: &yaml::Node) -> Result<usize, Error> {
     }
 }
 
-fn server(node: &yaml::Node) -> Result<Uri, Error> {
+fn server(node: &yaml::Node, listen: SocketAddr) -> Result<Uri, Error> {
     let text = node.text()?;
-    server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))
+    let uri = server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))?;
+    if is_own_address(&uri, listen) {
+        return node.refuse(format!("`{text}`: where the relay itself listens ({listen}); expected another server"));
+    }
+    Ok(uri)
 }
 
 /// `HOST:PORT` or `http://HOST:PORT`.

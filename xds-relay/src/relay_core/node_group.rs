@@ -6,15 +6,38 @@ use std::fmt;
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use sha2::{Digest, Sha256};
+use xds_transport::server::NodeError;
 use xds_transport::wire::walk::{FieldValue, Fields};
 use xds_transport::wire::{Node, Value, value};
 
 use crate::config::NodeField;
+use crate::relay_core::client_node::ClientNode;
 
 /// Decides which nodes may share old-style resources. What is in one group is never served to another.
+///
+/// ```
+/// use xds_relay::relay_core::{ClientNode, EveryNode, NodeGroup, NodeGrouping};
+/// use xds_transport::server::NodeError;
+///
+/// /// Nodes of a tenant share; who has none shares with nobody, and staging is not served.
+/// struct ByTenant;
+///
+/// impl NodeGrouping for ByTenant {
+///     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
+///         match node.message().cluster.split_once('/') {
+///             Some(("staging", _)) => Err(NodeError::new("staging has a relay of its own")),
+///             Some((tenant, _)) => Ok(NodeGroup::new(tenant.into(), tenant.to_owned())),
+///             None => EveryNode.group(node),
+///         }
+///     }
+/// }
+/// ```
 pub trait NodeGrouping: Send + Sync + 'static {
     /// The group of a node.
-    fn group(&self, node: &Node) -> NodeGroup;
+    ///
+    /// # Errors
+    /// When the node must not join any group: its stream ends with this reason (rule 154).
+    fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError>;
 }
 
 /// A set of nodes that may share old-style resources.
@@ -63,24 +86,23 @@ impl fmt::Display for NodeGroup {
     }
 }
 
-/// Every distinct node is its own group: safe, and shares nothing.
+/// Every distinct node is its own group: safe, and shares nothing. Nodes are distinct that differ in any field, known
+/// here or not, but not in the order of what has none: see [`ClientNode::canonical`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EveryNode;
 
 impl NodeGrouping for EveryNode {
-    fn group(&self, node: &Node) -> NodeGroup {
-        // Maps are ordered in `Node`, and the order of a client's extensions says nothing: equal nodes encode alike.
-        let mut ordered = node.clone();
-        ordered.extensions.sort_by(|a, b| (&a.category, &a.name).cmp(&(&b.category, &b.name)));
-        ordered.client_features.sort();
-        let digest = Sha256::digest(ordered.encode_to_vec());
+    fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
+        let digest = Sha256::digest(node.canonical()?);
         let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        let name = if node.id.is_empty() { "(no id)" } else { &node.id };
-        NodeGroup::new(digest.to_vec(), format!("{name} {short}"))
+        let id = &node.message().id;
+        let name = if id.is_empty() { "(no id)" } else { id };
+        Ok(NodeGroup::new(digest.to_vec(), format!("{name} {short}")))
     }
 }
 
-/// Nodes that agree in some of their parts share a group (`share_by`).
+/// Nodes that agree in some of their parts share a group (`share_by`). A node that lacks one of them, or has it empty,
+/// is a group of its own: having nothing in common is no agreement.
 #[derive(Clone, Debug)]
 pub struct ShareBy(Vec<NodeField>);
 
@@ -92,53 +114,58 @@ impl ShareBy {
 }
 
 impl NodeGrouping for ShareBy {
-    fn group(&self, node: &Node) -> NodeGroup {
-        let mut key = Vec::new();
+    fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
+        // The keys of the two kinds of group differ in their first byte.
+        let mut key = vec![SHARED];
         let mut label = Vec::new();
         for field in &self.0 {
-            let parts = parts_of(node, field);
-            // Absent and empty differ, and no value runs into the next.
-            for part in &parts {
-                match part {
-                    None => key.put_u8(0),
-                    Some(Part { content, .. }) => {
-                        key.put_u8(1);
-                        key.put_u64(content.len() as u64);
-                        key.extend_from_slice(content);
-                    }
-                }
+            let parts = parts_of(node.message(), field);
+            if parts.iter().all(|part| part.content.is_empty()) {
+                let NodeGroup { mut key, label } = EveryNode.group(node)?;
+                key.insert(0, ALONE);
+                return Ok(NodeGroup::new(key, label));
             }
-            let shown: Vec<_> = parts.iter().map(|part| part.as_ref().map_or("-", |part| &part.shown)).collect();
+            // No value runs into the next.
+            for part in &parts {
+                key.put_u64(part.content.len() as u64);
+                key.extend_from_slice(&part.content);
+            }
+            let shown: Vec<_> = parts.iter().map(|part| part.shown.as_str()).collect();
             label.push(format!("{field}={}", shown.join("/")));
         }
-        NodeGroup::new(key, label.join(" "))
+        Ok(NodeGroup::new(key, label.join(" ")))
     }
 }
 
-/// What nodes must agree in, and how people read it.
+const SHARED: u8 = 0;
+const ALONE: u8 = 1;
+
+/// What nodes must agree in, and how people read it. Without content where the node lacks it.
+#[derive(Default)]
 struct Part {
     content: Vec<u8>,
     shown: String,
 }
 
 impl Part {
-    fn text(text: &str) -> Option<Self> {
-        Some(Self { content: text.as_bytes().to_vec(), shown: text.to_owned() })
+    fn text(text: &str) -> Self {
+        Self { content: text.as_bytes().to_vec(), shown: text.to_owned() }
     }
 
-    /// A number is not the text that looks like it.
-    fn value(value: &Value) -> Option<Self> {
-        let shown = match value.kind.as_ref()? {
-            value::Kind::StringValue(text) => text.clone(),
-            value::Kind::BoolValue(flag) => flag.to_string(),
-            value::Kind::NumberValue(number) => number.to_string(),
-            _ => "{..}".to_owned(),
+    /// A number is not the text that looks like it, and an empty text is one.
+    fn value(value: &Value) -> Self {
+        let shown = match &value.kind {
+            None => String::new(),
+            Some(value::Kind::StringValue(text)) => text.clone(),
+            Some(value::Kind::BoolValue(flag)) => flag.to_string(),
+            Some(value::Kind::NumberValue(number)) => number.to_string(),
+            Some(_) => "{..}".to_owned(),
         };
-        Some(Self { content: value.encode_to_vec(), shown })
+        Self { content: value.encode_to_vec(), shown }
     }
 }
 
-fn parts_of(node: &Node, field: &NodeField) -> Vec<Option<Part>> {
+fn parts_of(node: &Node, field: &NodeField) -> Vec<Part> {
     let locality = node.locality.clone().unwrap_or_default();
     match field {
         NodeField::Id => vec![Part::text(&node.id)],
@@ -147,7 +174,7 @@ fn parts_of(node: &Node, field: &NodeField) -> Vec<Option<Part>> {
         NodeField::Region => vec![Part::text(&locality.region)],
         NodeField::Zone => vec![Part::text(&locality.zone)],
         NodeField::SubZone => vec![Part::text(&locality.sub_zone)],
-        NodeField::Metadata(path) => vec![metadata_at(node, path).and_then(Part::value)],
+        NodeField::Metadata(path) => vec![metadata_at(node, path).map(Part::value).unwrap_or_default()],
     }
 }
 

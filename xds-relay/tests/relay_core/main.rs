@@ -10,6 +10,7 @@ mod conversion;
 mod errors;
 mod groups;
 mod lifetime;
+mod nodes;
 mod outage;
 mod resume;
 mod routing;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use xds_relay::relay_core::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
+use bytes::Bytes;
+use xds_relay::relay_core::{ClientNode, NodeGroup, NodeGrouping, ShareBy};
 use xds_transport::Rejected;
 use xds_transport::client::{Command, Update, Verdict};
-use xds_transport::wire::Node;
+use xds_transport::server::NodeError;
 use xdstp_cache::TypeUrl;
 use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
@@ -49,8 +50,8 @@ impl Fault {
 struct Everybody;
 
 impl NodeGrouping for Everybody {
-    fn group(&self, _: &Node) -> NodeGroup {
-        EveryNode.group(&Node::default())
+    fn group(&self, _: &ClientNode) -> Result<NodeGroup, NodeError> {
+        Ok(NodeGroup::new(Vec::new(), "everybody".to_owned()))
     }
 }
 
@@ -108,6 +109,14 @@ impl Consumer for Feed {
                 self.inner.update(now, update);
             }
         }
+    }
+
+    fn node(&mut self) -> Option<Bytes> {
+        self.inner.node()
+    }
+
+    fn received(&mut self, at: Instant) {
+        self.inner.received(at);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

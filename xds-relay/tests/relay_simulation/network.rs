@@ -269,7 +269,7 @@ impl<'a> Network<'a> {
     fn pass(&mut self, until: u64) {
         self.now = self.now.max(until);
         if self.next_sweep <= self.now {
-            self.core.sweep();
+            self.core.sweep(self.instant());
             self.next_sweep = self.now + 1000;
         }
     }
@@ -378,7 +378,9 @@ impl<'a> Network<'a> {
         while let Some(far) = &mut hop.far
             && let Some(message) = far.wire.down.receive(self.now)
         {
-            hop.machine.handle_message(now, message).map_err(|error| error.to_string())?;
+            if let Some(connection) = hop.machine.handle_message(now, message).map_err(|error| error.to_string())? {
+                hop.feed.connection(now, connection);
+            }
             hop.turn(now);
             progress = true;
         }

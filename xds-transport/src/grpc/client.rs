@@ -1,9 +1,11 @@
 //! One ADS stream to an origin over gRPC: bytes in, bytes out, and no queue.
 
 mod codec;
+mod received;
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
@@ -14,6 +16,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
 use self::codec::BytesCodec;
+use self::received::{Noting, Received};
 use super::methods;
 use crate::server::Variant as Protocol;
 
@@ -45,6 +48,7 @@ pub struct Ads {
     /// One request is handed over at a time: the next is made when the transport took it.
     requests: mpsc::Sender<Bytes>,
     responses: Responses,
+    received: Received,
 }
 
 enum Responses {
@@ -57,6 +61,8 @@ impl Ads {
     /// Opens a stream on `channel`, where responses may measure up to `max_message_size` bytes.
     pub fn open(channel: Channel, protocol: Protocol, max_message_size: usize) -> Self {
         let (requests, handed_over) = mpsc::channel(1);
+        let received = Received::default();
+        let channel = Noting { channel, received: received.clone() };
         let opening = async move {
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
@@ -64,7 +70,7 @@ impl Ads {
             let request = Request::new(ReceiverStream::new(handed_over));
             grpc.streaming(request, path, BytesCodec).await.map(Response::into_inner)
         };
-        Self { requests, responses: Responses::Opening(Box::pin(opening)) }
+        Self { requests, responses: Responses::Opening(Box::pin(opening)), received }
     }
 
     /// The next response; `None` when the server ended the stream well. Meanwhile whatever `transmit` yields is
@@ -74,7 +80,7 @@ impl Ads {
     /// # Errors
     /// What the server, or the transport, ended the stream with.
     pub async fn next(&mut self, mut transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
-        let Self { requests, responses } = self;
+        let Self { requests, responses, .. } = self;
         let mut more = true;
         loop {
             tokio::select! {
@@ -87,6 +93,12 @@ impl Ads {
                 response = std::future::poll_fn(|cx| responses.poll(cx)) => return response,
             }
         }
+    }
+
+    /// When bytes of a response came in last, be it whole or not, by tokio's clock. It is noted while
+    /// [`next`](Self::next) is awaited.
+    pub fn received_at(&self) -> Option<Instant> {
+        self.received.last()
     }
 }
 

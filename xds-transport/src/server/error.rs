@@ -21,6 +21,9 @@ pub enum ProtocolError {
         /// The type of the request.
         asked: TypeUrl,
     },
+    /// The client is one that cannot be served, such as one whose node does not decode (rule 154).
+    #[error(transparent)]
+    Node(#[from] NodeError),
     /// More types or names on one stream than the server keeps.
     #[error("more than {limit} {what} on one stream")]
     TooMany {
@@ -37,11 +40,25 @@ pub enum ProtocolError {
     Aged,
 }
 
+/// Why a source does not serve a node.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("a node that is refused: {reason}")]
+pub struct NodeError {
+    reason: String,
+}
+
+impl NodeError {
+    /// A node is refused because of `reason`, which the client is told.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
 impl ProtocolError {
     /// The gRPC status code the stream ends with.
     pub fn code(&self) -> i32 {
         match self {
-            Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } => 3,
+            Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } | Self::Node(_) => 3,
             Self::TooMany { .. } | Self::TooOften => 8,
             Self::Aged => 14,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::{ProtocolError, Settings, Source, Stream, Tally, Variant};
+use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally, Variant};
 use xds_transport::wire::{DeltaDiscoveryResponse, Node};
 use xds_transport::{Frame, RateLimit};
 use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
@@ -121,9 +121,10 @@ impl Tenants {
 }
 
 impl Source for Tenants {
-    fn identify(&mut self, node: &Bytes) {
-        let features = Node::decode(node.clone()).unwrap().client_features;
+    fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
+        let features = Node::decode(node.clone()).map_err(|error| NodeError::new(error.to_string()))?.client_features;
         self.is_featured = features.iter().any(|feature| feature == "envoy.lb.does_not_support_overprovisioning");
+        Ok(())
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {

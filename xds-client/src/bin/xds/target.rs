@@ -107,7 +107,7 @@ pub(crate) async fn report_connection(client: Client, server: String) {
                 lost = true;
                 eprintln!("xds: no stream to {server}: {error}; trying again");
             }
-            Some(Connection::Connected) if lost => {
+            Some(Connection::Answered) if lost => {
                 lost = false;
                 eprintln!("xds: connected to {server}");
             }

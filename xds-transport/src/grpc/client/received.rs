@@ -1,0 +1,81 @@
+//! When bytes of responses come in: a decoder tells of whole messages only, and a large one over a slow link takes its
+//! time.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::transport::{Channel, Error};
+use tower_service::Service;
+
+/// The time of the last bytes that came in.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Received(Arc<Mutex<Option<Instant>>>);
+
+impl Received {
+    pub(super) fn last(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) {
+        let now = tokio::time::Instant::now().into_std();
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+}
+
+/// A channel that notes when bytes of the responses on it come in.
+#[derive(Debug)]
+pub(super) struct Noting {
+    pub(super) channel: Channel,
+    pub(super) received: Received,
+}
+
+impl Service<Request<Body>> for Noting {
+    type Response = Response<NotedBody>;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.channel.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (response, received) = (self.channel.call(request), self.received.clone());
+        Box::pin(async move { Ok(response.await?.map(|body| NotedBody { body, received })) })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct NotedBody {
+    body: Body,
+    received: Received,
+}
+
+impl http_body::Body for NotedBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && frame.data_ref().is_some_and(|data| !data.is_empty())
+        {
+            self.received.now();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
