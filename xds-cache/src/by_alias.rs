@@ -125,7 +125,7 @@ impl<V> Cache<V> {
     pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
         let Link { subscriber, .. } = self.links[link as usize];
         let sends = self.resolve(at);
-        for other in self.links_to(SubscriberId(subscriber), sends).collect::<Vec<_>>() {
+        for other in self.links_to(self.id_of(subscriber), sends).collect::<Vec<_>>() {
             let Target::Slot(at) = self.links[other as usize].target else { continue };
             let cursor = &mut self.links[other as usize].cursor;
             *cursor = self.slots[at as usize].seq.max(*cursor);
@@ -151,7 +151,7 @@ impl<V> Cache<V> {
     pub(crate) fn restart_other_names(&mut self, link: u32) {
         let Link { target, subscriber, .. } = self.links[link as usize];
         let Target::Slot(at) = target else { return };
-        let others: Vec<_> = self.links_to(SubscriberId(subscriber), self.resolve(at)).collect();
+        let others: Vec<_> = self.links_to(self.id_of(subscriber), self.resolve(at)).collect();
         for other in others.into_iter().filter(|other| *other != link) {
             self.restart(other);
         }

@@ -105,6 +105,8 @@ pub struct Cache<V> {
     /// Which link a subscriber has to a target.
     pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
+    /// How many subscribers there were.
+    pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, u32)>,
     /// How many resources there are.
@@ -130,6 +132,7 @@ impl<V> Cache<V> {
             walks: Slab::new(),
             held: Index::default(),
             subscribers: Slab::new(),
+            generation: 0,
             buried: BTreeSet::new(),
             present: 0,
             idle: Idle::default(),
@@ -271,7 +274,8 @@ impl<V> Cache<V> {
 
     /// The version an origin gave to the whole type of a subscriber.
     pub fn type_version(&self, id: SubscriberId) -> Option<&Version> {
-        self.types[self.subscribers[id.index()].type_index as usize].version.as_ref()
+        let subscriber = self.is_open(id).then(|| &self.subscribers[id.index()])?;
+        self.types[subscriber.type_index as usize].version.as_ref()
     }
 
     /// The resource of a name, or of what the name is an alias of.

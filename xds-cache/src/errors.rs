@@ -184,6 +184,9 @@ impl<V> Cache<V> {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
         let mut deferred = BTreeSet::new();
         let stopped = self.visit_errors(id, removals, &mut deferred, visitor);
         self.subscribers[id.index()].failing.append(&mut deferred);

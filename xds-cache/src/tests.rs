@@ -8,6 +8,8 @@ mod errors;
 mod invariants;
 mod model;
 mod removals;
+mod resuming;
+mod stale;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
