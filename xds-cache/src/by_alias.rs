@@ -12,7 +12,7 @@ use crate::resource::{Resource, TypeUrl};
 use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
-    /// An [`upsert`](Self::upsert) that says by what other names the resource may be asked for: who asks for one of
+    /// An [`upsert_raw`](Self::upsert_raw) that says by what other names the resource may be asked for: who asks for one of
     /// them is sent the resource, under its own name, and once, whatever covers it. These replace the aliases that it
     /// had, which a plain upsert leaves alone; they go when it is removed; and a change of them is told as a change of
     /// the resource.
@@ -32,7 +32,7 @@ impl<V> Cache<V> {
     /// cache.subscribe(subscriber, &Interest::Name(alias));
     ///
     /// let (resource, aliases) = (Resource::unversioned(7, "body"), ["routes/shop.example".parse().unwrap()]);
-    /// cache.upsert_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
+    /// cache.upsert_raw_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
     ///
     /// let mut names = Vec::new();
     /// cache.pull(subscriber, Removals::Include, &mut |pull| {
@@ -43,7 +43,7 @@ impl<V> Cache<V> {
     /// });
     /// assert_eq!(names, ["routes/shop"]);
     /// ```
-    pub fn upsert_with_aliases(
+    pub fn upsert_raw_with_aliases(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,

@@ -82,7 +82,7 @@ pub struct Stored<'a, V> {
 /// cache.subscribe(subscriber, &Interest::Wildcard);
 ///
 /// let mut woken = Vec::new();
-/// cache.upsert(&clusters, &"backend".parse().unwrap(), Resource::new("1".into(), 7, "body"), now, &mut woken);
+/// cache.upsert_raw(&clusters, &"backend".parse().unwrap(), Resource::new("1".into(), 7, "body"), now, &mut woken);
 ///
 /// let mut names = Vec::new();
 /// cache.pull(subscriber, Removals::Include, &mut |pull| {
@@ -145,7 +145,10 @@ impl<V> Cache<V> {
     /// to pull already is not named again.
     ///
     /// A glob and `*` name no resource: what comes under such a name is ignored.
-    pub fn upsert(
+    ///
+    /// Raw, because the cache cannot know whether the content is what its type and name say; clients refuse a whole
+    /// response over one that is not (rules 81, 82). `xds-transport` has a `put` that looks.
+    pub fn upsert_raw(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,

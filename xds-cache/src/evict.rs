@@ -33,7 +33,7 @@ impl<V> Cache<V> {
     /// for interest in [&cart, &shop] {
     ///     cache.subscribe(subscriber, interest);
     ///     let Interest::Name(name) = interest else { unreachable!() };
-    ///     cache.upsert(&clusters, name, Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    ///     cache.upsert_raw(&clusters, name, Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
     /// }
     /// // Both are wanted, so both are there; one is too many once it is not.
     /// assert!(cache.is_known(&clusters, &cart));

@@ -71,7 +71,7 @@ impl World {
     fn upsert(&mut self, text: &str, version: &str, digest: u128) -> (Outcome, Vec<SubscriberId>) {
         let mut woken = Vec::new();
         let resource = Resource::new(version.into(), digest, 0);
-        (self.cache.upsert(&self.of, &name(text), resource, self.now, &mut woken), woken)
+        (self.cache.upsert_raw(&self.of, &name(text), resource, self.now, &mut woken), woken)
     }
 
     fn put(&mut self, text: &str, version: &str) -> Vec<SubscriberId> {

@@ -75,7 +75,7 @@ impl<V> Cache<V> {
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
     /// let cart = "xdstp://authority/envoy.config.cluster.v3.Cluster/shop/cart".parse().unwrap();
     /// let mut cache = Cache::new(options);
-    /// cache.upsert(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
+    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
     /// assert_eq!(cache.next_expiry(), None);
     ///
     /// cache.remove(&clusters, &cart, now, &mut Vec::new());

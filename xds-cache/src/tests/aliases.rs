@@ -14,7 +14,7 @@ impl World {
         let mut woken = Vec::new();
         let resource = Resource::new(version.into(), digest(version), 0);
         let aliases = aliases.iter().map(|alias| name(alias));
-        self.cache.upsert_with_aliases(&self.of, &name(text), aliases, resource, self.now, &mut woken);
+        self.cache.upsert_raw_with_aliases(&self.of, &name(text), aliases, resource, self.now, &mut woken);
         woken
     }
 

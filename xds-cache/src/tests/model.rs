@@ -186,7 +186,7 @@ impl Model {
             Op::Upsert { of, what, version, digest } => {
                 let (name, resource) = (name(text(*what)), resource(*version, *digest));
                 let outcome =
-                    self.change(|cache, now, woken| cache.upsert(&url(*of), &name, resource.clone(), now, woken));
+                    self.change(|cache, now, woken| cache.upsert_raw(&url(*of), &name, resource.clone(), now, woken));
                 assert_eq!(self.upserted(*of, &name, &resource), outcome);
                 self.sync_evictions();
             }
@@ -264,8 +264,8 @@ impl Model {
         let resources: Vec<_> =
             resources.iter().map(|(what, version, digest)| (name(text(*what)), resource(*version, *digest))).collect();
         let outcomes = self.change(|cache, now, woken| match snapshot {
-            true => cache.replace(&url, resources.clone(), now, woken),
-            false => cache.upsert_all(&url, resources.clone(), now, woken),
+            true => cache.replace_raw(&url, resources.clone(), now, woken),
+            false => cache.upsert_raw_all(&url, resources.clone(), now, woken),
         });
         let mut expected = Outcomes::default();
         for (name, resource) in &resources {

@@ -15,7 +15,7 @@ impl World {
     fn replace(&mut self, collection: &str, numbers: std::ops::Range<usize>) -> Vec<SubscriberId> {
         let mut woken = Vec::new();
         let resource = |number| (name(&member(collection, number)), Resource::unversioned(1, 0));
-        self.cache.replace(&self.of, numbers.map(resource), self.now, &mut woken);
+        self.cache.replace_raw(&self.of, numbers.map(resource), self.now, &mut woken);
         woken
     }
 
