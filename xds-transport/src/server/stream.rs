@@ -76,14 +76,15 @@ impl Default for Settings {
 /// use prost::Message;
 /// use xds_transport::server::{Settings, Stream, Variant};
 /// use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
-/// use xds_transport::Frame;
+/// use xds_transport::{Frame, Put, TypeRules};
 /// use xdstp_cache::{Cache, Options};
 ///
 /// let now = Instant::now();
 /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
 /// let mut cache = Cache::new(Options::default());
-/// let resource = Frame::of_message(&clusters, b"").into_resource(None);
-/// cache.upsert(&clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new());
+/// // A Cluster's field 1 is its name.
+/// let resource = Frame::of_message(&clusters, b"\x0a\x07backend").into_resource(None);
+/// cache.put(&TypeRules::envoy(), &clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new()).unwrap();
 ///
 /// let mut stream = Stream::new(Variant::Delta, Settings::default());
 /// let request = DeltaDiscoveryRequest { type_url: clusters.to_string(), ..Default::default() };
