@@ -1,5 +1,6 @@
 //! Why a resource is not sent: the resource errors of proposal TP3.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use xdstp_uri::{NameKey, ResourceName};
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, NONE, Seq, State, Target};
+use crate::pull::Removals;
 use crate::resource::TypeUrl;
 use crate::subscribe::SubscriberId;
 
@@ -99,7 +101,7 @@ impl<V> Cache<V> {
     /// // Changes first, of which there are none; errors after them, in a response of their own.
     /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
     /// let mut told = 0;
-    /// cache.pull_errors(subscriber, &mut |failed| {
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |failed| {
     ///     assert_eq!((failed.name, failed.error, failed.removed), (&cart, &error, true));
     ///     told += 1;
     ///     ControlFlow::Continue(())
@@ -169,10 +171,32 @@ impl<V> Cache<V> {
     /// and stops before the next; true when it did.
     ///
     /// To be called when a [`pull`](Self::pull) had nothing to visit: in one response, no name may have both a
-    /// resource and an error.
-    pub fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+    /// resource and an error. As with a pull, those that remove what the subscriber may have can wait.
+    pub fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        let mut deferred = BTreeSet::new();
+        let stopped = self.visit_errors(id, removals, &mut deferred, visitor);
+        self.subscribers[id.index()].failing.append(&mut deferred);
+        stopped
+    }
+
+    fn visit_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        deferred: &mut BTreeSet<ResourceName>,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
         while let Some(name) = self.subscribers[id.index()].failing.pop_first() {
             if !self.owes_error(id, &name) {
+                continue;
+            }
+            if removals == Removals::Defer && !self.breaks_nothing(id, &name) {
+                deferred.insert(name);
                 continue;
             }
             let beside = self.is_there(id, &name);
@@ -180,6 +204,7 @@ impl<V> Cache<V> {
             let subscriber = &mut self.subscribers[id.index()];
             if removed {
                 subscriber.leaving.remove(&name);
+                subscriber.missing.remove(&name);
                 subscriber.resumed.remove(&name);
             }
             let of = &self.types[subscriber.type_index as usize];
@@ -309,7 +334,7 @@ impl<V> Cache<V> {
     }
 
     /// Whether a name, or a member of a glob, is there.
-    fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
+    pub(crate) fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let type_index = self.subscribers[id.index()].type_index;
         let globs = &self.types[type_index as usize].globs;
         match name.is_glob() {

@@ -15,6 +15,7 @@ mod index;
 mod interest;
 mod links;
 mod look;
+mod missing;
 mod outcome;
 mod pull;
 mod resource;

@@ -193,8 +193,18 @@ impl List {
         slots[at as usize].places[self.side].newer
     }
 
+    /// When a member last changed.
+    pub(crate) fn newest_seq<V>(&self, slots: &Slab<Slot<V>>) -> Seq {
+        slots.get(self.newest as usize).map_or(0, |slot| slot.seq)
+    }
+
     pub(crate) fn newest_gone(&self) -> Seq {
         self.gone.back().map_or(self.trimmed, |gone| gone.seq)
+    }
+
+    /// The tombstones after a cursor, oldest first.
+    pub(crate) fn gone_after(&self, cursor: Seq) -> impl Iterator<Item = &Gone> {
+        self.gone.iter().skip(self.gone.partition_point(|gone| gone.seq <= cursor))
     }
 
     /// The last tombstone or error.
@@ -235,6 +245,8 @@ pub(crate) struct Link {
     /// Its walk, if the target is a list.
     pub(crate) walk: u32,
     pub(crate) chain: Chain,
+    /// The subscriber was sent the resource of a slot, or brought it along, and is not about to be told that it is gone.
+    pub(crate) sent: bool,
     pub(crate) next: u32,
     prev: u32,
 }
@@ -253,7 +265,7 @@ pub(crate) struct Walk {
 
 impl Link {
     pub(crate) fn new(target: Target, subscriber: u32, position: u32, walk: u32) -> Self {
-        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, next: NONE, prev: NONE }
+        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, sent: false, next: NONE, prev: NONE }
     }
 }
 

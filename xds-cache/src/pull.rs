@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::links::{Answer, Chain, Link, NONE, State, Target, Walk};
 use crate::resource::Resource;
-use crate::subscribe::SubscriberId;
+use crate::subscribe::{Subscriber, SubscriberId};
 
 /// One entry of a change set.
 #[derive(Debug)]
@@ -33,7 +33,8 @@ pub enum Pull<'a, V> {
 pub enum Removals {
     /// Once every addition is visited (rule 134).
     Include,
-    /// They wait for a later pull: other types go first (rule 122).
+    /// They wait for a later pull: other types go first (rule 122). Not those of what the subscriber cannot have (rule
+    /// 158): a name that was not there when it first asked for it, and that a glob is empty.
     Defer,
 }
 
@@ -107,8 +108,11 @@ impl<V> Cache<V> {
         let mut pulled = Pulled::default();
         self.disclaim(id);
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
-        if visited.is_continue() && removals == Removals::Include && self.subscribers[id.index()].has_removals() {
-            visited = self.pull_removals(id, &mut pulled, visitor);
+        if visited.is_continue() && self.subscribers[id.index()].has_removals() {
+            visited = match removals {
+                Removals::Include => self.pull_removals(id, &mut pulled, visitor),
+                Removals::Defer => self.pull_missing(id, &mut pulled, visitor),
+            };
         }
         pulled.more = visited.is_break();
         pulled
@@ -244,10 +248,18 @@ impl<V> Cache<V> {
         }
         let sends = if self.has_aliases(link) { self.send_by_alias(link, at) } else { at };
         match self.slots[sends as usize].state {
-            State::Present(_) => self.put(id, sends, visitor),
+            State::Present(_) => {
+                self.links[link as usize].sent = true;
+                self.put(id, sends, visitor)
+            }
             State::Absent => {
                 let name = self.slots[at as usize].name.clone();
-                self.subscribers[id.index()].leaving.insert(name);
+                let sent = std::mem::take(&mut self.links[link as usize].sent);
+                let subscriber = &mut self.subscribers[id.index()];
+                let new = subscriber.leaving.insert(name.clone());
+                if !sent && new && !subscriber.resumed.contains_key(&name) {
+                    subscriber.missing.insert(name);
+                }
                 ControlFlow::Continue(())
             }
             State::Unknown => ControlFlow::Continue(()),
@@ -278,14 +290,16 @@ impl<V> Cache<V> {
         }
         let members = &self.lists[list as usize];
         let complete = members.answer == Answer::Complete;
-        if members.answer >= Answer::Stale && !self.walks[walk as usize].answered {
+        if members.answer != Answer::None && !self.walks[walk as usize].answered {
             self.walks[walk as usize].answered = true;
             pulled.answered = true;
         }
         if complete && !self.walks[walk as usize].complete {
             self.walks[walk as usize].complete = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
-            self.subscribers[id.index()].leaving.extend(empty);
+            let subscriber = &mut self.subscribers[id.index()];
+            subscriber.missing.extend(empty.clone());
+            subscriber.leaving.extend(empty);
             self.remove_resumed(id, list);
         }
         if self.note_errors_within(link, list) {
@@ -328,7 +342,8 @@ impl<V> Cache<V> {
     ) -> ControlFlow<()> {
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
-        let resumed = &mut self.subscribers[id.index()].resumed;
+        let Subscriber { resumed, missing, .. } = &mut self.subscribers[id.index()];
+        missing.remove(&slot.name);
         if !resumed.is_empty() {
             if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
                 return ControlFlow::Continue(());
@@ -351,24 +366,31 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
-            pulled.behind |= self.pull_tombstones(link);
-        }
+        self.pull_parting(id, pulled);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
             && let Some(name) = self.subscribers[id.index()].leaving.pop_first()
         {
             // What has an error is told with it.
-            if self.subscribers[id.index()].failing.contains(&name) && self.owes_error(id, &name) {
+            if self.waits_for_error(id, &name) {
                 waiting.push(name);
             } else if self.is_gone(id, &name) {
-                self.subscribers[id.index()].resumed.remove(&name);
+                let subscriber = &mut self.subscribers[id.index()];
+                subscriber.missing.remove(&name);
+                subscriber.resumed.remove(&name);
                 visited = visitor(Pull::Removed { name: &name });
             }
         }
         self.subscribers[id.index()].leaving.extend(waiting);
         visited
+    }
+
+    /// Takes the tombstones of every collection that has some to tell.
+    pub(crate) fn pull_parting(&mut self, id: SubscriberId, pulled: &mut Pulled) {
+        while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
+            pulled.behind |= self.pull_tombstones(link);
+        }
     }
 
     /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
@@ -377,15 +399,14 @@ impl<V> Cache<V> {
         let Target::List(list) = target else { return false };
         let Walk { gone_cursor, .. } = self.walks[walk as usize];
         let members = &self.lists[list as usize];
-        let first = members.gone.partition_point(|gone| gone.seq <= gone_cursor);
-        let gone = members.gone.iter().skip(first).map(|gone| gone.name.clone());
+        let gone = members.gone_after(gone_cursor).map(|gone| gone.name.clone());
         self.subscribers[subscriber as usize].leaving.extend(gone);
         self.walks[walk as usize].gone_cursor = members.newest_gone_or_failed();
         gone_cursor < members.trimmed
     }
 
     /// Whether a name that was to be told as gone still is: it may be back, and sent, since.
-    fn is_gone(&self, id: SubscriberId, name: &ResourceName) -> bool {
+    pub(crate) fn is_gone(&self, id: SubscriberId, name: &ResourceName) -> bool {
         if self.spares(id, name) {
             return false;
         }

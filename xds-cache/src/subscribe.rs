@@ -49,6 +49,8 @@ pub(crate) struct Subscriber {
     pub(crate) parting: BTreeSet<u32>,
     /// Names to tell as removed, unless they are back by then.
     pub(crate) leaving: BTreeSet<ResourceName>,
+    /// Those of them that the subscriber cannot have: nobody waits for anything to tell of these (rule 158).
+    pub(crate) missing: BTreeSet<ResourceName>,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
     pub(crate) forced: BTreeSet<ResourceName>,
     /// Names and globs whose error is to be told, unless that is over by then.
@@ -73,6 +75,7 @@ impl Subscriber {
             links: Vec::new(),
             parting: BTreeSet::new(),
             leaving: BTreeSet::new(),
+            missing: BTreeSet::new(),
             forced: BTreeSet::new(),
             failing: BTreeSet::new(),
             unclaimed: BTreeSet::new(),
@@ -82,14 +85,14 @@ impl Subscriber {
         }
     }
 
-    /// Whether there is something to pull, errors not counted: they are pulled after the rest, in a call of their own,
-    /// and what changes between the two has to wake.
+    /// Whether something changed that it has not looked at. Removals and errors that it has looked at may wait for
+    /// others, and what changes meanwhile has to wake.
     pub(crate) fn has_changes(&self) -> bool {
-        self.slots != NONE || self.lists != NONE || self.has_removals() || !self.forced.is_empty()
+        self.slots != NONE || self.lists != NONE || !self.forced.is_empty()
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.has_changes() || !self.failing.is_empty()
+        self.has_changes() || self.has_removals() || !self.failing.is_empty()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
@@ -131,16 +134,15 @@ impl<V> Cache<V> {
             self.rewind(at);
             return Subscribed::Again;
         }
-        match target {
+        let holds = match target {
             // Only the first request of a type may both subscribe to a name and hold it (rule 49).
-            Target::Slot(slot) => {
-                self.ask_by_name(id, slot);
-            }
+            Target::Slot(slot) => self.ask_by_name(id, slot),
             Target::List(list) => {
                 self.wait_for(id, list);
                 self.send_resumed_again(id, list);
+                false
             }
-        }
+        };
         let (watchers, walk) = match target {
             Target::Slot(at) => {
                 let slot = &mut self.slots[at as usize];
@@ -159,7 +161,8 @@ impl<V> Cache<V> {
             }
         };
         let subscriber = &mut self.subscribers[id.index()];
-        let link = Link::new(target, id.0, subscriber.links.len() as u32, walk);
+        let mut link = Link::new(target, id.0, subscriber.links.len() as u32, walk);
+        link.sent = holds;
         let at = index::add(&mut self.links, link);
         subscriber.links.push(at);
         self.push(at, Chain::Work);
@@ -359,7 +362,7 @@ impl<V> Cache<V> {
         self.restart(at);
         match target {
             Target::Slot(slot) => {
-                self.ask_by_name(SubscriberId(subscriber), slot);
+                self.links[at as usize].sent |= self.ask_by_name(SubscriberId(subscriber), slot);
                 self.restart_other_names(at);
             }
             Target::List(list) => {

@@ -301,7 +301,8 @@ fn rule_099_that_a_glob_is_empty_is_told_though_the_wildcard_is_left_before() {
     let id = world.subscriber(&["*"]);
     world.pull(id);
     world.cache.subscribe(id, &interest(GLOB));
-    assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
+    world.put("a", "1");
+    assert_eq!(world.pull_one(id), "a@1");
     world.cache.unsubscribe(id, &Interest::Wildcard);
     assert_eq!(world.pull(id), [format!("-{GLOB}")]);
 }

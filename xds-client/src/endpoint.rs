@@ -7,6 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use thiserror::Error;
 use tonic::transport;
+use xds_transport::client::Silence;
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
 use xds_transport::{Protocol, TypeRules};
@@ -34,6 +35,7 @@ pub struct Endpoint {
     pub(crate) protocol: Protocol,
     pub(crate) node: Bytes,
     pub(crate) rules: Arc<TypeRules>,
+    pub(crate) silence: Silence,
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
 }
@@ -63,6 +65,7 @@ impl Endpoint {
             protocol: Protocol::Delta,
             node: Bytes::new(),
             rules: Arc::new(TypeRules::envoy()),
+            silence: Silence::default(),
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
         })
@@ -84,6 +87,12 @@ impl Endpoint {
     #[must_use]
     pub fn with_encoded_node(self, node: Bytes) -> Self {
         Self { node, ..self }
+    }
+
+    /// Takes it like this when the origin is silent about a name: as its absence otherwise.
+    #[must_use]
+    pub fn with_silence(self, silence: Silence) -> Self {
+        Self { silence, ..self }
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
 use xdstp_client::upstream::{Consumer, Driver, spawn};
 
@@ -94,7 +95,9 @@ pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
                 Protocol::Delta => xds_transport::Protocol::Delta,
                 Protocol::Sotw => xds_transport::Protocol::Sotw,
             };
-            Ok(Some(endpoint.with_protocol(protocol).with_max_message_size(config.limits.max_response_bytes)))
+            // What is said of a name is told to others.
+            let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol);
+            Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
         }
     };
     let endpoints = config.origins.iter().map(endpoint).collect::<Result<_, Error>>()?;

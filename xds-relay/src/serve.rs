@@ -205,7 +205,7 @@ async fn sweep(core: Arc<RelayCore>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        core.sweep();
+        core.sweep(Instant::now());
     }
 }
 

@@ -20,6 +20,7 @@
 //! assert!(stream.poll_transmit(now).is_none());
 //! ```
 
+mod absence;
 mod command;
 mod delta;
 mod failure;
@@ -41,6 +42,7 @@ use prost::Message;
 use thiserror::Error;
 use xdstp_cache::TypeUrl;
 
+pub use absence::Silence;
 pub use command::{Command, Verdict};
 pub use failure::ResourceFailure;
 pub use update::{Changed, Event, Update, UpdateId};
@@ -77,6 +79,7 @@ pub struct Stream {
     events: VecDeque<Event>,
     updates: u64,
     keep_deleted: bool,
+    silence: Silence,
     limit: Option<Bucket>,
     /// A request may wait for its turn.
     throttled: bool,
@@ -95,6 +98,7 @@ impl Stream {
             events: VecDeque::new(),
             updates: 0,
             keep_deleted: false,
+            silence: Silence::default(),
             limit: None,
             throttled: false,
         }
@@ -106,6 +110,13 @@ impl Stream {
     #[must_use]
     pub fn keep_deleted(mut self) -> Self {
         self.keep_deleted = true;
+        self
+    }
+
+    /// What it says of a name that the origin is silent about it.
+    #[must_use]
+    pub fn with_silence(mut self, silence: Silence) -> Self {
+        self.silence = silence;
         self
     }
 
@@ -151,16 +162,21 @@ impl Stream {
             Command::Subscribe(type_url, interest) => {
                 let rule = self.rules.of(&type_url);
                 let key = (rule.rank, type_url);
-                let (protocol, keep_deleted) = (self.protocol, self.keep_deleted);
+                let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
                 let session = self
                     .sessions
                     .entry(key)
-                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted));
+                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted, silence));
                 session.subscribe(normal(interest));
             }
             Command::Unsubscribe(type_url, interest) => {
                 if let Some(session) = self.session(type_url) {
                     session.unsubscribe(&normal(interest));
+                }
+            }
+            Command::Undecided(type_url, names) => {
+                if let Some(Session::Delta(session)) = self.session(type_url) {
+                    session.undecided(names);
                 }
             }
             Command::Finish(id, verdict) => {
@@ -277,10 +293,16 @@ macro_rules! either {
 }
 
 impl Session {
-    fn new(protocol: Protocol, type_url: TypeUrl, rule: &crate::TypeRule, keep_deleted: bool) -> Self {
+    fn new(
+        protocol: Protocol,
+        type_url: TypeUrl,
+        rule: &crate::TypeRule,
+        keep_deleted: bool,
+        silence: Silence,
+    ) -> Self {
         match protocol {
-            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule, keep_deleted)),
-            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule, keep_deleted)),
+            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule, keep_deleted, silence)),
+            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule, keep_deleted, silence)),
         }
     }
 

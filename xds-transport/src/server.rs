@@ -2,6 +2,7 @@
 
 mod delta;
 mod error;
+mod order;
 mod refreshes;
 mod sotw;
 mod source;

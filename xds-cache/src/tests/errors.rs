@@ -6,7 +6,7 @@ impl World {
     /// The errors a subscriber is told: `name:code`, `-name:code` where the name is told as removed.
     fn errors(&mut self, id: SubscriberId) -> Vec<String> {
         let mut told = Vec::new();
-        self.cache.pull_errors(id, &mut |failed| {
+        self.cache.pull_errors(id, Removals::Include, &mut |failed| {
             let removed = if failed.removed { "-" } else { "" };
             told.push(format!("{removed}{}:{}", failed.name, failed.error.code));
             ControlFlow::Continue(())

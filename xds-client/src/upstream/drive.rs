@@ -35,7 +35,8 @@ async fn drive_over(
     mut consumer: impl Consumer,
     wake: Arc<Notify>,
 ) -> Infallible {
-    let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules));
+    let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules))
+        .with_silence(endpoint.silence);
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let mut link = Link::Down;
     loop {

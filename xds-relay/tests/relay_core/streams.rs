@@ -37,7 +37,7 @@ fn names_of_too_many_authorities_open_no_more_scopes_and_end_the_stream() {
     }
     assert_eq!(world.scopes_of(0).len(), 1024);
     assert_eq!(*outside.0.lock().unwrap(), None);
-    core.sweep();
+    core.sweep(world.now);
     assert_eq!(outside.0.lock().unwrap().as_deref(), Some("names of too many authorities"));
 }
 
@@ -53,7 +53,7 @@ fn a_stream_and_a_sweep_at_once() {
         let stop = stop.clone();
         move || {
             while !stop.load(Ordering::Relaxed) {
-                core.sweep();
+                core.sweep(now);
                 core.config_dump(now);
                 core.gauges();
             }

@@ -37,8 +37,15 @@ pub struct Update {
     pub removed: Vec<ResourceName>,
     /// Resources that live on for a time without being sent again (rule 112).
     pub refreshed: Vec<(ResourceName, Duration)>,
-    /// The wildcard or globs that are known from now on, even if they are empty.
+    /// The wildcard or globs that are known from now on, even if they are empty: more of them may be on its way, unless
+    /// they are [`complete`](Self::complete).
     pub answered: Vec<Interest>,
+    /// The wildcard or globs of which all there is has come with this: what is not there is not there. Delta says so of
+    /// what is empty only; silence never does (rule 151).
+    pub complete: Vec<Interest>,
+    /// Names that were asked for, and that no answer brought within the time of rule 74: see
+    /// [`Silence`](super::Silence).
+    pub missing: Vec<ResourceName>,
     /// What could not be read: it makes the response a NACK whatever the verdict.
     pub rejected: Vec<Rejected>,
     /// Resources that the origin deleted, and that stay in use because their user asked for it: see
@@ -59,6 +66,8 @@ impl Update {
             removed: Vec::new(),
             refreshed: Vec::new(),
             answered: Vec::new(),
+            complete: Vec::new(),
+            missing: Vec::new(),
             rejected: Vec::new(),
             kept: Vec::new(),
             errors: Vec::new(),

@@ -168,16 +168,21 @@ impl Session {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        let pending = self.owes_answer
-            || !self.malformed.is_empty()
-            || source.has_work(self.id)
-            || self.refreshes.next().is_some();
-        pending && self.unacked.len() < UNACKED
+        self.owes_answer || !self.malformed.is_empty() || source.has_work(self.id)
     }
 
-    /// When something must be refreshed; an ACK comes first where one is missing.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.refreshes.next().filter(|_| self.unacked.len() < UNACKED)
+    /// The same, as far as other types may have to wait for it.
+    pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
+        source.has_additions(self.id)
+    }
+
+    /// When something must be refreshed.
+    pub(crate) fn next_refresh(&self) -> Option<Instant> {
+        self.refreshes.next()
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.unacked.len() < UNACKED
     }
 
     pub(crate) fn has_responded(&self) -> bool {
@@ -189,14 +194,12 @@ impl Session {
     /// is not held back by a NACK (rule 24).
     pub(crate) fn poll_transmit(
         &mut self,
-        removals: Removals,
+        tells: Tells,
         rule: &TypeRule,
         outgoing: &mut Outgoing<'_>,
         source: &mut impl Source,
     ) -> Result<Option<Transmit>, ProtocolError> {
-        if self.unacked.len() >= UNACKED {
-            return Ok(None);
-        }
+        let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let Self { spelling, holds, refreshes, .. } = self;
         let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);
@@ -230,23 +233,22 @@ impl Session {
             return Err(ProtocolError::Behind(outgoing.type_url.clone()));
         }
         self.owes_answer |= pulled.answered;
-        let complete = removals == Removals::Include && !pulled.more;
-        if complete {
+        if !pulled.more {
             while transmit.budget_used() < BUDGET
                 && let Some(name) = self.malformed.pop_first()
             {
                 transmit.push_removed(&name);
             }
-        }
-        if !pulled.more {
             self.refresh(&mut transmit, told, source);
         }
         let mut empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
-        if empty && complete {
-            self.push_errors(&mut transmit, rule, source);
+        if empty && !pulled.more && tells.errors() {
+            self.push_errors(&mut transmit, removals, rule, source);
             empty = transmit.removed == 0 && transmit.errors == 0;
         }
-        // Rule 86: a wildcard or glob is answered even when there is nothing to say, once.
+        // Rule 86: a wildcard or glob is answered even when there is nothing to say, once. Removals that wait are that
+        // answer too.
+        let complete = !pulled.more && (removals == Removals::Include || !source.has_work(self.id));
         if empty && !(self.owes_answer && complete) {
             return Ok(None);
         }
@@ -266,9 +268,9 @@ impl Session {
 impl Session {
     /// TP3: why something is not sent, and for clients that know no errors that it is removed (rule 117). In a response
     /// of their own, because no name may have both a resource and an error in one.
-    fn push_errors(&mut self, transmit: &mut Transmit, rule: &TypeRule, source: &mut impl Source) {
+    fn push_errors(&mut self, transmit: &mut Transmit, removals: Removals, rule: &TypeRule, source: &mut impl Source) {
         let Self { spelling, holds, refreshes, .. } = self;
-        source.pull_errors(self.id, &mut |failed| {
+        source.pull_errors(self.id, removals, &mut |failed| {
             let own = spelling.of(failed.name);
             let held = !rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
             match (failed.removed, held) {
@@ -326,6 +328,28 @@ impl Outgoing<'_> {
     pub(crate) fn nonce(&mut self) -> u64 {
         *self.nonces += 1;
         *self.nonces
+    }
+}
+
+/// What a response may tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tells {
+    /// What takes nothing from the client, such errors too or not.
+    Additions { errors: bool },
+    /// Everything.
+    All,
+}
+
+impl Tells {
+    pub(crate) fn removals(self) -> Removals {
+        match self {
+            Self::Additions { .. } => Removals::Defer,
+            Self::All => Removals::Include,
+        }
+    }
+
+    fn errors(self) -> bool {
+        self != Self::Additions { errors: false }
     }
 }
 

@@ -8,7 +8,7 @@ use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::server::delta::Outgoing;
+use crate::server::delta::{Outgoing, Tells};
 use crate::server::refreshes::Refreshes;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
@@ -62,6 +62,7 @@ impl Session {
             refreshes: Refreshes::default(),
         };
         session.change_subscription(&request.resource_names, rule, source);
+        source.resume(session.id, Vec::new());
         session
     }
 
@@ -121,6 +122,9 @@ impl Session {
             self.spelling.forget(name);
         }
         (self.names, self.wildcard) = (names, wildcard);
+        if self.names.is_empty() && !self.wildcard {
+            self.refreshes.clear();
+        }
     }
 
     pub(crate) fn names(&self) -> usize {
@@ -131,42 +135,51 @@ impl Session {
         self.wildcard
     }
 
-    /// Whether a change waits behind a response the client has not answered.
-    pub(crate) fn is_blocked(&self, source: &impl Source) -> bool {
-        self.awaits_ack && (self.changed || source.has_work(self.id))
-    }
-
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        !self.awaits_ack && (self.changed || source.has_work(self.id) || self.refreshes.next().is_some())
+        self.changed || source.has_work(self.id)
     }
 
-    /// When something must be refreshed; an ACK comes first where one is missing.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.refreshes.next().filter(|_| !self.awaits_ack)
+    /// The same, but for removals.
+    pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
+        self.changed || source.has_additions(self.id)
+    }
+
+    /// When something must be refreshed.
+    pub(crate) fn next_refresh(&self) -> Option<Instant> {
+        self.refreshes.next()
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        !self.awaits_ack
+    }
+
+    /// Whether a full state was sent.
+    pub(crate) fn has_responded(&self) -> bool {
+        self.sent.is_some()
     }
 
     /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
     pub(crate) fn poll_transmit(
         &mut self,
+        tells: Tells,
         rule: &TypeRule,
         outgoing: &mut Outgoing<'_>,
         source: &mut impl Source,
     ) -> Option<Transmit> {
-        if self.awaits_ack {
-            return None;
-        }
+        let removals = tells.removals();
         if self.names.is_empty() && !self.wildcard {
-            self.refreshes.clear();
             return None;
         }
         let mut references = Vec::new();
         let transmit = if rule.full_state_in_sotw {
-            self.full_state(rule, outgoing, &mut references, source)
+            self.full_state(removals, rule, outgoing, &mut references, source)
         } else {
             self.changes(rule, outgoing, &mut references, source)
         };
         let (mut transmit, hash) = match transmit {
             Some(response) => response,
+            // What has an error may be gone, and a full state would say so.
+            None if removals == Removals::Defer => return None,
             None => self.errors(rule, outgoing, &mut references, source)?,
         };
         let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
@@ -190,16 +203,18 @@ impl Session {
         Some(transmit)
     }
 
-    /// Rule 66: everything subscribed, whatever changed of it.
+    /// Rule 66: everything subscribed, whatever changed of it. Nothing is added without what is gone being left out:
+    /// removals can wait only where there is nothing else to say.
     fn full_state(
         &mut self,
+        removals: Removals,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         let (mut changed, mut left) = (self.changed, false);
-        let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
+        let mut visitor = |pull: Pull<'_, Frame>| {
             match pull {
                 Pull::Put { resource, .. } => {
                     changed = true;
@@ -209,7 +224,8 @@ impl Session {
                 _ => left = true,
             }
             ControlFlow::Continue(())
-        });
+        };
+        let pulled = source.pull(self.id, removals, &mut visitor);
         // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
         // everything else is gone.
         while let Some(due) = self.refreshes.pop(outgoing.now) {
@@ -218,6 +234,12 @@ impl Session {
             });
         }
         changed |= pulled.answered;
+        if removals == Removals::Defer {
+            if !changed {
+                return None;
+            }
+            source.pull(self.id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+        }
         if !changed && !left {
             return None;
         }
@@ -250,7 +272,8 @@ impl Session {
                 Reference::collect(rule, &resource.value, references);
             }
         });
-        // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
+        // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
+        // one that holds nothing, what there is of an answer does not lie.
         let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
         (!unknown).then_some((transmit, hash))
     }
@@ -276,7 +299,7 @@ impl Session {
             source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
             (Transmit::new(outgoing.type_url.clone()), hash)
         };
-        source.pull_errors(self.id, &mut |failed| {
+        source.pull_errors(self.id, Removals::Include, &mut |failed| {
             if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
                 transmit.push_error(7, self.spelling.of(failed.name), failed.error);
             }

@@ -44,7 +44,8 @@ pub trait Source {
     /// Ends an interest. Whether there was one.
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
-    /// What the client holds already (`initial_resource_versions`): once, after the first subscriptions.
+    /// What the client holds already (`initial_resource_versions`, nothing over SotW): once, right after the first
+    /// subscriptions. What was subscribed before belongs together with it: an origin may be asked for both in one request.
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>);
 
     /// Visits what the subscriber has not been sent: see [`Cache::pull`].
@@ -57,7 +58,12 @@ pub trait Source {
 
     /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see
     /// [`Cache::pull_errors`]. A source that leaves this out has none.
-    fn pull_errors(&mut self, _id: SubscriberId, _visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
+    fn pull_errors(
+        &mut self,
+        _id: SubscriberId,
+        _removals: Removals,
+        _visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
         false
     }
 
@@ -66,6 +72,12 @@ pub trait Source {
 
     /// Whether a pull would do anything.
     fn has_work(&self, id: SubscriberId) -> bool;
+
+    /// Whether a pull that defers removals would visit anything: what other types may have to wait for (rule 122). A
+    /// source that leaves this out has them wait for its removals too, for a while.
+    fn has_additions(&self, id: SubscriberId) -> bool {
+        self.has_work(id)
+    }
 
     /// Sends a name again if it is subscribed: see [`Cache::resend`].
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool;
@@ -112,8 +124,13 @@ impl Source for Cache<Frame> {
         Self::pull(self, id, removals, visitor)
     }
 
-    fn pull_errors(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>) -> bool {
-        Self::pull_errors(self, id, visitor)
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        Self::pull_errors(self, id, removals, visitor)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
@@ -122,6 +139,10 @@ impl Source for Cache<Frame> {
 
     fn has_work(&self, id: SubscriberId) -> bool {
         Self::has_work(self, id)
+    }
+
+    fn has_additions(&self, id: SubscriberId) -> bool {
+        Self::has_additions(self, id)
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {

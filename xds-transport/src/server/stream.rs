@@ -1,26 +1,24 @@
 //! One gRPC stream of a server: its sessions, their order, and the node they share.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xdstp_cache::{Removals, SubscriberId, TypeUrl};
+use xdstp_cache::{SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::rate::{Bucket, RateLimit};
-use crate::server::delta::{self, Features, Outgoing};
+use crate::server::delta::{self, Features, Outgoing, Tells};
 use crate::server::error::ProtocolError;
+use crate::server::order::{self, Say, Standing, Turn};
 use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::type_rules::{TypeRule, TypeRules};
 use crate::wire::walk::{FieldValue, Fields};
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
-
-/// Listeners and routes of a SotW stream wait at most this long behind un-ACKed clusters and endpoints.
-const HOLD: Duration = Duration::from_secs(1);
 
 /// Which of the two protocol variants a stream speaks: the method it was opened with says so (rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -100,9 +98,11 @@ pub struct Stream {
     node: Option<Bytes>,
     features: Features,
     nonces: u64,
-    /// In the order of one stream (rule 122).
+    /// By rank.
     types: Vec<Type>,
-    /// Since when something is held back behind an un-ACKed response of a lower rank.
+    /// How each of the types stands in the order.
+    standings: Vec<Standing>,
+    /// When somebody who waits for another type waits no more.
     held_until: Option<Instant>,
     requests: Option<Bucket>,
     ends: Option<Instant>,
@@ -221,6 +221,7 @@ impl Stream {
             features: Features::default(),
             nonces: 0,
             types: Vec::new(),
+            standings: Vec::new(),
             held_until: None,
         }
     }
@@ -311,118 +312,91 @@ impl Stream {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
-        let mut references = Vec::new();
-        let transmit = match self.variant {
-            Variant::Delta => self.poll_delta(now, source, &mut references)?,
-            Variant::Sotw => self.poll_sotw(now, source, &mut references),
-        };
-        for Reference { type_url, name } in references {
-            if let (Some(of), Ok(name)) = (self.types.iter().find(|of| of.url == type_url), ResourceName::parse(&name))
-            {
-                source.resend(of.session.id(), &name);
+        for (of, standing) in self.types.iter().zip(&mut self.standings) {
+            of.observe(standing, now, source);
+        }
+        self.held_until = None;
+        loop {
+            let (at, say) = match order::next(now, &self.standings) {
+                Turn::Of(at, say) => (at, say),
+                Turn::Nobody(next) => {
+                    self.held_until = next;
+                    return Ok(None);
+                }
+            };
+            if let Some(transmit) = self.poll_type(at, say, now, source)? {
+                return Ok(Some(transmit));
             }
         }
-        Ok(transmit)
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send: after most requests, which are ACKs,
     /// it has not.
     pub fn has_work(&self, source: &impl Source) -> bool {
-        self.types.iter().any(|of| match &of.session {
-            Session::Sotw(session) => session.has_work(source),
-            Session::Delta(session) => session.has_work(source),
-        })
+        let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
+        self.types.iter().any(|of| of.session.has_room() && may(&of.session))
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
     /// lives for a time is refreshed, or the stream is over.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let refresh = self.types.iter().filter_map(|of| match &of.session {
-            Session::Sotw(_) if of.rule.waits_for_lower_ranks && self.held_until.is_some() => None,
-            Session::Sotw(session) => session.poll_timeout(),
-            Session::Delta(session) => session.poll_timeout(),
-        });
-        refresh.chain(self.held_until).chain(self.ends).min()
+        let types = self.types.iter().zip(&self.standings);
+        // An ACK comes first where one is missing, and who is held back waits for that.
+        let free = types.filter(|(of, standing)| of.session.has_room() && standing.additions.is_none());
+        free.filter_map(|(of, _)| of.session.next_refresh()).chain(self.held_until).chain(self.ends).min()
     }
 
     /// The stream is over: nothing of it stays behind (rule 12).
     pub fn close(&mut self, source: &mut impl Source) {
+        self.standings.clear();
         for of in self.types.drain(..) {
             source.close(of.session.id(), of.session.tally());
         }
     }
 
-    fn poll_delta(
+    /// What one type says at its turn, if it has anything to say after all.
+    fn poll_type(
         &mut self,
+        at: usize,
+        say: Say,
         now: Instant,
         source: &mut impl Source,
-        references: &mut Vec<Reference>,
     ) -> Result<Option<Transmit>, ProtocolError> {
-        let Self { settings, features, nonces, types, .. } = self;
-        // No type waits for an ACK of another (rule 123), and no type for another stream (rule 127). Make before break:
-        // removals of clusters and endpoints wait for a round in which nobody had anything else to say (rule 122).
-        for last_round in [false, true] {
-            for Type { url, rule, session } in types.iter_mut() {
-                let Session::Delta(session) = session else { continue };
-                let defers = rule.removals_last && session.has_responded();
-                // What deferred nothing has said all it has.
-                if last_round && !(defers && session.has_work(source)) {
-                    continue;
-                }
-                let removals = if defers && !last_round { Removals::Defer } else { Removals::Include };
-                let mut outgoing = Outgoing {
-                    type_url: url,
-                    identifier: &settings.identifier,
-                    now,
-                    features: *features,
-                    nonces,
-                    references,
-                };
-                if let Some(transmit) = session.poll_transmit(removals, rule, &mut outgoing, source)? {
-                    return Ok(Some(transmit));
-                }
+        let Self { settings, features, nonces, types, standings, .. } = self;
+        let (Some(of), Some(standing)) = (types.get_mut(at), standings.get_mut(at)) else { return Ok(None) };
+        let mut references = Vec::new();
+        let defers = of.defers();
+        let Type { url, rule, session } = of;
+        let mut outgoing = Outgoing {
+            type_url: url,
+            identifier: &settings.identifier,
+            now,
+            features: *features,
+            nonces,
+            references: &mut references,
+        };
+        let mut poll = |tells: Tells| match session {
+            Session::Sotw(session) => Ok(session.poll_transmit(tells, rule, &mut outgoing, source)),
+            Session::Delta(session) => session.poll_transmit(tells, rule, &mut outgoing, source),
+        };
+        let transmit = match say {
+            Say::Additions if defers => poll(Tells::Additions { errors: true })?,
+            Say::Alone if defers => match poll(Tells::Additions { errors: false })? {
+                None => poll(Tells::All)?,
+                additions => additions,
+            },
+            _ => poll(Tells::All)?,
+        };
+        standing.told(*nonces, say);
+        let additions = transmit.is_some() && of.has_additions(source);
+        let removals = of.defers() && of.session.has_work(source) && (transmit.is_some() || say == Say::Additions);
+        standing.observe(now, additions, (!additions).then_some(removals), of.session.has_room());
+        for Reference { type_url, name } in references {
+            if let (Some(of), Ok(name)) = (types.iter().find(|of| of.url == type_url), ResourceName::parse(&name)) {
+                source.resend(of.session.id(), &name);
             }
         }
-        Ok(None)
-    }
-
-    fn poll_sotw(
-        &mut self,
-        now: Instant,
-        source: &mut impl Source,
-        references: &mut Vec<Reference>,
-    ) -> Option<Transmit> {
-        let Self { settings, features, nonces, types, held_until, .. } = self;
-        let mut lower_rank_blocked = false;
-        for Type { url, rule, session } in types.iter_mut() {
-            let Session::Sotw(session) = session else { continue };
-            if rule.waits_for_lower_ranks && lower_rank_blocked && source.has_work(session.id) {
-                let until = *held_until.get_or_insert(now + HOLD);
-                if now < until {
-                    continue;
-                }
-            }
-            lower_rank_blocked |= session.is_blocked(source);
-            let mut outgoing = Outgoing {
-                type_url: url,
-                identifier: &settings.identifier,
-                now,
-                features: *features,
-                nonces,
-                references,
-            };
-            if let Some(transmit) = session.poll_transmit(rule, &mut outgoing, source) {
-                return Some(transmit);
-            }
-        }
-        if !lower_rank_blocked {
-            *held_until = None;
-        }
-        // Once it is over, the hold is not a reason to be called again.
-        if held_until.is_some_and(|until| until <= now) {
-            *held_until = None;
-        }
-        None
+        Ok(transmit)
     }
 
     fn identify(&mut self, node: &Bytes, source: &mut impl Source) -> Result<(), ProtocolError> {
@@ -480,7 +454,39 @@ impl Stream {
 
     fn insert(&mut self, of: Type) {
         let at = self.types.partition_point(|before| before.rule.rank <= of.rule.rank);
+        self.standings.insert(at, Standing::new(of.rule.rank, of.rule.waits_for_lower_ranks));
         self.types.insert(at, of);
+    }
+}
+
+impl Type {
+    /// Whether its removals go last. Its first response is the whole answer, and over SotW only a full state can say that
+    /// something is gone.
+    fn defers(&self) -> bool {
+        let says_removals = match &self.session {
+            Session::Sotw(session) => self.rule.full_state_in_sotw && session.has_responded(),
+            Session::Delta(session) => session.has_responded(),
+        };
+        self.rule.removals_last && says_removals
+    }
+
+    fn has_additions(&self, source: &impl Source) -> bool {
+        match &self.session {
+            Session::Sotw(session) if self.defers() || !self.rule.full_state_in_sotw => session.has_additions(source),
+            Session::Delta(session) if self.defers() => session.has_additions(source),
+            session => session.has_work(source),
+        }
+    }
+
+    fn observe(&self, standing: &mut Standing, now: Instant, source: &impl Source) {
+        let room = self.session.has_room();
+        let work = self.session.has_work(source);
+        // With room it is asked, and then it is known.
+        let additions = match room {
+            true => work || self.session.next_refresh().is_some_and(|due| due <= now),
+            false => work && self.has_additions(source),
+        };
+        standing.observe(now, additions, (!work || !self.defers()).then_some(false), room);
     }
 }
 
@@ -496,6 +502,28 @@ impl Session {
         match self {
             Self::Sotw(session) => &session.tally,
             Self::Delta(session) => &session.tally,
+        }
+    }
+
+    fn has_work(&self, source: &impl Source) -> bool {
+        match self {
+            Self::Sotw(session) => session.has_work(source),
+            Self::Delta(session) => session.has_work(source),
+        }
+    }
+
+    fn next_refresh(&self) -> Option<Instant> {
+        match self {
+            Self::Sotw(session) => session.next_refresh(),
+            Self::Delta(session) => session.next_refresh(),
+        }
+    }
+
+    /// Whether a response may go out before another is acknowledged.
+    fn has_room(&self) -> bool {
+        match self {
+            Self::Sotw(session) => session.has_room(),
+            Self::Delta(session) => session.has_room(),
         }
     }
 

@@ -20,4 +20,5 @@ mod reconnect;
 mod streams;
 mod subscriptions;
 mod wildcards;
+mod windows;
 mod wrapper;

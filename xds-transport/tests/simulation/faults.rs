@@ -134,6 +134,10 @@ impl Source for Books<'_> {
         self.cache.has_work(id)
     }
 
+    fn has_additions(&self, id: SubscriberId) -> bool {
+        self.cache.has_additions(id)
+    }
+
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         !self.has(Fault::ForgetDependents) && self.cache.resend(id, name)
     }

@@ -279,7 +279,15 @@ impl Client {
         self.names(server, of, names)
     }
 
-    fn repeat(&mut self, server: &mut Server, of: &str, error: Option<&str>) -> Vec<String> {
+    /// The answer to the last response of a type.
+    fn answer_of(&mut self, of: &str, error: Option<&str>) -> Bytes {
+        match self.stream.variant() {
+            Variant::Sotw => self.sotw_request(of, error),
+            Variant::Delta => Ask { of, nonce: &self.nonce(of), error, ..Ask::default() }.encode(),
+        }
+    }
+
+    fn sotw_request(&mut self, of: &str, error: Option<&str>) -> Bytes {
         let Sub { names, nonce, version, .. } = self.subs.entry(of.into()).or_default().clone();
         let request = DiscoveryRequest {
             version_info: version,
@@ -290,7 +298,12 @@ impl Client {
             error_detail: error.map(status),
             ..Default::default()
         };
-        self.try_send(server, request.encode_to_vec().into()).unwrap();
+        request.encode_to_vec().into()
+    }
+
+    fn repeat(&mut self, server: &mut Server, of: &str, error: Option<&str>) -> Vec<String> {
+        let request = self.sotw_request(of, error);
+        self.try_send(server, request).unwrap();
         self.poll(server)
     }
 
@@ -299,6 +312,18 @@ impl Client {
         let sub = self.subs.entry(of.into()).or_default();
         sub.version = sub.offered.clone();
         self.answer(server, of, None)
+    }
+
+    /// Accepts the last response of a type, if it was not yet, and takes nothing.
+    pub(crate) fn drop_ack(&mut self, server: &mut Server, of: &str) {
+        if !self.unanswered.iter().any(|unanswered| unanswered == of) {
+            return;
+        }
+        self.unanswered.retain(|unanswered| unanswered != of);
+        let sub = self.subs.entry(of.into()).or_default();
+        sub.version = sub.offered.clone();
+        let request = self.answer_of(of, None);
+        self.try_send(server, request).unwrap();
     }
 
     /// Rejects the last response of a type.

@@ -235,7 +235,8 @@ impl World {
             self.now = next;
             if next == sweep {
                 sweep += SECOND;
-                self.relays.iter().for_each(|relay| relay.core.sweep());
+                let now = self.now;
+                self.relays.iter().for_each(|relay| relay.core.sweep(now));
             }
         }
         panic!("a timeout that never ends");
