@@ -58,7 +58,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     for origin in &config.origins {
         if let OriginKind::Files { directory, descriptors } = &origin.kind {
             let name = &origin.name;
-            let (_, resources) = crate::file_origin::load_origin(name, directory, descriptors.as_deref())?;
+            let (_, resources) = crate::file_origin::load_origin(config, name, directory, descriptors.as_deref())?;
             contents.push(FileContent::new(name, resources.iter().map(|resource| resource.type_url.as_str())));
         }
     }

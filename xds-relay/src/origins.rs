@@ -28,7 +28,7 @@ impl Origins {
         for (index, origin) in config.origins.iter().enumerate() {
             let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (descriptors, loaded) = load_origin(&origin.name, directory, descriptors.as_deref())?;
+            let (directory, loaded) = load_origin(config, &origin.name, directory, descriptors.as_deref())?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -44,8 +44,7 @@ impl Origins {
                         tracing::error!(origin = %name, "the last good state is kept: {error}");
                     }
                 };
-            watches
-                .push(Watch::start(directory, descriptors, loaded, reload).map_err(|error| failed(error.to_string()))?);
+            watches.push(Watch::of(directory, loaded, reload).map_err(|error| failed(error.to_string()))?);
         }
         Ok(Self { _watches: watches })
     }
@@ -58,11 +57,16 @@ impl Origins {
 
 #[cfg(feature = "file-origin")]
 fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_core::FromFile> {
+    use prost::Message as _;
+    use xds_transport::wire::Resource;
+
     let named = resources.iter().filter_map(|resource| {
         let type_url = xdstp_cache::TypeUrl::from(resource.type_url.as_str());
         let name = xdstp_uri::ResourceName::parse(&resource.name).ok()?;
+        let aliases = Resource { aliases: resource.aliases.clone(), ..Resource::default() }.encode_to_vec();
         let frame = xds_transport::Frame::of_message(&type_url, &resource.value);
-        Some((type_url, name, frame.into_resource(None)))
+        let frame = frame.with_wrapper(aliases.into(), resource.ttl, false);
+        Some((type_url, name, frame.into_resource(resource.version.as_deref().map(Into::into))))
     });
     named.collect()
 }

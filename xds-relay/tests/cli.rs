@@ -85,6 +85,38 @@ fn resource_files_are_read_by_a_check_and_a_bad_one_is_exit_code_2_checked_or_ru
     }
 }
 
+/// It would be held, and served to nobody.
+#[cfg(feature = "file-origin")]
+#[test]
+fn a_resource_file_with_names_of_another_origin_is_an_error_with_its_place() {
+    let (directory, file) = file(
+        "listen: 127.0.0.1:0\nadmin: none\norigins:\n- { name: up, server: 127.0.0.1:1, authorities: [theirs] }\n\
+         - { name: mesh, files: mesh, authorities: [\"ours:1\"] }\n",
+    );
+    let resources = directory.path().join("mesh");
+    fs::create_dir(&resources).unwrap();
+    let cluster = |name: &str| {
+        let text = format!("resources:\n- {{\"@type\": x/envoy.config.cluster.v3.Cluster, name: \"{name}\"}}\n");
+        fs::write(resources.join("a.yaml"), text).unwrap();
+    };
+    cluster("xdstp://ours:1/envoy.config.cluster.v3.Cluster/a");
+    assert_eq!(check(&file).status.code(), Some(0));
+    for (name, reason) in [
+        ("xdstp://theirs/envoy.config.cluster.v3.Cluster/a", "`theirs` comes from origin `up`"),
+        ("xdstp://nobody/envoy.config.cluster.v3.Cluster/a", "`nobody` comes from origin `up`"),
+        ("a", "names without an authority come from origin `up`"),
+    ] {
+        cluster(name);
+        let output = check(&file);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let place = format!(
+            "origin \"mesh\": {}:2:3: resources[0]: `{name}` is served to nobody: {reason}\n",
+            resources.join("a.yaml").display()
+        );
+        assert!(text(&output.stderr).ends_with(&place), "{output:?}");
+    }
+}
+
 #[test]
 fn a_file_that_is_not_there_is_exit_code_2() {
     let output = check(Path::new("no/such/relay.yaml"));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, as tests do")]
 
 use std::path::Path;
+use std::time::Duration;
 
 use xds_relay::config::EXAMPLE;
 use xds_relay::file_origin::{Descriptors, FileResource, load, load_embedded};
@@ -162,9 +163,79 @@ resources:
             .starts_with("a.yaml:3:80: resources[0].resource: unrecognized field name 'helth'")
     );
     assert!(
-        failure(&format!("resources:\n- name: e1\n  ttl: 1s\n  resource: {{{endpoint}}}\n"))
-            .starts_with("a.yaml:3:3: resources[0]: unrecognized field name 'ttl'")
+        failure(&format!("resources:\n- name: e1\n  metadata: {{}}\n  resource: {{{endpoint}}}\n"))
+            .starts_with("a.yaml:3:3: resources[0]: unrecognized field name 'metadata'")
     );
+}
+
+#[test]
+fn a_wrapper_gives_version_ttl_and_aliases() {
+    let wrapped = |beside: &str| {
+        format!(
+            "resources:\n- \"@type\": type.googleapis.com/envoy.service.discovery.v3.Resource\n  name: a\n{beside}  \
+             resource: {{\"@type\": {CLUSTER}, name: a}}\n"
+        )
+    };
+    let plain = one(&wrapped(""));
+    assert_eq!((plain.version, plain.ttl, plain.aliases.len()), (None, None, 0));
+    let alias = "xdstp://a/envoy.config.cluster.v3.Cluster/x";
+    let full = one(&wrapped(&format!("  version: v7\n  ttl: 60s\n  aliases: [b, \"{alias}?\"]\n")));
+    assert_eq!((full.version.as_deref(), full.ttl), (Some("v7"), Some(Duration::from_secs(60))));
+    assert_eq!(full.aliases, ["b", alias]);
+    assert_eq!(full.value, plain.value);
+    for (beside, message) in [
+        ("  version: 7\n", "a.yaml:4:12: resources[0].version: invalid type: integer `7`, expected a string"),
+        ("  ttl: 1m\n", "a.yaml:4:8: resources[0].ttl: `1m`: expected seconds, such as 60s or 0.5s"),
+        ("  ttl: 0s\n", "a.yaml:4:8: resources[0].ttl: `0s`: expected seconds, such as 60s or 0.5s"),
+        ("  aliases: b\n", "a.yaml:4:12: resources[0].aliases: expected a list"),
+        ("  aliases: [b, '*']\n", "a.yaml:4:16: resources[0].aliases[1]: `*` cannot be the name of a resource"),
+    ] {
+        assert_eq!(failure(&wrapped(beside)), message);
+    }
+}
+
+/// Whatever is wrong with a secret, the message does not have it.
+#[test]
+fn no_error_quotes_a_secret() {
+    const SECRET: &str = "resources:\n- \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret\n  \
+                          name: s\n";
+    let tls = |line: &str| format!("{SECRET}  tls_certificate:\n    private_key:\n      {line}\n");
+    let listener = |value: &str| {
+        format!(
+            "resources:\n- \"@type\": {LISTENER}\n  name: l\n  filter_chains:\n  - transport_socket:\n      name: tls\n      \
+             typed_config:\n        \"@type\": \
+             type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext\n        \
+             common_tls_context: {{tls_certificates: [{{private_key: {{inline_string: {value}}}}}]}}\n"
+        )
+    };
+    for (text, secret) in [
+        (tls("inline_string: 271828182845"), "271828182845"),
+        (tls("inline_string: 0271828182845"), "271828182845"),
+        (tls("inline_string: [hunter2]"), "hunter2"),
+        (tls("inline_string: {hunter2: 1}"), "hunter2"),
+        (tls("inline_string: !hunter2"), "hunter2"),
+        (tls("inline_bytes: hunter2!"), "hunter2"),
+        (tls("hunter2"), "hunter2"),
+        (tls("hunter2: {}"), "hunter2"),
+        (tls("inline_string: a: hunter2"), "hunter2"),
+        (tls("inline_string: \"hunter2"), "hunter2"),
+        (tls("inline_string: \"hunter2\\q\""), "hunter2"),
+        (tls("inline_string: *hunter2"), "hunter2"),
+        (tls("inline_string: @hunter2"), "hunter2"),
+        (tls("{inline_string: hunter2, inline_string: hunter2}"), "hunter2"),
+        (format!("{SECRET}  tls_certificate: hunter2\n"), "hunter2"),
+        (format!("{SECRET}  generic_secret: {{secret: hunter2}}\n"), "hunter2"),
+        (format!("{SECRET}  session_ticket_keys: {{keys: [hunter2]}}\n"), "hunter2"),
+        (listener("271828182845"), "271828182845"),
+        (listener("[hunter2]"), "hunter2"),
+        (listener("!hunter2"), "hunter2"),
+    ] {
+        let message = failure(&text);
+        assert!(!message.contains(secret), "{message}");
+        assert!(message.starts_with("a.yaml:"), "{message}");
+    }
+    let place = "a.yaml:6:22: resources[0].tls_certificate.private_key.inline_string: ";
+    assert!(failure(&tls("inline_string: 7")).starts_with(place), "{}", failure(&tls("inline_string: 7")));
 }
 
 #[test]

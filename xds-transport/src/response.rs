@@ -10,7 +10,8 @@ use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::type_rules::TypeRules;
-use crate::wire::walk::{self, FieldValue, Fields, WalkError};
+use crate::wire::shape::{self, Undecodable};
+use crate::wire::walk::{self, Field, FieldValue, Fields, WalkError};
 use crate::wire::{RESOURCE_TYPE_URL, ResourceError};
 
 /// A response of either variant, walked.
@@ -120,11 +121,13 @@ impl Response {
         let type_url = TypeUrl::from(response.type_url.as_str());
         let rule = rules.of(&type_url);
         for (index, any) in resources.into_iter().enumerate() {
-            if any_type(any) == Some(RESOURCE_TYPE_URL) {
-                response.push_wrapped(any_value(any).unwrap_or_default(), index, &message);
-            } else {
-                let frame = Frame::new(message.slice_ref(any)).detached(message.len());
-                response.push(rule.name_of(any).map(Cow::from), None, Some(frame), None, index);
+            match shape::any(any) {
+                Ok((RESOURCE_TYPE_URL, resource)) => response.push_wrapped(resource, index, &message),
+                Ok((inside, _)) => {
+                    let frame = Frame::new(message.slice_ref(any)).detached(message.len());
+                    response.push(rule.name_of(any), None, Some((inside, frame)), None, index);
+                }
+                Err(error) => response.reject(rule.name_of(any), index, error),
             }
         }
         response.reject_duplicates();
@@ -132,8 +135,10 @@ impl Response {
     }
 
     fn push_removed(&mut self, text: &[u8]) {
-        let name = lossy(text);
-        match ResourceName::parse(&name) {
+        let Ok(name) = str::from_utf8(text) else {
+            return self.rejected.push(Rejected::new("removed_resources", "text that is not UTF-8"));
+        };
+        match ResourceName::parse(name) {
             Ok(name) => self.removed.push(name),
             Err(error) => self.rejected.push(Rejected::new(name, error.to_string())),
         }
@@ -148,51 +153,52 @@ impl Response {
         }
     }
 
-    /// `index` counts from 0, as the resources stand in the response.
-    /// An encoded `Resource`, part of `message`.
+    /// An encoded `Resource`, part of `message`. `index` counts from 0, as the resources stand in the response.
     fn push_wrapped(&mut self, resource: &[u8], index: usize, message: &Bytes) {
         match Wrapped::walk(resource) {
             Ok(wrapped) => {
                 let Wrapped { name, version, any, wrapper, ttl, do_not_cache } = wrapped;
-                let frame = any.map(|any| {
+                let content = any.map(|(inside, any)| {
                     let frame = Frame::new(message.slice_ref(any)).detached(message.len());
-                    frame.with_wrapper(wrapper, ttl, do_not_cache)
+                    (inside, frame.with_wrapper(wrapper, ttl, do_not_cache))
                 });
-                self.push(name, version, frame, ttl, index);
+                self.push(name, version, content, ttl, index);
             }
-            Err(error) => self.rejected.push(Rejected { name: format!("#{index}"), reason: error.to_string() }),
+            Err(error) => self.reject(name_before_the_fault(resource), index, error),
         }
     }
 
     fn push(
         &mut self,
-        name: Option<Cow<'_, str>>,
+        name: Option<&str>,
         version: Option<Version>,
-        frame: Option<Frame>,
+        content: Option<(&str, Frame)>,
         ttl: Option<Duration>,
         index: usize,
     ) {
-        let mut reject = |name: String, reason: String| self.rejected.push(Rejected { name, reason });
-        let Some(name) = name.filter(|name| !name.is_empty()) else {
-            return reject(format!("#{index}"), "a resource without a name".into());
+        let Some(named) = name.filter(|name| !name.is_empty()) else {
+            return self.reject(None, index, "a resource without a name");
         };
-        if let Some(frame) = &frame {
-            // Rule 81: the type inside must be the type of the response.
-            let inside = any_type(frame.any()).unwrap_or_default();
-            if inside != self.type_url {
-                return reject(
-                    name.into_owned(),
-                    format!("a resource of type {inside:?} in a response of type {:?}", self.type_url),
-                );
-            }
+        // Rule 81: the type inside must be the type of the response.
+        if let Some((inside, _)) = &content
+            && *inside != self.type_url
+        {
+            let reason = format!("a resource of type {inside:?} in a response of type {:?}", self.type_url);
+            return self.reject(name, index, reason);
         }
-        match ResourceName::parse(&name) {
-            Ok(collection) if collection.is_glob() || name == "*" => {
-                reject(name.into_owned(), "the name of a collection, not of a resource".into());
+        let frame = content.map(|(_, frame)| frame);
+        match ResourceName::parse(named) {
+            Ok(collection) if collection.is_glob() || named == "*" => {
+                self.reject(name, index, "the name of a collection, not of a resource");
             }
             Ok(name) => self.resources.push(Received { name, version, frame, ttl }),
-            Err(error) => reject(name.into_owned(), error.to_string()),
+            Err(error) => self.reject(name, index, error),
         }
+    }
+
+    fn reject(&mut self, name: Option<&str>, index: usize, reason: impl ToString) {
+        let name = name.filter(|name| !name.is_empty()).map_or_else(|| format!("#{index}"), str::to_owned);
+        self.rejected.push(Rejected { name, reason: reason.to_string() });
     }
 
     /// Rule 69: a name stands once in a response, and not in both lists.
@@ -210,48 +216,69 @@ impl Response {
 /// The fields of an encoded `Resource`.
 #[derive(Default)]
 struct Wrapped<'a> {
-    name: Option<Cow<'a, str>>,
+    name: Option<&'a str>,
     version: Option<Version>,
-    any: Option<&'a [u8]>,
+    /// Its type, and how it is encoded.
+    any: Option<(&'a str, &'a [u8])>,
     wrapper: Bytes,
     ttl: Option<Duration>,
     do_not_cache: bool,
 }
 
 impl<'a> Wrapped<'a> {
-    fn walk(resource: &'a [u8]) -> Result<Self, WalkError> {
+    /// What is passed on must be what its receiver decodes: it refuses the whole response otherwise.
+    fn walk(resource: &'a [u8]) -> Result<Self, Undecodable> {
         let mut found = Self::default();
         let mut wrapper = BytesMut::new();
         let mut fields = Fields::of(resource);
         while let Some(field) = fields.next_encoded() {
-            let (field, encoded) = field?;
+            let (field, encoded) = field.map_err(|_| Undecodable::not_a_message("resource"))?;
             match (field.number, field.value) {
-                (1, FieldValue::Bytes(text)) => found.version = Some(Version::from(&*lossy(text))),
-                (2, FieldValue::Bytes(any)) => found.any = Some(any),
-                (3, FieldValue::Bytes(text)) => found.name = Some(lossy(text)),
-                (6, FieldValue::Bytes(ttl)) => found.ttl = duration(ttl),
-                (7, FieldValue::Bytes(cache_control)) => {
-                    found.do_not_cache = Fields::of(cache_control)
-                        .flatten()
-                        .any(|field| field.number == 1 && matches!(field.value, FieldValue::Varint(1..)));
+                (1, FieldValue::Bytes(version)) => found.version = Some(shape::text("version", version)?.into()),
+                (2, FieldValue::Bytes(any)) => found.any = Some((shape::any(any)?.0, any)),
+                (3, FieldValue::Bytes(name)) => found.name = Some(shape::text("name", name)?),
+                (6, FieldValue::Bytes(ttl)) => found.ttl = Some(duration(ttl)?),
+                _ => {
+                    shape::RESOURCE.check_field(&field)?;
+                    found.note(&field);
                     wrapper.extend_from_slice(encoded);
                 }
-                (8, FieldValue::Bytes(name)) => {
-                    // TP2: a variant is named in `resource_name`, and `name` is empty.
-                    if let Some(name) = walk::text_at(name, &[1]) {
-                        found.name.get_or_insert(name.into());
-                    }
-                    wrapper.extend_from_slice(encoded);
-                }
-                _ => wrapper.extend_from_slice(encoded),
             }
         }
         found.wrapper = wrapper.freeze();
         Ok(found)
     }
+
+    /// What is needed of a field that is passed on as it is.
+    fn note(&mut self, field: &Field<'a>) {
+        match (field.number, field.value) {
+            (7, FieldValue::Bytes(cache_control)) => {
+                self.do_not_cache = Fields::of(cache_control)
+                    .flatten()
+                    .any(|field| field.number == 1 && matches!(field.value, FieldValue::Varint(1..)));
+            }
+            // TP2: a variant is named in `resource_name`, and `name` is empty.
+            (8, FieldValue::Bytes(resource_name)) => {
+                if let Some(name) = walk::text_at(resource_name, &[1]) {
+                    self.name.get_or_insert(name);
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
-fn duration(message: &[u8]) -> Option<Duration> {
+/// What a resource that cannot be read calls itself, as far as it can be read.
+fn name_before_the_fault(resource: &[u8]) -> Option<&str> {
+    let names = Fields::of(resource).flatten().filter_map(|field| match (field.number, field.value) {
+        (3, FieldValue::Bytes(name)) => str::from_utf8(name).ok(),
+        _ => None,
+    });
+    names.last()
+}
+
+fn duration(message: &[u8]) -> Result<Duration, Undecodable> {
+    shape::DURATION.check("ttl", message)?;
     let (mut seconds, mut nanos) = (0, 0);
     for field in Fields::of(message).flatten() {
         match (field.number, field.value) {
@@ -261,23 +288,11 @@ fn duration(message: &[u8]) -> Option<Duration> {
         }
     }
     // A negative duration is a ten-byte varint: beyond i64.
-    let seconds = i64::try_from(seconds).ok()?;
-    Some(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?))
-}
-
-fn any_type(any: &[u8]) -> Option<&str> {
-    walk::text_at(any, &[1])
-}
-
-/// As protobuf has it, the last occurrence of a field counts.
-fn any_value(any: &[u8]) -> Option<&[u8]> {
-    Fields::of(any)
-        .flatten()
-        .filter_map(|field| match (field.number, field.value) {
-            (2, FieldValue::Bytes(value)) => Some(value),
-            _ => None,
-        })
-        .last()
+    let nanos = u32::try_from(nanos).ok().filter(|nanos| *nanos < 1_000_000_000);
+    match (i64::try_from(seconds), nanos) {
+        (Ok(seconds), Some(nanos)) => Ok(Duration::new(seconds.unsigned_abs(), nanos)),
+        _ => Err(Undecodable::new("ttl", "not a duration of zero or more")),
+    }
 }
 
 fn lossy(text: &[u8]) -> Cow<'_, str> {

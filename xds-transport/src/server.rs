@@ -15,5 +15,5 @@ mod version;
 
 pub use error::{NodeError, ProtocolError};
 pub use source::Source;
-pub use stream::{SessionView, Settings, Stream, Tally, Variant};
+pub use stream::{Nack, SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;

@@ -44,7 +44,7 @@ prop_compose! {
         aliases in prop::collection::vec("[a-z]{1,4}", 0..3),
         ttl in prop::option::of(ttl()),
         cache_control in prop::option::of(any::<bool>()),
-        metadata in prop::collection::vec(any::<u8>(), 0..8),
+        metadata in prop::option::of(("[a-z]{0,4}", any::<u64>())),
     ) -> Resource {
         Resource {
             version,
@@ -53,10 +53,18 @@ prop_compose! {
             aliases,
             ttl,
             cache_control: cache_control.map(|do_not_cache| CacheControl { do_not_cache }),
-            metadata: metadata.into(),
+            metadata: metadata.map(|(key, unknown)| metadata_of(&key, unknown)).unwrap_or_default(),
             ..Default::default()
         }
     }
+}
+
+/// An encoded `Metadata`, with a field that nobody here knows.
+fn metadata_of(key: &str, unknown: u64) -> Bytes {
+    let mut encoded = Vec::new();
+    prost::encoding::bytes::encode(1, &[&[0x0a, key.len() as u8], key.as_bytes()].concat(), &mut encoded);
+    prost::encoding::uint64::encode(127, &unknown, &mut encoded);
+    encoded.into()
 }
 
 fn resources() -> impl Strategy<Value = Vec<Resource>> {

@@ -5,13 +5,11 @@ use prost_reflect::{DeserializeOptions, DynamicMessage, Kind, MessageDescriptor,
 use serde::Deserialize;
 
 use super::encode::{encode, unpack};
-use super::{Descriptors, FileResource, name};
+use super::wrapper::{self, Beside};
+use super::{Descriptors, FileResource, name, secrets};
 use crate::yaml::{self, Node, Position};
 
 const TYPE_URL_PREFIX: &str = "type.googleapis.com/";
-/// The protocol's wrapper; written without its `@type` it is recognised by its key `resource`.
-const WRAPPER: &str = "envoy.service.discovery.v3.Resource";
-const WRAPPER_KEYS: &[&str] = &["@type", "name", "resource"];
 /// What else a `DiscoveryResponse` in a file may hold. Envoy needs none of it from a file, nor does this.
 const RESPONSE_KEYS: &[&str] = &["canary", "control_plane", "nonce", "resources", "type_url", "version_info"];
 
@@ -29,7 +27,9 @@ pub(super) struct Placed {
 
 /// Reads the text of a file.
 pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>, yaml::Error> {
-    let root = yaml::parse(text)?.ok_or_else(|| yaml::Error::new(Position::default(), "the file is empty"))?;
+    let root = yaml::parse(text)
+        .map_err(secrets::hide_in_syntax)?
+        .ok_or_else(|| yaml::Error::new(Position::default(), "the file is empty"))?;
     let resources =
         root.entry("resources").ok_or_else(|| yaml::Error::new(root.position, "there is no list `resources`"))?;
     allow_only(&root, RESPONSE_KEYS)?;
@@ -41,25 +41,26 @@ pub(super) fn read(text: &str, descriptors: &Descriptors) -> Result<Vec<Placed>,
 
 fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, yaml::Error> {
     let wrapped = match entry.entry("@type") {
-        Some(node) => read_type(node)? == WRAPPER,
+        Some(node) => read_type(node)? == wrapper::TYPE,
         None => true,
     };
     if !wrapped {
         let mut message = read_message(entry, descriptors)?;
         let held = held_name(&mut message, entry)?;
-        return finish(message, held, entry.position);
+        return finish(message, held, Beside::default(), entry.position);
     }
 
     let body = entry
         .entry("resource")
         .ok_or_else(|| yaml::Error::new(entry.position, "neither `@type` nor `resource` is given"))?;
-    allow_only(entry, WRAPPER_KEYS)?;
+    allow_only(entry, wrapper::KEYS)?;
     let in_body = |error: yaml::Error| error.under_key("resource");
     let mut message = read_message(body, descriptors).map_err(in_body)?;
     let held = held_name(&mut message, body).map_err(in_body)?;
-    let Some(name) = entry.entry("name") else { return finish(message, held, entry.position) };
+    let beside = Beside::read(entry, message.descriptor().full_name())?;
+    let Some(name) = entry.entry("name") else { return finish(message, held, beside, entry.position) };
     let given = given_name(name, &message.descriptor(), held.as_deref()).map_err(|error| error.under_key("name"))?;
-    finish(message, Some(given), entry.position)
+    finish(message, Some(given), beside, entry.position)
 }
 
 fn read_type(node: &Node) -> Result<String, yaml::Error> {
@@ -69,7 +70,8 @@ fn read_type(node: &Node) -> Result<String, yaml::Error> {
 
 fn read_message(body: &Node, descriptors: &Descriptors) -> Result<DynamicMessage, yaml::Error> {
     let strict = DeserializeOptions::new().deny_unknown_fields(true);
-    let any = DynamicMessage::deserialize_with_options(descriptors.any.clone(), body, &strict)?;
+    let any = DynamicMessage::deserialize_with_options(descriptors.any.clone(), body, &strict)
+        .map_err(|error| secrets::hide_in(error, body))?;
     match unpack(&any) {
         Ok(Some(message)) => Ok(message),
         Ok(None) => Err(yaml::Error::new(body.position, "not a message of a known type")),
@@ -114,7 +116,12 @@ fn given_name(node: &Node, message_type: &MessageDescriptor, held: Option<&str>)
     }
 }
 
-fn finish(message: DynamicMessage, name: Option<String>, position: Position) -> Result<FileResource, yaml::Error> {
+fn finish(
+    message: DynamicMessage,
+    name: Option<String>,
+    beside: Beside,
+    position: Position,
+) -> Result<FileResource, yaml::Error> {
     let message_type = message.descriptor();
     let name = name.ok_or_else(|| {
         let reason = format!(
@@ -125,7 +132,8 @@ fn finish(message: DynamicMessage, name: Option<String>, position: Position) -> 
     })?;
     let type_url = format!("{TYPE_URL_PREFIX}{}", message_type.full_name());
     let value = encode(message).map_err(|error| yaml::Error::new(position, error.to_string()))?;
-    Ok(FileResource { name, type_url, value: Bytes::from(value) })
+    let Beside { version, ttl, aliases } = beside;
+    Ok(FileResource { name, type_url, value: Bytes::from(value), version, ttl, aliases })
 }
 
 fn allow_only(mapping: &Node, keys: &[&str]) -> Result<(), yaml::Error> {

@@ -6,8 +6,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::document::{self, Placed};
+use super::served::Served;
 use super::{Descriptors, FileError, FileResource};
 use crate::Error;
+use crate::config::Config;
 use crate::yaml::{self, Position};
 
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
@@ -23,11 +25,7 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// # Errors
 /// The first thing that is wrong, with its file and place: all files are good, or none is used.
 pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
-    let mut resources = Resources::default();
-    for file in files(directory)? {
-        resources.add(&file, &text(&file)?, descriptors)?;
-    }
-    Ok(resources.into_vec())
+    Ok(read(directory, descriptors, &Served::default())?.resources)
 }
 
 /// Reads resources from texts that are part of a program, such as [`EXAMPLE`](crate::config::EXAMPLE): pairs of a file name,
@@ -38,22 +36,56 @@ pub fn load(directory: &Path, descriptors: &Descriptors) -> Result<Vec<FileResou
 pub fn load_embedded(files: &[(&str, &str)], descriptors: &Descriptors) -> Result<Vec<FileResource>, FileError> {
     let mut resources = Resources::default();
     for (name, text) in files {
-        resources.add(Path::new(name), text, descriptors)?;
+        resources.add(Path::new(name), text, descriptors, &Served::default())?;
     }
     Ok(resources.into_vec())
 }
 
+/// What is needed to read a directory of resources.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(super) path: PathBuf,
+    pub(super) descriptors: Descriptors,
+    pub(super) served: Served,
+}
+
+/// The resources of a directory.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) resources: Vec<FileResource>,
+    /// How many of them each file holds.
+    pub(super) counts: BTreeMap<PathBuf, usize>,
+}
+
+impl Directory {
+    pub(super) fn read(&self) -> Result<Loaded, FileError> {
+        read(&self.path, &self.descriptors, &self.served)
+    }
+}
+
 /// Reads the descriptors and the resources of an origin of the configuration.
 pub(crate) fn load_origin(
+    config: &Config,
     origin: &str,
     files: &Path,
     descriptors: Option<&Path>,
-) -> Result<(Descriptors, Vec<FileResource>), Error> {
+) -> Result<(Directory, Vec<FileResource>), Error> {
     let failed = |error: &dyn std::error::Error| Error::Origin { origin: origin.to_owned(), reason: reason(error) };
     let descriptors =
         descriptors.map_or_else(Descriptors::built_in, Descriptors::load).map_err(|error| failed(&error))?;
-    let resources = load(files, &descriptors).map_err(|error| failed(&error))?;
-    Ok((descriptors, resources))
+    let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, origin) };
+    let loaded = directory.read().map_err(|error| failed(&error))?;
+    Ok((directory, loaded.resources))
+}
+
+fn read(directory: &Path, descriptors: &Descriptors, served: &Served) -> Result<Loaded, FileError> {
+    let mut resources = Resources::default();
+    let mut counts = BTreeMap::new();
+    for file in files(directory)? {
+        let count = resources.add(&file, &text(&file)?, descriptors, served)?;
+        counts.insert(file, count);
+    }
+    Ok(Loaded { resources: resources.into_vec(), counts })
 }
 
 /// An error with its causes, in one line.
@@ -95,9 +127,15 @@ fn text(file: &Path) -> Result<String, FileError> {
 struct Resources(BTreeMap<(String, String), (FileResource, PathBuf, Position)>);
 
 impl Resources {
-    fn add(&mut self, file: &Path, text: &str, descriptors: &Descriptors) -> Result<(), FileError> {
+    /// Adds what the text of a file holds; how many resources that is.
+    fn add(&mut self, file: &Path, text: &str, descriptors: &Descriptors, served: &Served) -> Result<usize, FileError> {
         let placed = document::read(text, descriptors).map_err(|error| FileError::in_document(file, error))?;
+        let count = placed.len();
         for Placed { resource, position, path } in placed {
+            if let Some(reason) = served.refusal(&resource.name) {
+                let error = yaml::Error { position: Some(position), path, reason };
+                return Err(FileError::in_document(file, error));
+            }
             match self.0.entry((resource.type_url.clone(), resource.name.clone())) {
                 Entry::Vacant(entry) => {
                     entry.insert((resource, file.to_owned(), position));
@@ -115,7 +153,7 @@ impl Resources {
                 }
             }
         }
-        Ok(())
+        Ok(count)
     }
 
     fn into_vec(self) -> Vec<FileResource> {

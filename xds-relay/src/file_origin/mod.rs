@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The name of a resource is the field of the message that holds it; a message without one is wrapped as
-//! `{name: …, resource: {"@type": …}}`, the JSON form of the protocol's own `Resource`.
+//! `{name: …, resource: {"@type": …}}`, the JSON form of the protocol's own `Resource`. A wrapper may also give
+//! `version`, `ttl` (seconds: `60s`) and `aliases`.
 //!
 //! JSON is read as the YAML that it is. What Envoy's YAML 1.1 and today's 1.2 read differently is refused (`no`, `on`,
 //! `0777` without quotes), and so is a pair of `\u` escapes for one character beyond the basic plane: write the
@@ -41,7 +42,12 @@ mod encode;
 mod error;
 mod load;
 mod name;
+mod secrets;
+mod served;
 mod watch;
+mod wrapper;
+
+use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -61,4 +67,10 @@ pub struct FileResource {
     /// The encoded message: the value of the `Any` on the wire. The same text gives the same bytes in every process, so
     /// that a version computed from them is stable across restarts and replicas (rules 34 and 35).
     pub value: Bytes,
+    /// The version that the file gives it; without one it is computed from the content.
+    pub version: Option<String>,
+    /// How long a client may use it without hearing of it again: it does, as long as the file says so.
+    pub ttl: Option<Duration>,
+    /// The other names it may be asked for by; `xdstp:` names are in canonical form.
+    pub aliases: Vec<String>,
 }

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::load::{files, load};
+use super::load::{Directory, Loaded, files};
+use super::served::Served;
 use super::{Descriptors, FileError, FileResource};
 
 /// A running watch of a directory of resources; dropping it ends it.
@@ -56,7 +57,7 @@ pub struct Watch {
 impl Watch {
     /// Watches `directory`, which need not exist yet.
     ///
-    /// `loaded` is what the caller has from it. `on_change` gets what [`load`] gives, every time that it is something
+    /// `loaded` is what the caller has from it. `on_change` gets what [`load`](super::load()) gives, every time that it is something
     /// else than the time before. After an error the caller keeps what it has; the next outcome is reported even if it
     /// is just that again, so that the error can be forgotten.
     ///
@@ -69,13 +70,25 @@ impl Watch {
         loaded: Vec<FileResource>,
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let timing = Timing { quiet: Duration::from_millis(100), rounds: 10, poll: Duration::from_secs(2) };
-        Self::start_with(directory.into(), descriptors, loaded, on_change, timing)
+        Self::start_with(
+            Directory { path: directory.into(), descriptors, served: Served::default() },
+            loaded,
+            on_change,
+            TIMING,
+        )
+    }
+
+    /// Watches the directory of an origin: see [`start`](Self::start).
+    pub(crate) fn of(
+        directory: Directory,
+        loaded: Vec<FileResource>,
+        on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        Self::start_with(directory, loaded, on_change, TIMING)
     }
 
     fn start_with(
-        directory: PathBuf,
-        descriptors: Descriptors,
+        directory: Directory,
         loaded: Vec<FileResource>,
         on_change: impl FnMut(Result<Vec<FileResource>, FileError>) + Send + 'static,
         timing: Timing,
@@ -83,13 +96,13 @@ impl Watch {
         let signal = Arc::new(Signal::default());
         let watcher = DirectoryWatcher {
             directory,
-            descriptors,
             on_change,
             timing,
             signal: Arc::clone(&signal),
             notifications: None,
             seen: None,
             reported: Ok(loaded),
+            counts: BTreeMap::new(),
         };
         let thread = std::thread::Builder::new().name("file-origin".into()).spawn(|| watcher.run())?;
         Ok(Self { signal, thread: Some(thread) })
@@ -114,7 +127,16 @@ struct Timing {
     rounds: u32,
     /// How often to look without having been notified.
     poll: Duration,
+    /// How long a writer may pause in the middle of a file.
+    pause: Duration,
 }
+
+const TIMING: Timing = Timing {
+    quiet: Duration::from_millis(100),
+    rounds: 10,
+    poll: Duration::from_secs(2),
+    pause: Duration::from_secs(1),
+};
 
 /// What wakes the thread. Notifications are not queued: one or many mean the same.
 #[derive(Debug, Default)]
@@ -161,45 +183,49 @@ impl Signal {
 type Glance = Option<BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>>;
 
 struct DirectoryWatcher<F> {
-    directory: PathBuf,
-    descriptors: Descriptors,
+    directory: Directory,
     on_change: F,
     timing: Timing,
     signal: Arc<Signal>,
     notifications: Option<RecommendedWatcher>,
     seen: Glance,
     reported: Result<Vec<FileResource>, FileError>,
+    /// How many resources each file held when all were good.
+    counts: BTreeMap<PathBuf, usize>,
 }
 
 impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
     fn run(mut self) {
         self.subscribe();
-        self.reload();
+        if !self.reload() {
+            return;
+        }
         loop {
             match self.signal.wait(self.timing.poll) {
                 Woken::Stop => return,
                 Woken::Changed => {
-                    if !self.settled() {
+                    if !(self.settled(self.timing.quiet) && self.reload()) {
                         return;
                     }
-                    self.reload();
                 }
                 Woken::TimedOut => {
-                    if glance(&self.directory) != self.seen {
+                    if glance(&self.directory.path) != self.seen {
                         // Nobody told: there are no notifications here, or they are for a directory that has since
                         // been replaced by another of this name.
                         self.subscribe();
-                        self.reload();
+                        if !self.reload() {
+                            return;
+                        }
                     }
                 }
             }
         }
     }
 
-    /// Waits until nothing happens any more; false if it is time to stop.
-    fn settled(&self) -> bool {
+    /// Waits until nothing happens for so long; false if it is time to stop.
+    fn settled(&self, quiet: Duration) -> bool {
         for _ in 0..self.timing.rounds {
-            match self.signal.wait(self.timing.quiet) {
+            match self.signal.wait(quiet) {
                 Woken::Changed => {}
                 Woken::TimedOut => return true,
                 Woken::Stop => return false,
@@ -217,21 +243,57 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         };
         self.notifications = notify::recommended_watcher(on_event)
             .and_then(|mut watcher| {
-                watcher.watch(&self.directory, RecursiveMode::NonRecursive)?;
+                watcher.watch(&self.directory.path, RecursiveMode::NonRecursive)?;
                 Ok(watcher)
             })
             .ok();
     }
 
-    fn reload(&mut self) {
-        // Before reading: what changes while the files are read is seen as different next time.
-        self.seen = glance(&self.directory);
-        let outcome = load(&self.directory, &self.descriptors);
+    /// Reads the files; false if it is time to stop.
+    fn reload(&mut self) -> bool {
+        let mut read = self.read();
+        if let Ok(loaded) = &read
+            && is_half_written(self.seen.as_ref(), &self.counts, &loaded.counts, self.timing.pause, SystemTime::now())
+        {
+            if !self.settled(self.timing.pause) {
+                return false;
+            }
+            read = self.read();
+        }
+        let outcome = read.map(|Loaded { resources, counts }| {
+            self.counts = counts;
+            resources
+        });
         if outcome != self.reported {
             self.reported.clone_from(&outcome);
             (self.on_change)(outcome);
         }
+        true
     }
+
+    fn read(&mut self) -> Result<Loaded, FileError> {
+        // Before reading: what changes while the files are read is seen as different next time.
+        self.seen = glance(&self.directory.path);
+        self.directory.read()
+    }
+}
+
+/// Whether a file looks like one whose writer has paused: it was written less than `pause` ago, and has lost more than
+/// half of what it held. A part of a list is a list, so that it reads well.
+fn is_half_written(
+    seen: Option<&BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>>,
+    before: &BTreeMap<PathBuf, usize>,
+    counts: &BTreeMap<PathBuf, usize>,
+    pause: Duration,
+    now: SystemTime,
+) -> bool {
+    let written_lately = |file: &PathBuf| {
+        let written = seen.and_then(|seen| seen.get(file)).and_then(|look| look.as_ref()?.1);
+        // A time to come is that of another clock: it says nothing against it.
+        written.is_some_and(|written| now.duration_since(written).unwrap_or_default() < pause)
+    };
+    let mut lost = counts.iter().filter(|(file, count)| before.get(*file).is_some_and(|before| *count * 2 < *before));
+    lost.any(|(file, _)| written_lately(file))
 }
 
 /// Reading the files is reported too, and must not be a reason to read them again.
@@ -253,6 +315,12 @@ mod tests {
 
     use super::*;
 
+    use crate::file_origin::load;
+
+    fn all_of(directory: &Path, descriptors: Descriptors) -> Directory {
+        Directory { path: directory.to_owned(), descriptors, served: Served::default() }
+    }
+
     type Outcome = Result<Vec<FileResource>, FileError>;
 
     const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -266,10 +334,10 @@ mod tests {
     fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
         let descriptors = Descriptors::built_in().unwrap();
         let loaded = load(directory, &descriptors).unwrap_or_default();
-        let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll };
+        let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
         let (sender, receiver) = channel();
         let on_change = move |outcome| sender.send(outcome).unwrap();
-        let watch = Watch::start_with(directory.to_owned(), descriptors, loaded, on_change, timing).unwrap();
+        let watch = Watch::start_with(all_of(directory, descriptors), loaded, on_change, timing).unwrap();
         (watch, receiver)
     }
 
@@ -377,23 +445,73 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_lost_most_of_what_it_held_a_moment_ago_is_looked_at_again() {
+        let (now, second) = (SystemTime::now(), Duration::from_secs(1));
+        let held = |held: &[(&str, usize)]| -> BTreeMap<PathBuf, usize> {
+            held.iter().map(|(file, count)| (PathBuf::from(file), *count)).collect()
+        };
+        let decide = |before: &[(&str, usize)], counts: &[(&str, usize)], written: SystemTime| {
+            let seen = counts.iter().map(|(file, _)| (PathBuf::from(file), Some((1, Some(written))))).collect();
+            is_half_written(Some(&seen), &held(before), &held(counts), second, now)
+        };
+        let just_now = now - Duration::from_millis(999);
+        assert!(decide(&[("a", 301), ("b", 1000)], &[("a", 150), ("b", 1000)], just_now), "each file for itself");
+        assert!(decide(&[("a", 1)], &[("a", 0)], now), "an empty list");
+        assert!(decide(&[("a", 3)], &[("a", 1)], now + second), "another clock");
+        assert!(!decide(&[("a", 3)], &[("a", 1)], now - second), "quiet for a second");
+        assert!(!decide(&[("a", 2)], &[("a", 1)], now), "half is left");
+        assert!(!decide(&[("a", 2)], &[("a", 3)], now));
+        assert!(!decide(&[], &[("a", 3)], now), "a new file");
+        assert!(!decide(&[("a", 3)], &[], now), "a file that is gone has no writer");
+    }
+
+    #[test]
+    fn a_writer_that_pauses_in_the_middle_of_a_file_is_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.yaml");
+        std::fs::write(&file, text(&["a", "b", "c"])).unwrap();
+        let (sender, receiver) = channel();
+        let mut watcher = DirectoryWatcher {
+            directory: all_of(directory.path(), Descriptors::built_in().unwrap()),
+            on_change: |outcome| sender.send(outcome).unwrap(),
+            timing: Timing { quiet: NEVER, rounds: 1, poll: NEVER, pause: NEVER },
+            signal: Arc::default(),
+            notifications: None,
+            seen: None,
+            reported: Ok(Vec::new()),
+            counts: BTreeMap::new(),
+        };
+        assert!(watcher.reload());
+        std::fs::write(&file, text(&["a"])).unwrap();
+        let signal = Arc::clone(&watcher.signal);
+        signal.raise(|raised| raised.stop = true);
+        assert!(!watcher.reload(), "it was waiting when it was stopped");
+        signal.raise(|raised| *raised = Raised { changed: true, stop: false });
+        std::fs::write(&file, text(&["a"])).unwrap();
+        assert!(watcher.reload());
+        assert!(!signal.raised.lock().unwrap().changed, "it waited for the writer to go on");
+        let told: Vec<_> = receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect();
+        assert_eq!(told, [3, 1], "what is there at the second look counts");
+    }
+
+    #[test]
     fn only_other_content_is_a_change() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("a.yaml");
         std::fs::write(&file, text(&["a"])).unwrap();
         let (sender, receiver) = channel();
         let mut watcher = DirectoryWatcher {
-            directory: directory.path().to_owned(),
-            descriptors: Descriptors::built_in().unwrap(),
+            directory: all_of(directory.path(), Descriptors::built_in().unwrap()),
             on_change: |outcome| sender.send(outcome).unwrap(),
-            timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER },
+            timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause: Duration::ZERO },
             signal: Arc::default(),
             notifications: None,
             seen: None,
             reported: Ok(Vec::new()),
+            counts: BTreeMap::new(),
         };
         let mut reload = || {
-            watcher.reload();
+            assert!(watcher.reload());
             receiver.try_iter().count()
         };
 

@@ -1,7 +1,7 @@
 //! What admin pages and metrics see of the relay.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use xds_transport::server::{Stream, Tally, Variant};
@@ -33,7 +33,7 @@ impl RelayCore {
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
-        let scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
+        let scopes = self.all_scopes();
         let mut origins: Vec<OriginDump> = Vec::new();
         for (index, origin) in self.origins.iter().enumerate() {
             let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
@@ -62,15 +62,14 @@ impl RelayCore {
         }
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
-        let clients = streams.iter().map(|stream| client(stream)).collect();
+        let clients = streams.iter().map(|stream| client(stream, now)).collect();
         ConfigDump { origins, scopes: scopes.iter().map(|scope| dump(scope, now)).collect(), clients }
     }
 
     /// Tells the metrics what happened since they were told last.
     pub fn gauges(&self) -> Gauges {
         let mut gauges = Gauges { ready: self.readiness() == Readiness::Ready, ..Gauges::default() };
-        let scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
-        for scope in scopes {
+        for scope in self.all_scopes() {
             scope.inspect(|cache| {
                 gauges.subscribers += cache.subscriber_count() as u64;
                 for stored in cache.resources().filter(|stored| stored.resource.is_some()) {
@@ -80,6 +79,23 @@ impl RelayCore {
         }
         self.tell_metrics();
         gauges
+    }
+
+    /// The shared scopes, and those of one stream alone (rule 121).
+    fn all_scopes(&self) -> Vec<Arc<Scope>> {
+        let mut scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
+        // A stream that ends has its own lock when it takes this one.
+        let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
+        for stream in streams {
+            let first = scopes.len();
+            for (_, part) in lock(&stream.view.parts).iter().filter(|(_, part)| !part.scope.shared) {
+                // A stream has one private scope an origin, and a part of it for each type.
+                if !scopes.iter().skip(first).any(|scope| Arc::ptr_eq(scope, &part.scope)) {
+                    scopes.push(part.scope.clone());
+                }
+            }
+        }
+        scopes
     }
 
     fn tell_metrics(&self) {
@@ -156,7 +172,7 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
     ScopeDump { scope: scope.key.to_string(), types }
 }
 
-fn client(stream: &StreamEntry) -> ClientDump {
+fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     let mut types: BTreeMap<String, ClientTypeDump> = BTreeMap::new();
     let mut look = |stream: &Stream| {
         for session in stream.sessions() {
@@ -168,7 +184,10 @@ fn client(stream: &StreamEntry) -> ClientDump {
                     wildcard: session.wildcard,
                     acked: *acks,
                     nacked: *nacks,
-                    last_nack: last_nack.clone().map(|message| NackDump { message, ..NackDump::default() }),
+                    last_nack: last_nack.as_ref().map(|nack| NackDump {
+                        message: nack.message.clone(),
+                        seconds_ago: now.saturating_duration_since(nack.at).as_secs(),
+                    }),
                     ..ClientTypeDump::default()
                 },
             );

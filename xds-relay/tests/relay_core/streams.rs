@@ -6,7 +6,7 @@ use std::task::Waker;
 use prost::Message;
 use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
 use xds_transport::server::{Source, Stream};
-use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Status};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -213,4 +213,42 @@ fn rule_157_who_can_be_told_something_or_will_be_stays() {
     let mut world = World::of(&[DELTA], &[&[]], "unknown: wait");
     world.set_up(0, false);
     assert_eq!(watched(&mut world, &["*"], 120), (None, false));
+}
+
+#[test]
+fn the_page_says_how_long_ago_a_client_rejected_something() {
+    struct Outside(Mutex<Stream>);
+    impl ServedStream for Outside {
+        fn peer(&self) -> &str {
+            ""
+        }
+        fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+            look(&self.0.lock().unwrap());
+        }
+        fn end(&self, _: &str) {}
+    }
+
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "1");
+    let (core, now) = (world.relays[0].core.clone(), world.now);
+    let outside = Arc::new(Outside(Mutex::new(Stream::new(DELTA, core.settings()))));
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
+    let request = |nonce: &str, error: Option<&str>| DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_names_subscribe: if nonce.is_empty() { vec!["a".into()] } else { Vec::new() },
+        response_nonce: nonce.into(),
+        error_detail: error.map(|message| Status { code: 13, message: message.into() }),
+        ..Default::default()
+    };
+    let mut tell = |request: DeltaDiscoveryRequest| {
+        outside.0.lock().unwrap().handle_message(now, request.encode_to_vec().into(), &mut routes).unwrap();
+        world.settle();
+        outside.0.lock().unwrap().poll_transmit(now, &mut routes).unwrap()
+    };
+    let sent = tell(request("", None)).unwrap().into_bytes();
+    let nonce = DeltaDiscoveryResponse::decode(sent).unwrap().nonce;
+    tell(request(&nonce, Some("no")));
+    let dump = core.config_dump(now + 7 * SECOND);
+    let nack = dump.clients[0].types[0].last_nack.as_ref().unwrap();
+    assert_eq!((nack.message.as_str(), nack.seconds_ago), ("no", 7));
 }

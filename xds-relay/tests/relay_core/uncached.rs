@@ -54,6 +54,23 @@ fn rule_121_what_must_not_be_shared_is_fetched_by_every_client_for_itself() {
 }
 
 #[test]
+fn rule_121_the_page_shows_the_streams_of_what_must_not_be_shared() {
+    let mut world = world();
+    put_uncached(&mut world, "u", "1");
+    let client = world.client(DELTA, "n1");
+    world.subscribe(client, CLUSTERS, &["u"]);
+    let core = world.relays[0].core.clone();
+    let dump = core.config_dump(world.now);
+    let streams: Vec<_> = dump.origins[0].streams.iter().map(|stream| stream.group.as_str()).collect();
+    assert_eq!(streams, ["cluster=c", "stream 1"]);
+    assert!(dump.origins[0].streams.iter().all(|stream| stream.connected && stream.subscriptions == 1));
+    let held: Vec<_> = dump.scopes.iter().map(|scope| (scope.scope.as_str(), scope.types[0].resources.len())).collect();
+    assert_eq!(held, [("cluster=c", 1), ("stream 1", 1)]);
+    world.disconnect(client);
+    assert_eq!(core.config_dump(world.now).origins[0].streams.len(), 1);
+}
+
+#[test]
 fn rule_121_a_resource_that_may_be_shared_again_is() {
     let mut world = world();
     put_uncached(&mut world, "u", "1");

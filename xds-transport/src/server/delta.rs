@@ -109,21 +109,21 @@ impl Session {
     }
 
     /// A later request of the same type.
-    pub(crate) fn handle_request(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+    pub(crate) fn handle_request(&mut self, now: Instant, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
         self.tally.requests += 1;
-        self.acknowledge(&request.response_nonce, request.error_detail.as_ref());
+        self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
         // Rule 19: a nonce never gates a change of the subscription.
         self.change_subscription(request, source);
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
-    fn acknowledge(&mut self, nonce: &str, error: Option<&Status>) {
+    fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
         let Some(position) = self.unacked.iter().position(|sent| nonce::is(nonce, *sent)) else { return };
         let answered = self.unacked.drain(..=position).next_back();
         if let (Some(_), Some(refused)) = (error, answered) {
             self.refreshes.refused(refused);
         }
-        self.tally.answered(error);
+        self.tally.answered(now, error);
     }
 
     /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta

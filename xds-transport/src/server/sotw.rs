@@ -67,7 +67,13 @@ impl Session {
         session
     }
 
-    pub(crate) fn handle_request(&mut self, request: &DiscoveryRequest, rule: &TypeRule, source: &mut impl Source) {
+    pub(crate) fn handle_request(
+        &mut self,
+        now: Instant,
+        request: &DiscoveryRequest,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) {
         self.tally.requests += 1;
         // Rules 16, 18: a request that does not answer the last response is stale, and not answered.
         if let Some(last) = self.last_nonce
@@ -82,7 +88,7 @@ impl Session {
         }
         if self.awaits_ack {
             self.awaits_ack = false;
-            self.tally.answered(request.error_detail.as_ref());
+            self.tally.answered(now, request.error_detail.as_ref());
             if let (Some(_), Some(nonce)) = (&request.error_detail, self.last_nonce) {
                 self.refreshes.refused(nonce);
             }

@@ -160,8 +160,18 @@ pub struct Tally {
     pub acks: u64,
     /// Responses the client rejected.
     pub nacks: u64,
-    /// The message of the last rejection.
-    pub last_nack: Option<String>,
+    /// The last rejection.
+    pub last_nack: Option<Nack>,
+}
+
+/// A response that a client rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Nack {
+    /// What the client said.
+    pub message: String,
+    /// When it said so.
+    pub at: Instant,
 }
 
 impl Tally {
@@ -174,7 +184,7 @@ impl Tally {
         self.bytes += other.bytes;
         self.acks += other.acks;
         self.nacks += other.nacks;
-        if other.last_nack.is_some() {
+        if other.last_nack.as_ref().map(|nack| nack.at) > self.last_nack.as_ref().map(|nack| nack.at) {
             self.last_nack.clone_from(&other.last_nack);
         }
     }
@@ -187,12 +197,12 @@ impl Tally {
     }
 
     /// Rule 21: a NACK is an error detail, whatever its code.
-    pub(crate) fn answered(&mut self, error: Option<&Status>) {
+    pub(crate) fn answered(&mut self, now: Instant, error: Option<&Status>) {
         match error {
             None => self.acks += 1,
             Some(error) => {
                 self.nacks += 1;
-                self.last_nack = Some(error.message.chars().take(1024).collect());
+                self.last_nack = Some(Nack { message: error.message.chars().take(1024).collect(), at: now });
             }
         }
     }
@@ -292,7 +302,9 @@ impl Stream {
                 let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
                 self.identify(&request.node, source)?;
                 match self.open_type(&request.type_url)? {
-                    Some(Type { session: Session::Delta(session), .. }) => session.handle_request(&request, source),
+                    Some(Type { session: Session::Delta(session), .. }) => {
+                        session.handle_request(now, &request, source)
+                    }
                     Some(_) => {}
                     None => self.open_delta(now, &request, source),
                 }
@@ -302,7 +314,7 @@ impl Stream {
                 self.identify(&request.node, source)?;
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Sotw(session), rule, .. }) => {
-                        session.handle_request(&request, rule, source);
+                        session.handle_request(now, &request, rule, source);
                     }
                     Some(_) => {}
                     None => self.open_sotw(&request, source),

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::{Settings, Stream, Variant};
-use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Status};
+use xds_transport::wire::{
+    Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource, Status,
+};
 use xds_transport::{Frame, Response, TypeRules};
 use xdstp_cache::{Cache, Options};
 
@@ -16,9 +18,17 @@ const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const TYPES: [&str; 3] = [CLUSTERS, "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", "t/T"];
 const NAMES: [&str; 8] = ["*", "a", "b", "xdstp://x/T/d/*", "xdstp://x/T/d/1", "xdstp://x/T/d/2?b=1&a=2", "xdstp:", ""];
 
-/// Any bytes, read as a response: what prost reads too is read alike.
+/// Any bytes, read as a response: what prost reads too is read alike, and what is accepted prost reads.
 pub(crate) fn wire_walk(bytes: &[u8]) {
     let bytes = Bytes::copy_from_slice(bytes);
+    let walks = [Response::from_delta(bytes.clone()), Response::from_sotw(bytes.clone(), &TypeRules::envoy())];
+    for frame in
+        walks.iter().flatten().flat_map(|walked| &walked.resources).filter_map(|received| received.frame.as_ref())
+    {
+        // What is passed on as it is can be decoded by whoever it is passed to.
+        Any::decode(frame.any().clone()).unwrap();
+        Resource::decode(frame.wrapper().clone()).unwrap();
+    }
     if let (Ok(prost), Ok(walked)) =
         (DeltaDiscoveryResponse::decode(bytes.clone()), Response::from_delta(bytes.clone()))
     {

@@ -166,7 +166,8 @@ fn rule_021_a_nack_is_an_error_detail_whatever_its_code() {
     for client in [&delta, &sotw] {
         let view = client.stream.sessions().next().unwrap();
         assert_eq!((view.tally.acks, view.tally.nacks), (0, 1));
-        assert_eq!(view.tally.last_nack.as_deref(), Some("bad"));
+        let nack = view.tally.last_nack.as_ref().unwrap();
+        assert_eq!((nack.message.as_str(), nack.at), ("bad", server.now));
     }
     // A code of 0 beside a message is a NACK too; the version says nothing.
     use prost::Message;

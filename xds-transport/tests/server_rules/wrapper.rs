@@ -22,7 +22,7 @@ fn full(name: &str) -> Resource {
         ttl: Some(Duration { seconds: 60, nanos: 5 }),
         cache_control: Some(CacheControl { do_not_cache: true }),
         // A field inside it that nobody here knows.
-        metadata: Bytes::from_static(b"\x0a\x03abc\xf8\x07\x01"),
+        metadata: Bytes::from_static(b"\x0a\x05\x0a\x03abc\xf8\x07\x01"),
         ..Default::default()
     }
 }
