@@ -3,6 +3,7 @@
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::links::{State, Target};
 use crate::resource::{Resource, TypeUrl};
 use crate::subscribe::SubscriberId;
 
@@ -17,6 +18,19 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         let at = self.slot_of(type_index, name)?;
         self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
+    }
+
+    /// Whether a name that is not there, is known not to be: it was answered itself, or a collection of the subscriber
+    /// that covers it is complete.
+    pub fn is_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let type_index = self.subscribers[id.index()].type_index;
+        match self.slot_of(type_index, name) {
+            Some(at) if self.link_of(id, Target::Slot(at)).is_some() => {
+                matches!(self.slots[at as usize].state, State::Absent)
+            }
+            Some(at) if self.slots[at as usize].state.resource().is_some() => false,
+            _ => self.is_answered(id, type_index, name),
+        }
     }
 
     /// What is held of a name, to change what is not its content, such as how long it lives: nobody is told.

@@ -26,21 +26,36 @@ impl<V> Cache<V> {
         self.disclaim(id);
     }
 
-    /// What subscribers of a type brought along, that only the answer to a collection decides: it is not there, and the
-    /// collection it belongs to is not complete. A relay asks its origin for the fate of these (rule 151).
+    /// What subscribers of a type brought along and is not here.
+    pub fn brought_along(&self, type_url: &TypeUrl) -> BTreeSet<ResourceName> {
+        self.brought(type_url, |_, _, _| true)
+    }
+
+    /// Of what is [brought along](Self::brought_along), what only the answer to a collection decides, and that is not
+    /// complete. A relay asks its origin for the fate of these (rule 151).
     pub fn undecided(&self, type_url: &TypeUrl) -> BTreeSet<ResourceName> {
+        self.brought(type_url, |id, type_index, name| {
+            self.covered(id, type_index, name) && !self.is_answered(id, type_index, name)
+        })
+    }
+
+    fn brought(
+        &self,
+        type_url: &TypeUrl,
+        counts: impl Fn(SubscriberId, u32, &ResourceName) -> bool,
+    ) -> BTreeSet<ResourceName> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return BTreeSet::new() };
-        let mut undecided = BTreeSet::new();
+        let mut brought = BTreeSet::new();
         for (index, subscriber) in self.subscribers.iter().filter(|(_, of)| of.type_index == type_index) {
             let id = SubscriberId(index as u32);
             let waits = |name: &&ResourceName| {
-                let there =
-                    self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some());
-                !there && self.covered(id, type_index, name) && !self.is_answered(id, type_index, name)
+                let slot = self.slot_of(type_index, name);
+                let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
+                !there && counts(id, type_index, name)
             };
-            undecided.extend(subscriber.resumed.keys().filter(waits).cloned());
+            brought.extend(subscriber.resumed.keys().filter(waits).cloned());
         }
-        undecided
+        brought
     }
 
     /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for

@@ -152,7 +152,7 @@ impl Consumer for Feed {
             for changed in update.changed.into_iter().filter(|changed| !changed.touched) {
                 watched.put(changed.name, Some(changed.resource), &mut woken);
             }
-            for name in update.removed {
+            for name in update.removed.into_iter().chain(update.missing) {
                 watched.put(name, None, &mut woken);
             }
             for interest in &update.answered {

@@ -67,6 +67,7 @@ pub struct Metrics {
     upstream_responses: IntCounterVec,
     upstream_resources: IntCounterVec,
     upstream_nacks: IntCounterVec,
+    upstream_refused: IntCounterVec,
     file_reloads: IntCounterVec,
 }
 
@@ -193,6 +194,7 @@ impl Metrics {
             upstream_responses: up("responses", "Responses received from an origin.", &["origin", "type"]),
             upstream_resources: up("resources", "Resources in the responses of an origin.", &["origin", "type"]),
             upstream_nacks: up("nacks", "Responses of an origin that were rejected.", &["origin", "type"]),
+            upstream_refused: up("refused", "Resources of an origin that were refused.", &["origin"]),
             file_reloads: counters(
                 &registry,
                 "file_reloads_total",
@@ -229,7 +231,13 @@ impl Metrics {
     pub fn declare_origin(&self, origin: &str) {
         self.upstream_connects.with_label_values(&[origin]);
         self.upstream_disconnects.with_label_values(&[origin]);
+        self.upstream_refused.with_label_values(&[origin]);
         self.upstream_connected.with_label_values(&[origin]);
+    }
+
+    /// Resources of an origin were refused.
+    pub fn upstream_refused(&self, origin: &str, resources: u64) {
+        self.upstream_refused.with_label_values(&[origin]).inc_by(resources);
     }
 
     /// A stream to the origin came up; it counts as up until the guard is dropped.

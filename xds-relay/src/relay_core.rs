@@ -3,7 +3,9 @@
 
 mod client_node;
 mod demand;
+mod feed;
 mod node_group;
+mod places;
 mod routes;
 mod scope;
 mod settling;
@@ -31,9 +33,9 @@ use self::scope::{Scope, ScopeKey};
 pub use self::streams::ServedStream;
 use self::streams::StreamEntry;
 pub use self::upstream::{Dial, Dialed};
-use self::upstream::{OriginInfo, Upstream};
+use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
-use crate::config::{Config, OriginKind, Protocol};
+use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams};
 use crate::metrics::Metrics;
 
 /// A resource of an origin of files, ready to be served.
@@ -43,13 +45,14 @@ pub type FromFile = (TypeUrl, ResourceName, Resource<Frame>);
 pub struct RelayCore {
     origins: Vec<Origin>,
     /// Position of the origin of each authority.
-    authorities: HashMap<String, usize>,
+    authorities: Arc<HashMap<String, usize>>,
     default_origin: usize,
     grouping: Box<dyn NodeGrouping>,
     dial: Box<dyn Dial>,
     /// The relay's own node, encoded: who it is on streams of `xdstp:` names.
     node: Bytes,
     linger: Duration,
+    unknown: Unknown,
     max_request_bytes: usize,
     settings: Settings,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
@@ -62,6 +65,8 @@ pub struct RelayCore {
 struct Origin {
     info: Arc<OriginInfo>,
     from: Supply,
+    /// Its `xdstp:` names, too, go by the node.
+    by_node: bool,
 }
 
 enum Supply {
@@ -69,6 +74,15 @@ enum Supply {
     Server(Mutex<Weak<Upstream>>),
     /// Its content, and since when; `None` until it was read.
     Files(Mutex<Option<(Arc<Vec<FromFile>>, Instant)>>),
+}
+
+/// Where a name is served from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place<'a> {
+    /// The scope of its authority.
+    Authority { authority: &'a str, origin: usize },
+    /// The scope of the node's group at an origin.
+    Group { origin: usize },
 }
 
 /// What streams that are over did, and how much of everything the metrics were told already.
@@ -87,7 +101,6 @@ impl RelayCore {
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
         let mut authorities = HashMap::new();
-        let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             for authority in &origin.authorities {
                 // The canonical spelling is what a parsed name holds.
@@ -95,6 +108,13 @@ impl RelayCore {
                 let canonical = canonical.ok().and_then(|name| name.authority().map(str::to_owned));
                 authorities.insert(canonical.unwrap_or_else(|| authority.clone()), index);
             }
+        }
+        let authorities = Arc::new(authorities);
+        let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin).unwrap_or(0);
+        let mut settings = Settings::default();
+        settings.identifier.clone_from(&config.node.id);
+        let mut origins = Vec::new();
+        for (index, origin) in config.origins.iter().enumerate() {
             let (protocol, from) = match &origin.kind {
                 OriginKind::Server { protocol, .. } => {
                     metrics.declare_origin(&origin.name);
@@ -102,20 +122,21 @@ impl RelayCore {
                 }
                 OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
             };
-            let info = OriginInfo { name: origin.name.clone(), protocol, metrics: metrics.clone() };
-            origins.push(Origin { info: Arc::new(info), from });
+            let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
+            let (name, rules, metrics) = (origin.name.clone(), settings.rules.clone(), metrics.clone());
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, metrics });
+            let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
+            origins.push(Origin { info, from, by_node });
         }
-        let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin);
-        let mut settings = Settings::default();
-        settings.identifier.clone_from(&config.node.id);
         Arc::new(Self {
             origins,
             authorities,
-            default_origin: default_origin.unwrap_or(0),
+            default_origin,
             grouping,
             dial,
             node: own_node(config),
             linger: config.linger,
+            unknown: config.unknown,
             max_request_bytes: config.limits.max_request_bytes,
             settings,
             scopes: Mutex::default(),
@@ -141,8 +162,11 @@ impl RelayCore {
     }
 
     /// Drops scopes that nobody uses and nothing is subscribed for, and ends streams that ask for too
-    /// much: to be called every second or so.
-    pub fn sweep(&self) {
+    /// much, or that nothing can be said to: to be called every second or so.
+    pub fn sweep(&self, now: Instant) {
+        if self.unknown == Unknown::End {
+            self.end_unknown_streams(now);
+        }
         self.end_greedy_streams();
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
@@ -183,8 +207,17 @@ impl RelayCore {
         &self.metrics
     }
 
-    fn authority_scope(&self, authority: &str) -> Arc<Scope> {
+    /// Where names of an authority, or without it old-style names, are served from.
+    fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
+        let Some(authority) = authority else { return Place::Group { origin: self.default_origin } };
         let origin = self.authorities.get(authority).copied().unwrap_or(self.default_origin);
+        match self.origins.get(origin) {
+            Some(Origin { by_node: true, .. }) => Place::Group { origin },
+            _ => Place::Authority { authority, origin },
+        }
+    }
+
+    fn authority_scope(&self, authority: &str, origin: usize) -> Arc<Scope> {
         self.scope(ScopeKey::Authority(authority.to_owned()), origin, &|| ("xdstp".to_owned(), self.node.clone()))
     }
 
@@ -195,14 +228,18 @@ impl RelayCore {
         Ok((node, group))
     }
 
-    fn group_scope(&self, group: &NodeGroup, node: &Bytes) -> Arc<Scope> {
-        let origin = self.default_origin;
+    /// The scope of a group at an origin; the stream's node may speak for it from now on.
+    fn group_scope(&self, origin: usize, group: &NodeGroup, node: &Bytes, stream: u64) -> Arc<Scope> {
         if self.is_files(origin) {
             // Files answer every node alike.
             return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
         }
-        let label = group.label().to_owned();
-        self.scope(ScopeKey::Group(group.clone()), origin, &|| (label.clone(), node_group::towards_origin(node)))
+        let (label, node) = (group.label().to_owned(), node_group::towards_origin(node));
+        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &|| (label.clone(), node.clone()));
+        if let Some(upstream) = scope.upstream.get() {
+            lock(&upstream.speakers).join(stream, node);
+        }
+        scope
     }
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
@@ -236,7 +273,7 @@ impl RelayCore {
         let Some(origin) = self.origins.get(scope.origin) else { return };
         let dial = || {
             let (label, node) = speaker();
-            Upstream::dial(&*self.dial, scope.origin, origin.info.clone(), label, node, scope)
+            Upstream::dial(&*self.dial, origin.info.clone(), label, node, scope)
         };
         match &origin.from {
             Supply::Files(files) => {

@@ -45,6 +45,7 @@ impl Inspect for Relay {
                 streams: vec![UpstreamDump {
                     group: "xdstp".to_owned(),
                     connected: false,
+                    hint: None,
                     last_error: Some("refused".to_owned()),
                     subscriptions: 2,
                 }],

@@ -20,6 +20,7 @@
 //! assert!(stream.poll_transmit(now).is_none());
 //! ```
 
+mod absence;
 mod command;
 mod delta;
 mod failure;
@@ -41,6 +42,7 @@ use prost::Message;
 use thiserror::Error;
 use xdstp_cache::TypeUrl;
 
+pub use absence::Silence;
 pub use command::{Command, Verdict};
 pub use failure::ResourceFailure;
 pub use update::{Changed, Event, Update, UpdateId};
@@ -77,6 +79,7 @@ pub struct Stream {
     events: VecDeque<Event>,
     updates: u64,
     keep_deleted: bool,
+    silence: Silence,
     limit: Option<Bucket>,
     /// A request may wait for its turn.
     throttled: bool,
@@ -95,6 +98,7 @@ impl Stream {
             events: VecDeque::new(),
             updates: 0,
             keep_deleted: false,
+            silence: Silence::default(),
             limit: None,
             throttled: false,
         }
@@ -106,6 +110,13 @@ impl Stream {
     #[must_use]
     pub fn keep_deleted(mut self) -> Self {
         self.keep_deleted = true;
+        self
+    }
+
+    /// What it says of a name that the origin is silent about it.
+    #[must_use]
+    pub fn with_silence(mut self, silence: Silence) -> Self {
+        self.silence = silence;
         self
     }
 
@@ -150,17 +161,25 @@ impl Stream {
         match command {
             Command::Subscribe(type_url, interest) => {
                 let rule = self.rules.of(&type_url);
+                if rule.delta_only && self.protocol == Protocol::Sotw {
+                    return self.refuse(type_url, interest);
+                }
                 let key = (rule.rank, type_url);
-                let (protocol, keep_deleted) = (self.protocol, self.keep_deleted);
+                let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
                 let session = self
                     .sessions
                     .entry(key)
-                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted));
+                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted, silence));
                 session.subscribe(normal(interest));
             }
             Command::Unsubscribe(type_url, interest) => {
                 if let Some(session) = self.session(type_url) {
                     session.unsubscribe(&normal(interest));
+                }
+            }
+            Command::Undecided(type_url, names) => {
+                if let Some(Session::Delta(session)) = self.session(type_url) {
+                    session.undecided(names);
                 }
             }
             Command::Finish(id, verdict) => {
@@ -254,6 +273,13 @@ impl Stream {
         self.sessions.get_mut(&(rank, type_url))
     }
 
+    /// Rule 2: an origin that is asked over SotW could send such a type, but never say that something of it is gone.
+    fn refuse(&mut self, type_url: TypeUrl, interest: Interest) {
+        let mut update = Update::new(self.update_id(), type_url);
+        update.errors.extend(ResourceFailure::without_sotw(&update.type_url, &interest));
+        self.events.push_back(Event::Update(update));
+    }
+
     fn update_id(&mut self) -> UpdateId {
         self.updates += 1;
         UpdateId(self.updates)
@@ -277,10 +303,16 @@ macro_rules! either {
 }
 
 impl Session {
-    fn new(protocol: Protocol, type_url: TypeUrl, rule: &crate::TypeRule, keep_deleted: bool) -> Self {
+    fn new(
+        protocol: Protocol,
+        type_url: TypeUrl,
+        rule: &crate::TypeRule,
+        keep_deleted: bool,
+        silence: Silence,
+    ) -> Self {
         match protocol {
-            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule, keep_deleted)),
-            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule, keep_deleted)),
+            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule, keep_deleted, silence)),
+            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule, keep_deleted, silence)),
         }
     }
 

@@ -5,6 +5,7 @@ mod error;
 mod nonce;
 mod order;
 mod refreshes;
+mod refusals;
 mod sotw;
 mod source;
 mod spelling;

@@ -34,6 +34,9 @@ pub struct UpstreamDump {
     /// Why it is not, or was not the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+    /// What an operator should look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<&'static str>,
     /// Names, globs and wildcards subscribed to.
     pub subscriptions: usize,
 }

@@ -128,6 +128,11 @@ impl Demand {
         &self.wanted
     }
 
+    /// Whether just this is subscribed upstream.
+    pub(crate) fn wants(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
+        self.wanted.contains(&(type_url.clone(), interest.clone()))
+    }
+
     /// Whether anything of a type is subscribed upstream.
     pub(crate) fn wants_type(&self, type_url: &TypeUrl) -> bool {
         // The wildcard is the first interest in their order.

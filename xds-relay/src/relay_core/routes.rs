@@ -1,8 +1,9 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use bytes::Bytes;
@@ -13,12 +14,14 @@ use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, Subscriber
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::node_group::NodeGroup;
-use crate::relay_core::scope::Scope;
+use crate::relay_core::scope::{Scope, Standing};
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::{RelayCore, lock};
+use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many authorities one type of one stream may have names of: each costs a scope.
 const MAX_PARTS: usize = 1024;
+/// How many names that several parts may have are looked at together.
+const MAX_CONTESTED: usize = 256;
 
 /// Routes one stream's interest: `xdstp:` names by authority, old-style names by node group.
 pub struct Routes {
@@ -28,8 +31,8 @@ pub struct Routes {
     node: Bytes,
     /// The group of the node; none before the stream has said who it is.
     group: Option<NodeGroup>,
-    /// The scope of this node's old-style names, once one was asked for.
-    group_scope: Option<Arc<Scope>>,
+    /// The scopes of this node's group, by origin, once something of them was asked for.
+    group_scopes: HashMap<usize, Arc<Scope>>,
     /// What this stream fetches for itself, by origin (rule 121).
     private: HashMap<usize, Arc<Scope>>,
     subscribers: Slab<Subscriber>,
@@ -45,6 +48,11 @@ struct Subscriber {
     private: HashMap<ResourceName, Arc<Scope>>,
     /// A part was opened for what the client brought along, though it may not want it.
     resumed: bool,
+    /// Its first request is being handled.
+    opening: bool,
+    /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at. With
+    /// each, whether the part of its own authority said that it is gone.
+    contested: BTreeMap<ResourceName, bool>,
 }
 
 impl Routes {
@@ -55,7 +63,7 @@ impl Routes {
             waker,
             node: Bytes::new(),
             group: None,
-            group_scope: None,
+            group_scopes: HashMap::new(),
             private: HashMap::new(),
             subscribers: Slab::new(),
             view,
@@ -64,12 +72,12 @@ impl Routes {
 
     /// None for old-style names of who has not said who it is.
     fn route(&mut self, interest: &Interest) -> Option<Arc<Scope>> {
-        let Self { relay, node, group, group_scope, .. } = self;
-        Some(match authority_of(interest) {
-            Some(authority) => relay.authority_scope(authority),
-            None => {
+        let Self { relay, node, group, group_scopes, stream, .. } = self;
+        Some(match relay.place(authority_of(interest)) {
+            Place::Authority { authority, origin } => relay.authority_scope(authority, origin),
+            Place::Group { origin } => {
                 let group = group.as_ref()?;
-                group_scope.get_or_insert_with(|| relay.group_scope(group, node)).clone()
+                group_scopes.entry(origin).or_insert_with(|| relay.group_scope(origin, group, node, *stream)).clone()
             }
         })
     }
@@ -77,7 +85,7 @@ impl Routes {
     /// The part of a subscriber that serves an interest, opened when there is none yet.
     fn part(&mut self, id: SubscriberId, interest: &Interest) -> Option<Part> {
         let subscriber = self.subscribers.get(id.index())?;
-        if let Some(part) = subscriber.part(interest) {
+        if let Some(part) = subscriber.part(&self.relay, interest) {
             return Some(part.clone());
         }
         if subscriber.parts.len() >= MAX_PARTS {
@@ -87,6 +95,9 @@ impl Routes {
         let scope = self.route(interest)?;
         let subscriber = self.subscribers.get_mut(id.index())?;
         let part = self.view.open(scope, &subscriber.type_url, &self.waker);
+        if subscriber.opening {
+            part.scope.begin_opening();
+        }
         subscriber.parts.push(part.clone());
         Some(part)
     }
@@ -95,8 +106,9 @@ impl Routes {
     fn part_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Part> {
         let own = Interest::Name(name.clone());
         let subscriber = self.subscribers.get(id.index())?;
-        let by_authority = subscriber.part(&own).filter(|part| part.scope.covers(part.id, name));
-        let by_wildcard = || subscriber.part(&Interest::Wildcard).filter(|part| part.scope.covers(part.id, name));
+        let by_authority = subscriber.part(&self.relay, &own).filter(|part| part.scope.covers(part.id, name));
+        let wildcard = subscriber.part(&self.relay, &Interest::Wildcard);
+        let by_wildcard = || wildcard.filter(|part| part.scope.covers(part.id, name));
         match by_authority.or_else(by_wildcard).cloned() {
             Some(part) => Some(part),
             None => {
@@ -149,15 +161,6 @@ impl Routes {
         private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
     }
 
-    /// Names that the client left are told as removed (rules 52, 53), as if it had brought them along unasked.
-    fn tell_gone(&mut self, id: SubscriberId, part: &Part, names: Vec<ResourceName>) {
-        let gone = names.into_iter().filter(|name| !part.scope.covers(part.id, name));
-        part.scope.resume(part.id, gone.map(|name| (name, Version::from(""))).collect());
-        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
-            subscriber.resumed = true;
-        }
-    }
-
     /// Closes a part of a subscriber that does nothing any more, so that its scope can go.
     fn close_done(&mut self, id: SubscriberId) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
@@ -177,11 +180,25 @@ impl Routes {
         let mut pulled = Pulled::default();
         let mut stubs: Vec<(ResourceName, Arc<Scope>)> = Vec::new();
         let mut served: HashSet<ResourceName> = HashSet::new();
+        let mut contested: Vec<(ResourceName, bool)> = Vec::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return pulled };
+        let several = subscriber.parts.len() > 1;
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             let private = &subscriber.private;
             let this = part.scope.pull(part.id, removals, &mut |pull| {
+                if several
+                    && shared
+                    && let Some((name, own_gone)) = contests(&self.relay, part, &pull)
+                {
+                    contested.push((name.clone(), own_gone));
+                    // What waits to be looked at is bounded, too.
+                    return if contested.len() < MAX_CONTESTED {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    };
+                }
                 let name = match &pull {
                     Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
                         stubs.push(((*name).clone(), part.scope.clone()));
@@ -203,9 +220,13 @@ impl Routes {
                 break;
             }
         }
+        if pulled.answered {
+            self.view.served.store(true, Ordering::Relaxed);
+        }
         if !served.is_empty() {
             self.drop_private(id, |name, _, _| served.contains(name));
         }
+        pulled.more |= self.settle_contested(id, contested, removals, &mut stubs, visitor);
         let fetches = !stubs.is_empty() && !pulled.more;
         for (name, shared) in stubs {
             self.fetch_privately(id, name, shared);
@@ -223,11 +244,94 @@ impl Routes {
     }
 }
 
+impl Routes {
+    /// Says which of several parts counts for names that they contest: the one of the name's own authority, if it has
+    /// the name, or has not answered; else another that has it (rule 152). True when there is more.
+    fn settle_contested(
+        &mut self,
+        id: SubscriberId,
+        contested: Vec<(ResourceName, bool)>,
+        removals: Removals,
+        stubs: &mut Vec<(ResourceName, Arc<Scope>)>,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> bool {
+        let Self { relay, subscribers, .. } = self;
+        let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
+        let fresh = !contested.is_empty();
+        subscriber.contested.extend(contested);
+        let mut later = BTreeMap::new();
+        let mut more = false;
+        while let Some((name, own_gone)) = subscriber.contested.pop_first() {
+            let visited = match subscriber.counts(relay, &name, own_gone) {
+                Counts::Own => continue,
+                Counts::Other(scope, resource) if resource.value.do_not_cache() => {
+                    stubs.push((name, scope));
+                    continue;
+                }
+                Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
+                Counts::Gone if removals == Removals::Include => visitor(Pull::Removed { name: &name }),
+                Counts::Gone => {
+                    later.insert(name, own_gone);
+                    continue;
+                }
+            };
+            if visited.is_break() {
+                more = true;
+                break;
+            }
+        }
+        more |= fresh && !subscriber.contested.is_empty();
+        subscriber.contested.append(&mut later);
+        more
+    }
+}
+
+/// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has.
+/// With it, whether that part said that it is gone.
+fn contests<'a>(relay: &RelayCore, part: &Part, pull: &Pull<'a, Frame>) -> Option<(&'a ResourceName, bool)> {
+    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+    match pull {
+        Pull::Put { name, .. } if !own(name) => Some((name, false)),
+        Pull::Removed { name } if !name.is_glob() => Some((name, own(name))),
+        _ => None,
+    }
+}
+
+/// What counts for a name that several parts may have.
+enum Counts {
+    /// What the part of its own authority says, as that is pulled.
+    Own,
+    /// What another part has.
+    Other(Arc<Scope>, Resource<Frame>),
+    /// That no part has it.
+    Gone,
+}
+
 impl Subscriber {
     /// The part that serves an interest, if it is open.
-    fn part(&self, interest: &Interest) -> Option<&Part> {
-        let authority = authority_of(interest);
-        self.parts.iter().find(|part| part.scope.key.authority() == authority)
+    fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
+        let place = relay.place(authority_of(interest));
+        self.parts.iter().find(|part| part.scope.key.is_at(place))
+    }
+
+    /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
+    /// another that has it (rule 152).
+    fn counts(&self, relay: &RelayCore, name: &ResourceName, own_gone: bool) -> Counts {
+        let own = relay.place(name.authority());
+        let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        let counts = |part: &&Part| match part.scope.standing(part.id, name) {
+            Standing::Present(_) => true,
+            Standing::Unknown => !own_gone,
+            Standing::Absent => false,
+        };
+        if own.iter().any(|part| counts(part)) {
+            return Counts::Own;
+        }
+        let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
+            Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
+            Standing::Absent | Standing::Unknown => None,
+        });
+        other.unwrap_or(Counts::Gone)
     }
 
     /// The shared parts, then the private ones.
@@ -236,26 +340,31 @@ impl Subscriber {
     }
 
     /// The names that a client with a wildcard may go on to hold once it leaves an interest. To the client its wildcard
-    /// covers every name, but another scope answers it, and has none of an authority's names but what is its own.
-    fn left_under_wildcard(&self, part: &Part, interest: &Interest) -> Vec<ResourceName> {
-        let Interest::Name(left) = interest else { return Vec::new() };
-        let wildcard = self.part(&Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
-        let Some(group) = wildcard.filter(|group| group.id != part.id || !Arc::ptr_eq(&group.scope, &part.scope))
-        else {
-            return Vec::new();
-        };
-        let mut names = HashSet::new();
-        if left.is_glob() {
-            part.scope.visit(part.id, &mut |name, _| {
-                if name.answers(left) {
-                    names.insert(name.clone());
-                }
-            });
-        } else {
-            names.insert(left.clone());
+    /// covers every name, but another scope answers it: it has these names or else they are gone (rules 52, 53, 152).
+    fn left_under_wildcard(&self, relay: &RelayCore, part: &Part, interest: &Interest) -> BTreeSet<ResourceName> {
+        let Interest::Name(left) = interest else { return BTreeSet::new() };
+        let wildcard =
+            self.part(relay, &Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
+        if wildcard.is_none_or(|group| group.id == part.id && Arc::ptr_eq(&group.scope, &part.scope)) {
+            return BTreeSet::new();
         }
-        group.scope.visit(group.id, &mut |name, _| _ = names.remove(name));
-        names.into_iter().collect()
+        if !left.is_glob() {
+            return [left.clone()].into();
+        }
+        let mut names = BTreeSet::new();
+        part.scope.visit(part.id, &mut |name, _| {
+            if name.answers(left) {
+                names.insert(name.clone());
+            }
+        });
+        names
+    }
+
+    /// All of its first request is said: the origins may be asked.
+    fn end_opening(&mut self) {
+        if std::mem::take(&mut self.opening) {
+            self.parts.iter().for_each(|part| part.scope.end_opening());
+        }
     }
 
     fn fetches_from(&self, origin: usize) -> bool {
@@ -279,12 +388,15 @@ impl Source for Routes {
             private_parts: Vec::new(),
             private: HashMap::new(),
             resumed: false,
+            opening: true,
+            contested: BTreeMap::new(),
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {
-        let Some(subscriber) = self.subscribers.try_remove(id.index()) else { return };
+        let Some(mut subscriber) = self.subscribers.try_remove(id.index()) else { return };
+        subscriber.end_opening();
         for part in subscriber.all_parts() {
             self.view.close(&subscriber.type_url, part);
         }
@@ -299,14 +411,13 @@ impl Source for Routes {
 
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        let Some(part) = subscriber.part(interest) else { return false };
-        let left = subscriber.left_under_wildcard(part, interest);
+        let Some(part) = subscriber.part(&self.relay, interest) else { return false };
+        let left = subscriber.left_under_wildcard(&self.relay, part, interest);
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
-        if held && !left.is_empty() {
-            let part = part.clone();
-            self.tell_gone(id, &part, left);
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
+        if held {
+            subscriber.contested.extend(left.into_iter().map(|name| (name, false)));
         }
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return held };
         if !subscriber.private.is_empty() {
             self.drop_private(id, |name, shared, parts| {
                 let covers = |part: &Part| std::ptr::eq(&*part.scope, shared) && part.scope.covers(part.id, name);
@@ -326,9 +437,11 @@ impl Source for Routes {
                 None => parts.push((part, vec![(name, version)])),
             }
         }
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
         for (part, held) in parts {
-            part.scope.resume(part.id, held);
+            part.scope.resume(&subscriber.type_url, part.id, held);
         }
+        subscriber.end_opening();
     }
 
     fn pull(
@@ -337,7 +450,13 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return Pulled::default() };
+        let view = self.view.clone();
+        let visitor = &mut |pull: Pull<'_, Frame>| {
+            view.served.store(true, Ordering::Relaxed);
+            visitor(pull)
+        };
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return Pulled::default() };
+        subscriber.end_opening();
         let resumed = subscriber.resumed;
         if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
             let pulled = self.pull_parts(id, removals, visitor);
@@ -387,19 +506,40 @@ impl Source for Routes {
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return Unanswered::default() };
-        subscriber.all_parts().fold(Unanswered::default(), |unanswered, part| {
+        let several = subscriber.parts.len() > 1;
+        // What the part of the name's own authority has, counts.
+        let mut own: HashSet<ResourceName> = HashSet::new();
+        let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.relay.place(name.authority()));
+        let mut unanswered = Unanswered::default();
+        let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
+        for part in subscriber.all_parts() {
             let shared = part.scope.shared;
-            unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
-                if !(shared && resource.value.do_not_cache()) {
-                    visitor(name, resource);
+            unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
+                if shared && resource.value.do_not_cache() {
+                    return;
                 }
-            }))
-        })
+                if several && shared {
+                    if !is_own(part, name) {
+                        return others.push((name.clone(), resource.clone()));
+                    }
+                    if !name.is_opaque() {
+                        own.insert(name.clone());
+                    }
+                }
+                visitor(name, resource);
+            }));
+        }
+        for (name, resource) in others {
+            if own.insert(name.clone()) {
+                visitor(&name, &resource);
+            }
+        }
+        unanswered
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        subscriber.all_parts().any(|part| part.scope.has_work(part.id))
+        !subscriber.contested.is_empty() || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
     }
 
     fn has_additions(&self, id: SubscriberId) -> bool {
@@ -444,8 +584,14 @@ impl Routes {
 impl Drop for Routes {
     fn drop(&mut self) {
         // A driver that failed before it closed its stream leaves nothing behind either.
-        for (_, subscriber) in &self.subscribers {
+        for (_, subscriber) in &mut self.subscribers {
+            subscriber.end_opening();
             subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
+        }
+        for scope in self.group_scopes.values() {
+            if let Some(upstream) = scope.upstream.get() {
+                lock(&upstream.speakers).leave(self.stream);
+            }
         }
         self.relay.forget_stream(self.stream);
     }

@@ -18,6 +18,7 @@ use xdstp_cache::{
 };
 use xdstp_uri::ResourceName;
 
+use crate::relay_core::Place;
 use crate::relay_core::demand::{Demand, Wish};
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::upstream::Upstream;
@@ -30,8 +31,8 @@ const BATCH: usize = 256;
 pub(crate) enum ScopeKey {
     /// `xdstp:` names of one authority, in canonical spelling.
     Authority(String),
-    /// Old-style names of one node group.
-    Group(NodeGroup),
+    /// What an origin, by position, has for one node group.
+    Group(usize, NodeGroup),
     /// Old-style names of an origin that answers every node alike.
     EveryNode,
     /// What one stream does not share (rule 121).
@@ -47,9 +48,19 @@ impl ScopeKey {
         }
     }
 
+    /// Whether it is the scope of a place, for the one node group that the asking stream is of.
+    pub(crate) fn is_at(&self, place: Place<'_>) -> bool {
+        match (self, place) {
+            (Self::Authority(own), Place::Authority { authority, .. }) => own == authority,
+            (Self::Group(own, _), Place::Group { origin }) => *own == origin,
+            (Self::EveryNode, Place::Group { .. }) => true,
+            _ => false,
+        }
+    }
+
     /// Whether a stream carries nothing but this scope, so that its wildcard means everything on it.
     pub(crate) fn has_own_stream(&self) -> bool {
-        matches!(self, Self::Group(_) | Self::Private(_))
+        matches!(self, Self::Group(..) | Self::Private(_))
     }
 }
 
@@ -57,7 +68,7 @@ impl fmt::Display for ScopeKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Authority(authority) => write!(f, "xdstp://{authority}"),
-            Self::Group(group) => write!(f, "{group}"),
+            Self::Group(_, group) => write!(f, "{group}"),
             Self::EveryNode => f.write_str("every node"),
             Self::Private(stream) => write!(f, "stream {stream}"),
         }
@@ -80,6 +91,19 @@ struct State {
     wakers: Vec<Option<Waker>>,
     /// What to ask of the origin; an origin of files is not asked.
     demand: Option<Demand>,
+    /// Subscribers that have not yet said all that their first request says: the origin is asked for all of it at once.
+    opening: usize,
+    /// Types of which somebody brought something along that the origin was not asked about.
+    brought: BTreeSet<TypeUrl>,
+}
+
+/// What a scope has of a name for a subscriber.
+pub(crate) enum Standing {
+    Present(Resource<Frame>),
+    /// It is not there, or not asked for here.
+    Absent,
+    /// Its origin has not answered.
+    Unknown,
 }
 
 /// What came from an origin for one scope, of one type.
@@ -87,14 +111,26 @@ struct State {
 pub(crate) struct Changes {
     pub(crate) changed: Vec<Changed>,
     pub(crate) removed: Vec<ResourceName>,
+    /// Names that no response brought: gone, unless somebody brought them along (rule 150).
+    pub(crate) missing: Vec<ResourceName>,
     /// Why something is not sent (TP3).
     pub(crate) errors: Vec<(ResourceName, ResourceError)>,
     /// What lives on for a time: clients are told so by their own sessions (rule 148).
     pub(crate) refreshed: Vec<(ResourceName, Duration)>,
+    /// Collections of which what there is may be shown.
+    pub(crate) begun: Vec<Interest>,
     /// Collections that are complete with this.
-    pub(crate) answered: Vec<Interest>,
+    pub(crate) complete: Vec<Interest>,
     /// The version a SotW origin gave to the type.
     pub(crate) version: Option<Version>,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { changed, removed, missing, errors, refreshed, begun, complete, version } = self;
+        let names = removed.is_empty() && missing.is_empty() && errors.is_empty() && refreshed.is_empty();
+        changed.is_empty() && names && begun.is_empty() && complete.is_empty() && version.is_none()
+    }
 }
 
 impl Scope {
@@ -113,7 +149,8 @@ impl Scope {
     }
 
     fn new(key: ScopeKey, origin: usize, options: Options, demand: Option<Demand>) -> Self {
-        let state = State { cache: Cache::new(options), wakers: Vec::new(), demand };
+        let cache = Cache::new(options);
+        let state = State { cache, wakers: Vec::new(), demand, opening: 0, brought: BTreeSet::new() };
         let shared = !matches!(key, ScopeKey::Private(_));
         Self { key, origin, upstream: OnceLock::new(), shared, state: Mutex::new(state) }
     }
@@ -195,8 +232,25 @@ impl Scope {
         state.cache.interests(id).next().is_none() && !state.cache.has_work(id)
     }
 
-    pub(crate) fn resume(&self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
-        self.lock().cache.resume(id, held);
+    /// A subscriber is about to say what it wants and what it has: the origin hears of it when all is said.
+    pub(crate) fn begin_opening(&self) {
+        self.lock().opening += 1;
+    }
+
+    pub(crate) fn end_opening(&self) {
+        let mut state = self.lock();
+        state.opening = state.opening.saturating_sub(1);
+        let nudge = state.opening == 0;
+        drop(state);
+        self.nudge(nudge);
+    }
+
+    pub(crate) fn resume(&self, type_url: &TypeUrl, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        let mut state = self.lock();
+        if !held.is_empty() && state.demand.is_some() {
+            state.brought.insert(type_url.clone());
+        }
+        state.cache.resume(id, held);
     }
 
     pub(crate) fn pull(
@@ -253,7 +307,11 @@ impl Scope {
 
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, removed, errors, refreshed, answered, version } = changes;
+        let Changes { changed, mut removed, missing, errors, refreshed, begun, complete, version } = changes;
+        if !missing.is_empty() {
+            let brought = self.lock().cache.brought_along(type_url);
+            removed.extend(missing.into_iter().filter(|name| !brought.contains(name)));
+        }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
         let mut over = false;
@@ -288,7 +346,10 @@ impl Scope {
                 }
                 over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
-                    for collection in &answered {
+                    for collection in &begun {
+                        cache.begun(type_url, collection, woken);
+                    }
+                    for collection in &complete {
                         cache.answered(type_url, collection, woken);
                     }
                     // With the last of what it is the version of: nobody must see it beside older content.
@@ -329,7 +390,7 @@ impl Scope {
     /// can still be served is dropped.
     pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) {
         let mut state = self.lock();
-        let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+        let State { cache, demand: Some(demand), opening: 0, brought, .. } = &mut *state else { return };
         let over = demand.expire(now, connected, |(type_url, interest)| match interest {
             Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
             collection => cache.is_known(type_url, collection),
@@ -341,6 +402,44 @@ impl Scope {
             cache.evict(&type_url, &interest);
         }
         demand.take_asks(tell);
+        for type_url in std::mem::take(brought) {
+            let undecided = cache.undecided(&type_url);
+            if !undecided.is_empty() {
+                tell(Command::Undecided(type_url, undecided.into_iter().collect()));
+            }
+        }
+    }
+
+    /// A stream begins: the origin is asked again for the fate of what clients brought along.
+    pub(crate) fn ask_fates_again(&self) {
+        let State { demand, brought, .. } = &mut *self.lock();
+        let collections = demand.iter().flat_map(Demand::wanted).filter(|(_, interest)| interest.is_collection());
+        brought.extend(collections.map(|(type_url, _)| type_url.clone()));
+    }
+
+    /// The stream is over: what is here is served, and says nothing of what is not (rule 150).
+    pub(crate) fn origin_lost(&self) {
+        self.lock().cache.origin_lost();
+    }
+
+    /// Whether a resource is asked for here, by its name, a glob, or one of its aliases.
+    pub(crate) fn demands(&self, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {
+        let state = self.lock();
+        let Some(demand) = &state.demand else { return false };
+        let wants = |name: &ResourceName| demand.wants(type_url, &Interest::Name(name.clone()));
+        names.iter().any(|name| wants(name) || name.glob_parent().is_some_and(|glob| wants(&glob)))
+    }
+
+    /// What a subscriber is to be sent of a name.
+    pub(crate) fn standing(&self, id: SubscriberId, name: &ResourceName) -> Standing {
+        let cache = &self.lock().cache;
+        if let Some(resource) = cache.wanted(id, name) {
+            Standing::Present(resource.clone())
+        } else if !cache.covers(id, name) || cache.is_absent(id, name) {
+            Standing::Absent
+        } else {
+            Standing::Unknown
+        }
     }
 
     /// When the next name has lingered long enough.

@@ -1,92 +1,239 @@
-//! When a wildcard or glob is complete: delta has no end of an answer, so silence must say it.
+//! When a wildcard or glob is complete: what is not in it may be on its way.
 //!
-//! An origin may answer in several responses. Until the last of them a relay that just started must not
-//! tell a client that resumed at it what is missing: it is not missing, it is on its way.
+//! An answer may come in any number of pieces, with any time between them (rule 151). Until it is complete nobody who
+//! brought something along is told that it is gone. Delta has no end of an answer: the origin is asked for the fate of what
+//! clients bring along, and only of what it says nothing about for long, silence says something. Over SotW a full state says
+//! all there is, but one that crossed the request may be older than it. Other SotW responses never say what is not there.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use xds_transport::client::Update;
 use xdstp_cache::{Interest, TypeUrl};
 
-use crate::config::Protocol;
 use crate::relay_core::demand::Wish;
 
-/// This much silence after a response with members ends the answer. Only who waits for the end waits
-/// for it: members are passed on as they come.
-const QUIET: Duration = Duration::from_millis(200);
-/// An origin that never falls silent is taken to have answered by then.
-const LONGEST: Duration = Duration::from_secs(5);
+/// After this much silence of the stream, not of a collection, a delta origin has said all it has to say: as much as
+/// rule 74 waits. Every byte is a word.
+const SILENCE: Duration = Duration::from_secs(15);
+/// Who holds nothing, and is told a whole state at a time, waits for a moment without news, so that its first state is
+/// not a piece of it.
+const PAUSE: Duration = Duration::from_millis(200);
+/// And no longer than this.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The collections whose answer has begun.
+/// The collections of one stream that were answered, and how far.
 #[derive(Default)]
-pub(crate) struct Settling(BTreeMap<Wish, Answer>);
-
-struct Answer {
-    /// `None` between two streams.
-    quiet_at: Option<Instant>,
-    latest: Instant,
+pub(crate) struct Settling {
+    /// When the origin last said anything on this stream.
+    heard: Option<Instant>,
+    /// Of these something came, and more may be on its way.
+    begun: BTreeSet<Wish>,
+    /// The same of those that no silence completes.
+    endless: BTreeSet<Wish>,
+    complete: BTreeSet<Wish>,
+    /// What was begun or complete on the stream before. This one may say that it is as it was without naming it.
+    before: BTreeSet<Wish>,
+    /// Those of the begun that nobody was shown, and since when there are any.
+    unshown: BTreeSet<Wish>,
+    unshown_since: Option<Instant>,
 }
 
-impl Answer {
-    fn begin(now: Instant) -> Self {
-        Self { quiet_at: Some(now + QUIET), latest: now + LONGEST }
-    }
+/// What time has settled.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// What there is of these may be shown to who holds nothing.
+    pub(crate) begun: Vec<Wish>,
+    /// What is not in these is not there.
+    pub(crate) complete: Vec<Wish>,
 }
 
 impl Settling {
-    /// Takes out of an update what it answers. What is complete with it is returned; the rest
-    /// [settles](Self::settled) later.
-    pub(crate) fn hold_back(&mut self, now: Instant, update: &mut Update, protocol: Protocol) -> Vec<Interest> {
-        let mut complete = std::mem::take(&mut update.answered);
-        // A new stream is told what came of an answer before. If there is no more to it, its first response will not
-        // name the collection.
-        for ((type_url, _), answer) in &mut self.0 {
-            if *type_url == update.type_url && answer.quiet_at.is_none() {
-                *answer = Answer::begin(now);
-            }
-        }
-        // A SotW response says all it has to say, and one without members that there are none.
-        if protocol == Protocol::Sotw || update.changed.is_empty() {
-            return complete;
-        }
-        for ((type_url, _), answer) in &mut self.0 {
-            if *type_url == update.type_url {
-                answer.quiet_at = Some(answer.latest.min(now + QUIET));
-            }
-        }
-        let begun = complete.extract_if(.., |collection| match collection {
-            Interest::Wildcard => true,
-            Interest::Name(glob) => update.changed.iter().any(|changed| changed.name.answers(glob)),
-        });
-        let answer = |collection| ((update.type_url.clone(), collection), Answer::begin(now));
-        self.0.extend(begun.map(answer));
-        complete
+    /// Bytes came.
+    pub(crate) fn received(&mut self, at: Instant) {
+        self.heard = self.heard.max(Some(at));
     }
 
-    /// Takes the collections whose answer is over.
-    pub(crate) fn settled(&mut self, now: Instant) -> Vec<Wish> {
-        let over = self.0.iter().filter(|(_, answer)| answer.quiet_at.is_some_and(|quiet_at| quiet_at <= now));
-        let over: Vec<_> = over.map(|(wish, _)| wish.clone()).collect();
-        for wish in &over {
-            self.0.remove(wish);
+    /// Takes note of what an update answers. What is complete with it is returned; the rest [settles](Self::settled)
+    /// later, by silence if `ends`.
+    pub(crate) fn update(&mut self, now: Instant, update: &Update, ends: bool) -> Vec<Interest> {
+        self.received(now);
+        for collection in &update.answered {
+            let wish = (update.type_url.clone(), collection.clone());
+            if self.complete.contains(&wish) || self.before.contains(&wish) {
+                continue;
+            }
+            let begun = if ends { &mut self.begun } else { &mut self.endless };
+            if begun.insert(wish.clone()) {
+                self.unshown.insert(wish);
+                self.unshown_since.get_or_insert(now);
+            }
         }
-        over
+        let (again, other): (BTreeSet<_>, BTreeSet<_>) =
+            std::mem::take(&mut self.before).into_iter().partition(|(type_url, _)| *type_url == update.type_url);
+        self.before = other;
+        self.begun.extend(again);
+        for collection in &update.complete {
+            let wish = (update.type_url.clone(), collection.clone());
+            self.forget(&wish.0, &wish.1);
+            self.complete.insert(wish);
+        }
+        update.complete.clone()
+    }
+
+    /// Takes what the time that passed settles.
+    pub(crate) fn settled(&mut self, now: Instant) -> Settled {
+        let mut settled = Settled::default();
+        if self.shown_at().is_some_and(|at| at <= now) {
+            settled.begun.extend(std::mem::take(&mut self.unshown));
+            self.unshown_since = None;
+        }
+        if self.silent_at().is_some_and(|at| at <= now) {
+            settled.complete.extend(std::mem::take(&mut self.begun));
+            self.complete.extend(settled.complete.iter().cloned());
+        }
+        settled
     }
 
     /// It is not subscribed any more.
     pub(crate) fn forget(&mut self, type_url: &TypeUrl, collection: &Interest) {
-        if collection.is_collection() {
-            self.0.remove(&(type_url.clone(), collection.clone()));
+        if !collection.is_collection() {
+            return;
+        }
+        let wish = (type_url.clone(), collection.clone());
+        for wishes in [&mut self.begun, &mut self.endless, &mut self.complete, &mut self.before, &mut self.unshown] {
+            wishes.remove(&wish);
+        }
+        if self.unshown.is_empty() {
+            self.unshown_since = None;
         }
     }
 
-    /// The stream is over: the next one goes on with what this one began.
-    pub(crate) fn pause(&mut self) {
-        self.0.values_mut().for_each(|answer| answer.quiet_at = None);
+    /// The stream is over: what the next one has to say is to be heard first. What came of it is all there is for now.
+    pub(crate) fn pause(&mut self) -> Settled {
+        self.heard = None;
+        self.before.append(&mut self.begun);
+        self.before.append(&mut self.complete);
+        self.unshown_since = None;
+        Settled { begun: std::mem::take(&mut self.unshown).into_iter().collect(), complete: Vec::new() }
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.0.values().filter_map(|answer| answer.quiet_at).min()
+        [self.shown_at(), self.silent_at()].into_iter().flatten().min()
+    }
+
+    fn shown_at(&self) -> Option<Instant> {
+        let since = self.unshown_since?;
+        Some((self.heard? + PAUSE).min(since + LONGEST_PAUSE))
+    }
+
+    fn silent_at(&self) -> Option<Instant> {
+        self.heard.filter(|_| !self.begun.is_empty()).map(|heard| heard + SILENCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use prost::Message;
+    use std::sync::Arc;
+    use xds_transport::client::{Command, Event, Stream};
+    use xds_transport::wire::{DeltaDiscoveryResponse, Resource};
+    use xds_transport::{Frame, TypeRules};
+
+    use super::*;
+
+    const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+    fn all() -> Wish {
+        (CLUSTERS.into(), Interest::Wildcard)
+    }
+
+    /// The first update of a stream that asked for everything: with or without members.
+    fn update(now: Instant, names: &[&str]) -> Update {
+        let mut stream = Stream::new(xds_transport::Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+        stream.apply(Command::Subscribe(CLUSTERS.into(), Interest::Wildcard));
+        stream.connected(now);
+        stream.poll_transmit(now).unwrap();
+        let body = Frame::of_message(&CLUSTERS.into(), b"").any().clone();
+        let any = xds_transport::wire::Any::decode(body).unwrap();
+        let resource =
+            |name: &&str| Resource { name: (*name).into(), resource: Some(any.clone()), ..Resource::default() };
+        let resources = names.iter().map(resource).collect();
+        let response = DeltaDiscoveryResponse { type_url: CLUSTERS.into(), resources, ..Default::default() };
+        stream.handle_message(now, response.encode_to_vec().into()).unwrap();
+        let Some(Event::Update(update)) = stream.poll_event() else { panic!("no update") };
+        update
+    }
+
+    fn now() -> Instant {
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        Instant::now()
+    }
+
+    #[test]
+    fn rule_151_every_byte_is_a_word_and_only_long_silence_ends_an_answer() {
+        let mut at = now();
+        let mut settling = Settling::default();
+        assert!(settling.update(at, &update(at, &["a"]), true).is_empty());
+        at += PAUSE;
+        assert_eq!(settling.settled(at), Settled { begun: vec![all()], complete: vec![] });
+        settling.received(at);
+        for _ in 0..1000 {
+            at += SILENCE - Duration::from_millis(1);
+            assert_eq!(settling.settled(at), Settled::default());
+            settling.received(at);
+        }
+        assert_eq!(settling.poll_timeout(), Some(at + SILENCE));
+        at += SILENCE;
+        assert_eq!(settling.settled(at), Settled { begun: vec![], complete: vec![all()] });
+        assert_eq!(settling.poll_timeout(), None);
+    }
+
+    #[test]
+    fn rule_151_an_origin_that_never_pauses_is_shown_after_a_while() {
+        let mut at = now();
+        let mut settling = Settling::default();
+        settling.update(at, &update(at, &["a"]), true);
+        let shown_at = at + LONGEST_PAUSE;
+        while at < shown_at {
+            assert_eq!(settling.settled(at), Settled::default());
+            at += PAUSE / 2;
+            settling.received(at);
+        }
+        assert_eq!(settling.settled(at).begun, [all()]);
+    }
+
+    #[test]
+    fn rule_086_an_empty_answer_is_complete_at_once() {
+        let mut settling = Settling::default();
+        let at = now();
+        assert_eq!(settling.update(at, &update(at, &[]), true), [Interest::Wildcard]);
+        assert_eq!((settling.settled(at + SILENCE), settling.poll_timeout()), (Settled::default(), None));
+    }
+
+    #[test]
+    fn rule_150_a_new_stream_must_speak_before_its_silence_counts() {
+        let mut at = now();
+        let mut settling = Settling::default();
+        settling.update(at, &update(at, &["a"]), true);
+        settling.settled(at + SILENCE);
+        settling.pause();
+        at += Duration::from_secs(3600);
+        // Of another type, or but a part of a message.
+        settling.received(at);
+        assert_eq!(settling.settled(at + SILENCE), Settled::default());
+        settling.update(at, &update(at, &["b"]), true);
+        assert_eq!(settling.settled(at + SILENCE).complete, [all()]);
+    }
+
+    #[test]
+    fn rule_150_no_silence_completes_what_has_no_end() {
+        let at = now();
+        let mut settling = Settling::default();
+        settling.update(at, &update(at, &["a"]), false);
+        let later = at + Duration::from_secs(3600);
+        assert_eq!(settling.settled(later), Settled { begun: vec![all()], complete: vec![] });
+        assert_eq!(settling.poll_timeout(), None);
     }
 }

@@ -1,7 +1,9 @@
 //! The streams a relay serves, as others than their own task see them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use xds_transport::server::{Stream, Variant};
 use xdstp_cache::{SubscriberId, TypeUrl};
@@ -11,6 +13,9 @@ use crate::metrics::StreamGuard;
 use crate::relay_core::routes::Routes;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::{RelayCore, lock};
+
+/// How long an origin may be away before a client of which nothing is known is sent elsewhere.
+const UNKNOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// A stream as its driver shows it: for admin pages, and to end it.
 pub trait ServedStream: Send + Sync {
@@ -37,8 +42,10 @@ pub(crate) struct View {
     pub(crate) node_id: Mutex<String>,
     /// Its subscribers in each scope.
     pub(crate) parts: Mutex<Vec<(TypeUrl, Part)>>,
+    /// Something was visited for it, so that it is being answered.
+    pub(crate) served: AtomicBool,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
-    must_end: Mutex<Option<&'static str>>,
+    must_end: Mutex<Option<String>>,
 }
 
 /// A subscriber of one scope.
@@ -62,8 +69,24 @@ impl View {
     }
 
     /// Has the stream ended by the next [`sweep`](RelayCore::sweep).
-    pub(crate) fn end(&self, reason: &'static str) {
-        *lock(&self.must_end) = Some(reason);
+    pub(crate) fn end(&self, reason: impl Into<String>) {
+        *lock(&self.must_end) = Some(reason.into());
+    }
+
+    /// Why nothing can be said to the stream: what it wants is of origins that cannot be reached since before `since`,
+    /// and nothing is known of any of it (rule 157).
+    fn unknown(&self, since: Instant) -> Option<String> {
+        if self.served.load(Ordering::Relaxed) {
+            return None;
+        }
+        let parts = lock(&self.parts).clone();
+        let mut reason = None;
+        for (_, part) in parts {
+            reason =
+                Some(part.scope.upstream.get()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
+        }
+        reason
+            .map(|reason| format!("nothing is known of what was asked for, and its origin cannot be reached: {reason}"))
     }
 }
 
@@ -93,10 +116,21 @@ impl RelayCore {
 
     /// Ends the streams that ask for too much.
     pub(crate) fn end_greedy_streams(&self) {
-        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, (*lock(&stream.view.must_end))?));
+        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, lock(&stream.view.must_end).clone()?));
         let found: Vec<_> = lock(&self.streams).values().filter_map(greedy).collect();
         for (stream, reason) in found {
-            stream.end(reason);
+            stream.end(&reason);
+        }
+    }
+
+    /// Ends the streams that nothing can be said to, so that their clients go to their next server (rule 157).
+    pub(crate) fn end_unknown_streams(&self, now: Instant) {
+        let Some(since) = now.checked_sub(UNKNOWN_GRACE) else { return };
+        let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
+        for stream in streams {
+            if let Some(reason) = stream.view.unknown(since) {
+                stream.view.end(reason);
+            }
         }
     }
 }

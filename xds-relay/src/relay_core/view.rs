@@ -39,11 +39,13 @@ impl RelayCore {
             let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
                 let Some(upstream) = scope.upstream.get() else { continue };
-                let (connected, last_error) = upstream.status();
+                let (connected, last_error, hint) =
+                    upstream.inspect(|state| (state.answered, state.last_error.clone(), state.hint));
                 let stream = streams.entry(upstream.label.clone()).or_insert_with(|| UpstreamDump {
                     group: upstream.label.clone(),
                     connected,
                     last_error,
+                    hint,
                     subscriptions: 0,
                 });
                 stream.subscriptions += scope.subscriptions().len();

@@ -1,4 +1,4 @@
-//! When a name is absent: the origin said so, or a SotW origin was silent for 15 seconds.
+//! When a name is absent: the origin said so, or a SotW origin answered without it, and did not add it for 15 seconds.
 
 use crate::support::*;
 
@@ -11,16 +11,49 @@ fn rule_070_what_a_delta_origin_does_not_have_is_told_at_once() {
 }
 
 #[test]
-fn rule_074_what_a_sotw_origin_does_not_send_for_15_seconds_is_absent() {
+fn rule_150_what_a_sotw_origin_leaves_out_of_a_later_response_for_15_seconds_is_absent() {
     let mut world = World::new(SOTW);
     let client = world.client(DELTA, "n");
-    world.subscribe(client, ENDPOINTS, &["missing"]);
+    world.subscribe(client, ENDPOINTS, &["missing", "there"]);
+    // It is connected, and says nothing of the type.
+    world.advance(3600 * SECOND);
+    assert_eq!(world.told(client), [""; 0]);
+    world.put(0, ENDPOINTS, "there", "1");
+    assert_eq!(world.told(client), ["ClusterLoadAssignment there@1"]);
     world.advance(14 * SECOND);
     assert_eq!(world.told(client), [""; 0]);
     world.advance(2 * SECOND);
     assert_eq!(world.told(client), ["ClusterLoadAssignment -missing"]);
     world.put(0, ENDPOINTS, "missing", "1");
     assert_eq!(world.told(client), ["ClusterLoadAssignment missing@1"]);
+}
+
+/// 485 of 883 requests were refused when a relay took the silence of an origin for an answer.
+#[test]
+fn rule_150_a_connected_origin_that_is_silent_takes_nothing_away() {
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    let member = GLOB.replace('*', "x");
+    for (upstream, downstream) in [(DELTA, DELTA), (DELTA, SOTW), (SOTW, DELTA), (SOTW, SOTW)] {
+        let mut world = World::new(upstream);
+        for (of, name) in [(CLUSTERS, "a"), (CLUSTERS, member.as_str()), (ENDPOINTS, "a")] {
+            world.put(0, of, name, "1");
+        }
+        let cold = world.add_relay_before(Feeder::Origin(0), upstream);
+        let client = world.client(downstream, "n");
+        world.subscribe(client, CLUSTERS, &["*", GLOB]);
+        world.subscribe(client, ENDPOINTS, &["a"]);
+        world.advance(20 * SECOND);
+        let held = [CLUSTERS, ENDPOINTS].map(|of| world.clients[client].held(of));
+        world.told(client);
+        world.origins[0].silent = true;
+        world.connect(client, cold);
+        world.advance(3600 * SECOND);
+        assert_eq!(world.told(client), [""; 0], "{upstream:?} {downstream:?}");
+        world.origins[0].silent = false;
+        world.advance(60 * SECOND);
+        assert_eq!([CLUSTERS, ENDPOINTS].map(|of| world.clients[client].held(of)), held);
+        assert!(!world.told(client).join(" ").contains('-'), "{upstream:?} {downstream:?}");
+    }
 }
 
 #[test]

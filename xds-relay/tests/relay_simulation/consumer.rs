@@ -8,7 +8,7 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 use crate::origin::Origins;
-use crate::world::{Body, GROUPS, Of, World, covers, place_of};
+use crate::world::{Body, GROUPS, Of, Place, World, covers, place_of};
 
 pub(crate) struct Consumer {
     client: usize,
@@ -106,7 +106,7 @@ impl Consumer {
                 kind.view.insert(name, (body, changed.resource.version.to_string()));
             }
         }
-        for name in update.removed {
+        for name in update.removed.into_iter().chain(update.missing) {
             if !kind.covers(&name) {
                 continue;
             }
@@ -135,7 +135,14 @@ impl Consumer {
                 kind.check_name(world, origins, *of, name, client)
                     .map_err(|wrong| format!("client {client}: {}: {name} {wrong}", world.kinds[*of].url))?;
             }
-            if let Some(interest) = kind.wants.iter().find(|one| one.is_collection() && !kind.answered.contains(one)) {
+            let owed = |one: &&Interest| {
+                let place = match one {
+                    Interest::Name(name) => place_of(name, GROUPS[client]),
+                    Interest::Wildcard => Place { origin: 0, group: Some(GROUPS[client]) },
+                };
+                one.is_collection() && world.answers_what_is_not_there(*of, place, client)
+            };
+            if let Some(interest) = kind.wants.iter().filter(owed).find(|one| !kind.answered.contains(one)) {
                 return Err(format!("client {client}: {}: {interest} was never answered", world.kinds[*of].url));
             }
         }
@@ -165,7 +172,8 @@ impl Kind {
                 Ok(())
             }
             (None, None) => {
-                let asked = self.wants.contains(&Interest::Name(name.clone()));
+                let asked = self.wants.contains(&Interest::Name(name.clone()))
+                    && world.answers_what_is_not_there(of, place, client);
                 let told = self.absent.contains(name) || self.refused.contains(name) && silent;
                 if asked && !told { Err("is not known to be absent".into()) } else { Ok(()) }
             }

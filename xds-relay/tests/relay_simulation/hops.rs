@@ -97,7 +97,8 @@ impl Dial for Dialer {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let variant = self.variants[origin];
-        let stream = client::Stream::new(variant, node.clone(), Arc::new(TypeRules::envoy()));
+        let stream = client::Stream::new(variant, node.clone(), Arc::new(TypeRules::envoy()))
+            .with_silence(client::Silence::IsNoAnswer);
         let hop = UpHop {
             origin,
             variant,
@@ -147,10 +148,15 @@ pub(crate) struct Served {
 impl DownHop {
     pub(crate) fn new(world: &World, client: usize, node: Bytes) -> Self {
         let variant = world.setup.down[client];
+        // What a client concludes from silence must not hide that a relay that could say it did not.
+        let silence = match variant {
+            Variant::Delta => client::Silence::IsNoAnswer,
+            Variant::Sotw => client::Silence::IsAbsence,
+        };
         Self {
             variant,
             group: GROUPS[client],
-            machine: client::Stream::new(variant, node, Arc::new(TypeRules::envoy())),
+            machine: client::Stream::new(variant, node, Arc::new(TypeRules::envoy())).with_silence(silence),
             consumer: Consumer::new(client),
             served: None,
             connect_at: Some(0),

@@ -269,7 +269,7 @@ impl<'a> Network<'a> {
     fn pass(&mut self, until: u64) {
         self.now = self.now.max(until);
         if self.next_sweep <= self.now {
-            self.core.sweep();
+            self.core.sweep(self.instant());
             self.next_sweep = self.now + 1000;
         }
     }

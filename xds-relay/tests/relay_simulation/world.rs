@@ -109,6 +109,14 @@ impl World {
         self.kinds[of].full_state || delta(self.setup.up[place.origin]) && delta(self.setup.down[client])
     }
 
+    /// Whether a client learns that something it asks for is not there. A SotW origin is silent about that, but for full
+    /// states, and a relay takes silence for no answer (rule 150); what a SotW client concludes is its own affair.
+    pub(crate) fn answers_what_is_not_there(&self, of: Of, place: Place, client: usize) -> bool {
+        self.kinds[of].full_state
+            || self.setup.up[place.origin] == Variant::Delta
+            || self.setup.down[client] == Variant::Sotw
+    }
+
     /// Whether a resource keeps its version on its way to a client (rule 146).
     pub(crate) fn keeps_version(&self, place: Place, client: usize) -> bool {
         let delta = |variant| variant == Variant::Delta;

@@ -1,6 +1,7 @@
 //! What a user of the machine tells it.
 
 use xdstp_cache::{Interest, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use super::update::UpdateId;
 use crate::response::Rejected;
@@ -16,6 +17,10 @@ pub enum Command {
     /// Stop asking. What this interest alone covered is forgotten, its versions too (rule 54), and so is what an
     /// unfinished update brought of it: who takes updates up late leaves it out, even if it is wanted again by then.
     Unsubscribe(TypeUrl, Interest),
+    /// Others hold these names, on whose behalf this stream asks: the first request of the type on a stream names them
+    /// without a version, so that the origin sends each one or says that it is gone (rules 84, 151). On a stream that asked
+    /// already, this says nothing; SotW has no way to ask.
+    Undecided(TypeUrl, Vec<ResourceName>),
     /// The update was handled: the response may be acknowledged. Finish updates in the order they came.
     Finish(UpdateId, Verdict),
 }

@@ -1,12 +1,13 @@
 //! One type on one delta stream, the client's side.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Instant;
 
 use bytes::Bytes;
 use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
+use super::absence::{Absences, Silence};
 use super::command::Verdict;
 use super::failure::ResourceFailure;
 use super::held::{Entry, Held};
@@ -31,6 +32,10 @@ pub(super) struct Session {
     wanted: Wanted,
     held: Held,
     unfinished: Unfinished,
+    absences: Absences,
+    silence: Silence,
+    /// What others hold, and the first request of a stream asks the fate of.
+    undecided: BTreeSet<ResourceName>,
     /// The first request of this stream was sent.
     opened: bool,
     acks: VecDeque<Ack>,
@@ -43,7 +48,7 @@ struct Ack {
 }
 
 impl Session {
-    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool) -> Self {
+    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool, silence: Silence) -> Self {
         Self {
             type_url,
             legacy_wildcard: rule.legacy_wildcard,
@@ -51,6 +56,9 @@ impl Session {
             wanted: Wanted::default(),
             held: Held::default(),
             unfinished: Unfinished::default(),
+            absences: Absences::new(silence),
+            silence,
+            undecided: BTreeSet::new(),
             opened: false,
             acks: VecDeque::new(),
         }
@@ -79,12 +87,21 @@ impl Session {
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
         self.acks.clear();
+        self.absences.clear();
+        self.undecided.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
     }
 
     pub(super) fn subscribe(&mut self, interest: Interest) {
         self.wanted.subscribe(interest);
+    }
+
+    /// Others hold these.
+    pub(super) fn undecided(&mut self, names: Vec<ResourceName>) {
+        if !self.opened {
+            self.undecided.extend(names);
+        }
     }
 
     pub(super) fn unsubscribe(&mut self, interest: &Interest) {
@@ -127,12 +144,23 @@ impl Session {
             return Ok(None);
         }
         let mut update = Update::new(id, self.type_url.clone());
+        let empty = response.resources.is_empty()
+            && response.removed.is_empty()
+            && response.errors.is_empty()
+            && response.rejected.is_empty();
         update.version = response.version;
         update.rejected = response.rejected;
         let refused: HashSet<_> = update.rejected.iter().map(|rejected| rejected.name.clone()).collect();
 
         if self.wanted.answer(&Interest::Wildcard) {
             update.answered.push(Interest::Wildcard);
+        }
+        if empty && self.wanted.wish(&Interest::Wildcard).is_some() {
+            // Rule 86: there is nothing, or nothing but what the origin was told that we have.
+            update.complete.push(Interest::Wildcard);
+        }
+        for name in refused.iter().filter_map(|name| ResourceName::parse(name).ok()) {
+            self.wanted.answer(&Interest::Name(name)); // rule 75
         }
         let requests = self.wanted.requests();
         let mut received = Vec::with_capacity(response.resources.len());
@@ -144,6 +172,7 @@ impl Session {
             if let Some(frame) = &resource.frame {
                 self.claim(&name, frame, &mut update);
             }
+            self.wanted.answer_name(&name);
             if !self.wanted.covers(&name) {
                 self.drop_unwanted([name], &mut update);
                 continue;
@@ -171,7 +200,8 @@ impl Session {
             if let Some(seen) = before {
                 self.held.set_seen(&name, requests);
                 if self.wanted.asked_since(&name, seen) {
-                    update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
+                    update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
+                    update.repeated.push(Changed { name, resource, touched: false });
                     continue;
                 }
             }
@@ -182,6 +212,7 @@ impl Session {
             if name.is_glob() {
                 self.empty_glob(name, &mut update);
             } else if !refused.contains(name.as_str()) && self.wanted.covers(&name) {
+                self.wanted.answer_name(&name);
                 self.gone(name, &mut update);
             }
         }
@@ -233,6 +264,7 @@ impl Session {
         let mut said: HashSet<_> = received.iter().map(|(name, _)| name.clone()).collect();
         said.extend(update.removed.iter().cloned());
         for failure in errors.into_iter().filter_map(ResourceFailure::read) {
+            self.wanted.stop_timer(&Interest::Name(failure.name.clone()));
             if failure.name.is_glob() {
                 if self.wanted.wish(&failure.name.clone().into()).is_none() {
                     continue;
@@ -268,20 +300,30 @@ impl Session {
         let mut gone: Vec<_> = gone.cloned().collect();
         gone.sort_unstable();
         update.removed.extend(gone);
+        update.complete.push(interest.clone());
         if !update.answered.contains(&interest) {
             update.answered.push(interest);
         }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.held.next_expiry()
+        [self.absences.next(), self.held.next_expiry()].into_iter().flatten().min()
     }
 
-    /// Resources whose time ran out.
+    /// Resources whose time ran out, and names that were not answered in time: there are servers that say nothing of
+    /// names they do not have.
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
         update.removed.extend(std::iter::from_fn(|| self.held.pop_expired(now)));
-        (!update.removed.is_empty()).then_some(update)
+        while let Some(interest) = self.absences.pop(now, &self.wanted) {
+            if let Interest::Name(name) = interest
+                && !self.unfinished.names().any(|unfinished| *unfinished == name)
+                && self.wanted.answer(&Interest::Name(name.clone()))
+            {
+                update.missing.push(name);
+            }
+        }
+        (!update.removed.is_empty() || !update.missing.is_empty()).then_some(update)
     }
 
     /// The next request but for its node. Only answers carry a nonce (rule 20).
@@ -302,7 +344,9 @@ impl Session {
                 request.resource_names_subscribe = names(&self.wanted.all());
             }
             request.initial_resource_versions = self.initial_versions();
-            self.wanted.sent(now, &Default::default());
+            self.undecided.clear();
+            let asked = self.wanted.sent(&Default::default());
+            self.await_answers(now, asked);
             return Some(request);
         }
         if self.wanted.is_told() {
@@ -311,8 +355,25 @@ impl Session {
         // Removed, then added is added: the subscribe alone makes the server send it (rules 48, 59).
         let leaving = self.wanted.leaving().iter().filter(|interest| self.wanted.wish(interest).is_none());
         request.resource_names_unsubscribe = names(leaving);
-        request.resource_names_subscribe = names(&self.wanted.sent(now, &Default::default()));
+        let asked = self.wanted.sent(&Default::default());
+        request.resource_names_subscribe = names(&asked);
+        self.await_answers(now, asked);
         Some(request)
+    }
+
+    /// A relay waits for what delta has to say of every name; collections are answered, if need be empty.
+    fn await_answers(&mut self, now: Instant, asked: Vec<Interest>) {
+        if self.silence == Silence::IsNoAnswer {
+            return;
+        }
+        for interest in asked {
+            if let Interest::Name(name) = &interest
+                && !name.is_glob()
+                && self.held.get(name).is_none()
+            {
+                self.absences.asked(now, interest, &mut self.wanted);
+            }
+        }
     }
 
     /// All that is held, glob and wildcard members included (rules 83, 101), as entries of a map field: what is gone by
@@ -327,6 +388,12 @@ impl Session {
         };
         let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, entry)| (name, version(name, entry))).collect();
         versions.extend(self.unfinished.names().map(|name| (name, Version::from(""))));
+        for name in &self.undecided {
+            // What is asked for itself is answered anyway.
+            if self.wanted.wish(&Interest::Name(name.clone())).is_none() && self.wanted.covers(name) {
+                versions.entry(name).or_insert_with(|| Version::from(""));
+            }
+        }
         let entry = |(name, version): (&str, &str)| {
             let mut entry = Vec::with_capacity(name.len() + version.len() + 8);
             walk::put_bytes(&mut entry, 1, name.as_bytes());

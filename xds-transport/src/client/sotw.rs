@@ -1,12 +1,13 @@
 //! One type on one SotW stream, the client's side.
 
 use std::collections::{BTreeSet, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use super::absence::{Absences, Silence};
 use super::command::Verdict;
 use super::expiry;
 use super::failure::ResourceFailure;
@@ -14,19 +15,16 @@ use super::held::{Entry, Held};
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
-use crate::deadlines::Deadlines;
 use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
 use crate::wire::{DiscoveryRequest, ResourceError, Status, walk};
-
-/// A SotW server has no way to say that a name does not exist: this much silence says it (rule 74).
-const ABSENT_AFTER: Duration = Duration::from_secs(15);
 
 #[derive(Debug)]
 pub(super) struct Session {
     type_url: TypeUrl,
     legacy_wildcard: bool,
     keep_deleted: bool,
+    silence: Silence,
     full_state: bool,
     wanted: Wanted,
     held: Held,
@@ -51,9 +49,13 @@ pub(super) struct Session {
     ends_wildcard: bool,
     /// Something was asked for since the last response.
     asked: bool,
+    /// Collections that were asked for on this stream, and of which no response surely held all there is.
+    incomplete: BTreeSet<Interest>,
+    /// The last request that asked for something may not have been read when the next response is written.
+    crossable: bool,
     /// The newest response waits to be answered: with an error, if there is one.
     answer: Option<Option<Status>>,
-    absences: Deadlines<Interest>,
+    absences: Absences,
 }
 
 /// Whether names were sent on this stream: an empty list asks for everything until the server has read some (rule 40).
@@ -68,11 +70,12 @@ enum Named {
 }
 
 impl Session {
-    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool) -> Self {
+    pub(super) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool, silence: Silence) -> Self {
         Self {
             type_url,
             legacy_wildcard: rule.legacy_wildcard,
             keep_deleted,
+            silence,
             full_state: rule.full_state_in_sotw,
             wanted: Wanted::default(),
             held: Held::default(),
@@ -87,8 +90,10 @@ impl Session {
             names: Bytes::new(),
             ends_wildcard: false,
             asked: false,
+            incomplete: BTreeSet::new(),
+            crossable: false,
             answer: None,
-            absences: Deadlines::default(),
+            absences: Absences::new(silence),
         }
     }
 
@@ -118,6 +123,7 @@ impl Session {
         self.left.clear();
         self.ends_wildcard = false;
         self.asked = false;
+        self.incomplete.clear();
         self.nonce.clear();
         self.answer = None;
         self.failing.clear();
@@ -250,14 +256,43 @@ impl Session {
             let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
             update.removed.extend(missing.cloned());
             self.refused.clear();
+            self.complete(&mut update);
         }
         update.removed.sort_unstable();
         update.removed.dedup();
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         update.version.clone_from(&response.version);
+        self.absences.heard(now, &mut self.wanted);
         let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
         self.unfinished.insert(id, Pending { nonce, version: response.version, received, rejected });
         Some(update)
+    }
+
+    /// A full state that was written after a collection was asked for holds all of it, but for what fails for a time.
+    fn complete(&mut self, update: &mut Update) {
+        if self.incomplete.is_empty() {
+            return;
+        }
+        let fails = |collection: &Interest| {
+            let mut passing = update.errors.iter().filter(|failure| !failure.is_data_error());
+            passing.any(|failure| collection.as_str() == failure.name.as_str())
+        };
+        let (later, complete): (BTreeSet<_>, BTreeSet<_>) =
+            std::mem::take(&mut self.incomplete).into_iter().partition(fails);
+        self.incomplete = later;
+        for collection in complete {
+            if self.wanted.wish(&collection).is_none() {
+                continue;
+            }
+            if self.wanted.answer(&collection) {
+                update.answered.push(collection.clone());
+            }
+            if self.crossable {
+                self.incomplete.insert(collection);
+            } else {
+                update.complete.push(collection);
+            }
+        }
     }
 
     /// TP3: an error is an answer, so it stops the timer of its name (rule 118).
@@ -290,7 +325,7 @@ impl Session {
     }
 
     /// Resources whose time ran out, and names and globs that were not answered in time: told once, and a late answer
-    /// counts (rule 138). An empty glob has no other sign (rule 102).
+    /// counts (rule 138). Of types whose responses are no full state an empty glob has no other sign (rule 102).
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
         while let Some(name) = self.held.pop_expired(now) {
@@ -300,22 +335,20 @@ impl Session {
         }
         let some_due = self.absences.next().is_some_and(|due| due <= now);
         let waiting: HashSet<_> = self.unfinished.names().filter(|_| some_due).cloned().collect();
-        while let Some(interest) = self.absences.pop(now) {
-            // A deadline is not taken back when an answer comes, or the name goes: it is found void here.
-            let asked_at = self.wanted.wish(&interest).and_then(|wish| wish.asked_at);
-            if asked_at.and_then(absent_at).is_none_or(|due| due > now)
-                || self.is_cached(&interest)
+        while let Some(interest) = self.absences.pop(now, &self.wanted) {
+            if self.is_cached(&interest)
                 || matches!(&interest, Interest::Name(name) if waiting.contains(name))
                 || !self.wanted.answer(&interest)
             {
                 continue;
             }
             match interest {
-                Interest::Name(name) if !name.is_glob() => update.removed.push(name),
+                Interest::Name(name) if !name.is_glob() => update.missing.push(name),
                 collection => update.answered.push(collection),
             }
         }
-        (!update.removed.is_empty() || !update.answered.is_empty()).then_some(update)
+        let news = !update.removed.is_empty() || !update.missing.is_empty() || !update.answered.is_empty();
+        news.then_some(update)
     }
 
     /// The next request but for its node, and its names, encoded: every name that is wanted (rule 58), and `*` or nothing
@@ -341,16 +374,21 @@ impl Session {
         } else {
             self.left.extend(self.wanted.leaving().iter().cloned());
         }
+        self.crossable = !surely_read;
         let repeats = self.opened && self.wanted.is_told() && !self.ends_wildcard && !self.wanted.is_empty();
         if !repeats {
             self.names = encode(&self.name_all(now));
         }
+        // An origin that is silent because everything is as it was (rule 87) looks like one that has not answered, which
+        // is no answer to a relay (rule 150).
+        let must_answer = !self.opened && self.full_state && self.silence == Silence::IsNoAnswer;
         self.opened = true;
         if !self.names.is_empty() && self.named != Named::Read {
             self.named = if surely_read { Named::Read } else { Named::Sent };
         }
         // Nor is a version named that what waits for its verdict is about to replace.
-        let version = if surely_read && answer.is_none() && self.unfinished.any() { "" } else { &self.version };
+        let awaits_verdict = surely_read && answer.is_none() && self.unfinished.any();
+        let version = if awaits_verdict || must_answer { "" } else { &self.version };
         let request = DiscoveryRequest {
             version_info: version.into(),
             type_url: self.type_url.as_str().into(),
@@ -373,9 +411,9 @@ impl Session {
             self.ends_wildcard = true;
         } else {
             self.ends_wildcard = false;
-            let asked = self.wanted.sent(now, &again);
+            let asked = self.wanted.sent(&again);
             self.asked |= !asked.is_empty();
-            self.await_answers(asked);
+            self.await_answers(now, asked);
             if self.legacy_wildcard && self.named == Named::Never && names == [Interest::Wildcard] {
                 names.clear();
             }
@@ -383,11 +421,13 @@ impl Session {
         names
     }
 
-    fn await_answers(&mut self, asked: Vec<Interest>) {
+    fn await_answers(&mut self, now: Instant, asked: Vec<Interest>) {
         for interest in asked {
-            let asked_at = self.wanted.wish(&interest).and_then(|wish| wish.asked_at);
-            if let (false, Some(due)) = (self.is_cached(&interest), asked_at.and_then(absent_at)) {
-                self.absences.insert(due, interest);
+            if self.full_state && interest.is_collection() {
+                self.incomplete.insert(interest.clone());
+            }
+            if !self.is_cached(&interest) {
+                self.absences.asked(now, interest, &mut self.wanted);
             }
         }
     }
@@ -408,8 +448,4 @@ fn encode(names: &[Interest]) -> Bytes {
         walk::put_bytes(&mut encoded, 3, name.as_str().as_bytes());
     }
     encoded.freeze()
-}
-
-fn absent_at(asked_at: Instant) -> Option<Instant> {
-    asked_at.checked_add(ABSENT_AFTER)
 }

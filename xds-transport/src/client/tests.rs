@@ -13,7 +13,7 @@ use bytes::Bytes;
 use prost::Message;
 use xdstp_uri::ResourceName;
 
-use super::{Command, Event, Interest, Stream, Update, Verdict};
+use super::{Command, Event, Interest, Silence, Stream, Update, Verdict};
 use crate::Protocol;
 use crate::response::Rejected;
 use crate::type_rules::TypeRules;
@@ -136,6 +136,14 @@ fn changed_names(update: &Update) -> Vec<&str> {
 
 fn removed(update: &Update) -> Vec<&str> {
     update.removed.iter().map(ResourceName::as_str).collect()
+}
+
+fn missing(update: &Update) -> Vec<&str> {
+    update.missing.iter().map(ResourceName::as_str).collect()
+}
+
+fn complete(update: &Update) -> Vec<&str> {
+    update.complete.iter().map(Interest::as_str).collect()
 }
 
 fn answered(update: &Update) -> Vec<&str> {

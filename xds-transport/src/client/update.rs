@@ -33,12 +33,22 @@ pub struct Update {
     pub version: String,
     /// New and changed resources, and those sent again unasked.
     pub changed: Vec<Changed>,
+    /// Resources that came as they were because they were asked for again, by another name perhaps: who keeps what comes
+    /// by what it was asked for has not seen them there (delta).
+    pub repeated: Vec<Changed>,
     /// Names that do not exist (any more). It may hold names that were never known (rule 72).
     pub removed: Vec<ResourceName>,
     /// Resources that live on for a time without being sent again (rule 112).
     pub refreshed: Vec<(ResourceName, Duration)>,
-    /// The wildcard or globs that are known from now on, even if they are empty.
+    /// The wildcard or globs that are known from now on, even if they are empty: more of them may be on its way, unless
+    /// they are [`complete`](Self::complete).
     pub answered: Vec<Interest>,
+    /// The wildcard or globs of which all there is has come with this: what is not there is not there. Delta says so of
+    /// what is empty only; silence never does (rule 151).
+    pub complete: Vec<Interest>,
+    /// Names that were asked for, and that no answer brought within the time of rule 74: see
+    /// [`Silence`](super::Silence).
+    pub missing: Vec<ResourceName>,
     /// What could not be read: it makes the response a NACK whatever the verdict.
     pub rejected: Vec<Rejected>,
     /// Resources that the origin deleted, and that stay in use because their user asked for it: see
@@ -56,9 +66,12 @@ impl Update {
             type_url,
             version: String::new(),
             changed: Vec::new(),
+            repeated: Vec::new(),
             removed: Vec::new(),
             refreshed: Vec::new(),
             answered: Vec::new(),
+            complete: Vec::new(),
+            missing: Vec::new(),
             rejected: Vec::new(),
             kept: Vec::new(),
             errors: Vec::new(),

@@ -25,12 +25,19 @@ pub(super) struct Wanted {
 pub(super) struct Wish {
     /// The request that asked for it on this stream; 0 before.
     asked: u64,
-    /// When that request was sent.
-    pub(super) asked_at: Option<Instant>,
+    /// Since when its silence counts: see [`Absences`](super::absence::Absences).
+    pub(super) waits_since: Option<Instant>,
     /// The wildcard, or a glob: this stream showed what it holds.
     answered: bool,
     /// Some stream did.
     pub(super) known: bool,
+}
+
+impl Wish {
+    /// The origin was asked on this stream, and did not answer.
+    pub(super) fn is_open(&self) -> bool {
+        self.asked > 0 && !self.answered
+    }
 }
 
 impl Wanted {
@@ -119,7 +126,7 @@ impl Wanted {
 
     /// A request asks for all of `unsent` but what is in `again`, and gives up all of `leaving`.
     /// What it asks for is returned.
-    pub(super) fn sent(&mut self, now: Instant, again: &BTreeSet<Interest>) -> Vec<Interest> {
+    pub(super) fn sent(&mut self, again: &BTreeSet<Interest>) -> Vec<Interest> {
         self.leaving.clear();
         let (later, asked): (BTreeSet<_>, BTreeSet<_>) =
             std::mem::take(&mut self.unsent).into_iter().partition(|interest| again.contains(interest));
@@ -137,7 +144,7 @@ impl Wanted {
         for interest in &asked {
             if let Some(wish) = self.wish_mut(interest) {
                 wish.asked = request;
-                wish.asked_at = Some(now);
+                wish.waits_since = None;
             }
         }
         asked.into_iter().collect()
@@ -215,10 +222,27 @@ impl Wanted {
         !std::mem::replace(&mut wish.answered, true)
     }
 
+    /// From now on its silence counts.
+    pub(super) fn waits_since(&mut self, interest: &Interest, now: Instant) {
+        if let Some(wish) = self.wish_mut(interest) {
+            wish.waits_since = Some(now);
+        }
+    }
+
     /// Why it is not answered was said: silence means nothing any more.
     pub(super) fn stop_timer(&mut self, interest: &Interest) {
         if let Some(wish) = self.wish_mut(interest) {
-            wish.asked_at = None;
+            wish.waits_since = None;
+        }
+    }
+
+    /// A name, and the aliases by which it is wanted, have their answer.
+    pub(super) fn answer_name(&mut self, name: &ResourceName) {
+        let aliases = self.aliases.of(name).iter();
+        for name in aliases.chain([name]) {
+            if let Some(wish) = self.names.get_mut(name).filter(|wish| wish.asked > 0) {
+                (wish.known, wish.answered) = (true, true);
+            }
         }
     }
 

@@ -63,6 +63,7 @@ impl Session {
             refreshes: Refreshes::default(),
         };
         session.change_subscription(&request.resource_names, rule, source);
+        source.resume(session.id, Vec::new());
         session
     }
 
@@ -129,6 +130,11 @@ impl Session {
 
     pub(crate) fn names(&self) -> usize {
         self.names.len()
+    }
+
+    /// Nobody is there to send an ACK.
+    pub(crate) fn expect_no_answer(&mut self) {
+        self.awaits_ack = false;
     }
 
     pub(crate) fn is_wildcard(&self) -> bool {
@@ -272,7 +278,8 @@ impl Session {
                 Reference::collect(rule, &resource.value, references);
             }
         });
-        // Absence is deletion: what a reconnected client may hold is not left out before it is answered.
+        // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
+        // one that holds nothing, what there is of an answer does not lie.
         let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
         (!unknown).then_some((transmit, hash))
     }

@@ -44,7 +44,8 @@ pub trait Source {
     /// Ends an interest. Whether there was one.
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
-    /// What the client holds already (`initial_resource_versions`): once, after the first subscriptions.
+    /// What the client holds already (`initial_resource_versions`, nothing over SotW): once, right after the first
+    /// subscriptions. What was subscribed before belongs together with it: an origin may be asked for both in one request.
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>);
 
     /// Visits what the subscriber has not been sent: see [`Cache::pull`].

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, SCOPED_ROUTES, Server};
 
 const GLOB: &str = "xdstp://x/T/d/*";
 const MEMBER: &str = "xdstp://x/T/d/1";
+const SECRETS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+const RUNTIME: &str = "type.googleapis.com/envoy.service.runtime.v3.Runtime";
+const EXTENSIONS: &str = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
 
 #[test]
 fn rule_066_absence_from_a_sotw_response_is_deletion() {
-    for (of, letter) in [(LISTENERS, 'L'), (CLUSTERS, 'C')] {
+    for (of, letter) in [(LISTENERS, "L"), (CLUSTERS, "C"), (SCOPED_ROUTES, SCOPED_ROUTES)] {
         let mut server = Server::with(of, &["a", "b", "c"]);
         let mut client = Client::sotw();
         assert_eq!(client.names(&mut server, of, &[]), [format!("{letter} a@1 b@1 c@1")]);
@@ -23,15 +26,28 @@ fn rule_066_absence_from_a_sotw_response_is_deletion() {
 }
 
 #[test]
-fn rule_067_other_types_are_sent_only_what_changed() {
-    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+fn rule_066_a_scoped_route_that_is_added_does_not_drop_the_others() {
+    let mut server = Server::with(SCOPED_ROUTES, &["a", "b"]);
     let mut client = Client::sotw();
-    client.names(&mut server, ENDPOINTS, &["a", "b"]);
-    client.ack(&mut server, ENDPOINTS);
-    server.remove(ENDPOINTS, "a");
-    assert!(client.poll(&mut server).is_empty());
-    server.put(ENDPOINTS, "b", "2");
-    assert_eq!(client.poll(&mut server), ["E b@2"]);
+    client.names(&mut server, SCOPED_ROUTES, &[]);
+    server.put(SCOPED_ROUTES, "c", "1");
+    assert_eq!(client.ack(&mut server, SCOPED_ROUTES), [format!("{SCOPED_ROUTES} a@1 b@1 c@1")]);
+}
+
+#[test]
+fn rule_067_other_types_are_sent_only_what_changed() {
+    for (of, letter) in
+        [(ENDPOINTS, "E"), (ROUTES, "R"), (SECRETS, SECRETS), (RUNTIME, RUNTIME), (EXTENSIONS, EXTENSIONS)]
+    {
+        let mut server = Server::with(of, &["a", "b"]);
+        let mut client = Client::sotw();
+        client.names(&mut server, of, &["a", "b"]);
+        client.ack(&mut server, of);
+        server.remove(of, "a");
+        assert!(client.poll(&mut server).is_empty());
+        server.put(of, "b", "2");
+        assert_eq!(client.poll(&mut server), [format!("{letter} b@2")]);
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
 }
 
 #[test]
-fn rule_002_types_that_are_delta_only_are_not_answered_over_sotw() {
+fn rule_002_types_that_are_delta_only_are_refused_over_sotw() {
     for of in [
         "type.googleapis.com/envoy.config.route.v3.VirtualHost",
         "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
@@ -38,9 +38,17 @@ fn rule_002_types_that_are_delta_only_are_not_answered_over_sotw() {
         let mut server = Server::with(of, &["rc/a"]);
         server.put(CLUSTERS, "a", "1");
         let mut client = Client::sotw();
-        assert!(client.names(&mut server, of, &["rc/a"]).is_empty());
-        assert!(client.names(&mut server, of, &[]).is_empty());
+        let no = format!("12 (there is no state of the world of {of}: it comes over delta only)");
+        assert_eq!(client.names(&mut server, of, &["rc/a", "rc/b"]), [format!("{of} !rc/a:{no} !rc/b:{no}")]);
+        assert!(client.ack(&mut server, of).is_empty(), "it is said once");
+        server.put(of, "rc/a", "2");
+        server.remove(of, "rc/a");
+        assert!(client.poll(&mut server).is_empty());
+        assert_eq!(client.names(&mut server, of, &["rc/c"]), [format!("{of} !rc/c:{no}")]);
+        assert!(client.names(&mut server, of, &[]).is_empty(), "who asks for nothing is not refused anything");
         assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"], "the stream goes on");
+        assert_eq!(Client::sotw().names(&mut server, of, &[]), [format!("{of} !*:{no}")], "a wildcard");
+        server.put(of, "rc/a", "1");
         assert_eq!(Client::delta().subscribe(&mut server, of, &["rc/a"]), [format!("{of} rc/a@1")]);
     }
 }

@@ -133,7 +133,7 @@ impl Consumer {
             let version = changed.resource.version.to_string();
             kind.view.insert(changed.name, Held { body, version, moment: cause.moment });
         }
-        for name in update.removed {
+        for name in update.removed.into_iter().chain(update.missing) {
             if kind.covers(&name) {
                 // Whatever became of the connection: only the origin removes. What it said was checked as it was said.
                 let held = kind.view.remove(&name);

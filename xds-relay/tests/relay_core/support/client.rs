@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use xds_relay::relay_core::{RelayCore, Routes};
 use xds_transport::TypeRules;
-use xds_transport::client::{Command, Event, Interest, Update, Verdict};
+use xds_transport::client::{Command, Event, Interest, Silence, Update, Verdict};
 use xds_transport::server::{Stream, Variant};
 use xdstp_uri::ResourceName;
 
@@ -37,7 +37,9 @@ impl Client {
     pub(crate) fn new(variant: Variant, node: Bytes) -> Self {
         Self {
             variant,
-            machine: xds_transport::client::Stream::new(variant, node, Arc::new(TypeRules::envoy())),
+            // What it is told is what the relay says, and not what it concludes itself.
+            machine: xds_transport::client::Stream::new(variant, node, Arc::new(TypeRules::envoy()))
+                .with_silence(if variant == Variant::Delta { Silence::IsNoAnswer } else { Silence::IsAbsence }),
             served: None,
             woken: Arc::default(),
             stalled: false,
@@ -144,7 +146,7 @@ impl Client {
             line.push(format!("{}@{body}{}", changed.name, if changed.touched { " again" } else { "" }));
             self.holds.insert((of.clone(), changed.name.to_string()), body);
         }
-        for name in &update.removed {
+        for name in update.removed.iter().chain(&update.missing) {
             line.push(format!("-{name}"));
             self.holds.remove(&(of.clone(), name.to_string()));
         }

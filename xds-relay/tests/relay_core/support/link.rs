@@ -1,18 +1,19 @@
 //! One stream from a relay to an origin, or to another relay: what a driver does with sockets.
 
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xds_relay::config::{self, OriginKind};
 use xds_relay::relay_core::{Dial, Dialed, RelayCore, Routes};
-use xds_transport::client::{Command, Event};
+use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Stream, Transmit, Variant};
 use xds_transport::{Protocol, TypeRules};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
 
 use crate::support::Flag;
+use crate::support::SECOND;
 use crate::support::origin::Origin;
 
 pub(crate) fn protocol_of(origin: &config::Origin) -> Protocol {
@@ -34,7 +35,8 @@ impl Dial for Dialer {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let stream =
-            xds_transport::client::Stream::new(self.protocols[origin], node.clone(), Arc::new(TypeRules::envoy()));
+            xds_transport::client::Stream::new(self.protocols[origin], node.clone(), Arc::new(TypeRules::envoy()))
+                .with_silence(Silence::IsNoAnswer);
         let link = Link {
             origin,
             variant: self.protocols[origin],
@@ -43,6 +45,7 @@ impl Dial for Dialer {
             consumer,
             upstream: Upstream::new(stream, Backoff::default(), self.now),
             far_end: None,
+            far_end_speaks: true,
         };
         self.dialed.lock().unwrap().push(link);
         Box::new(Handle(nudged))
@@ -66,10 +69,15 @@ pub(crate) struct Link {
     consumer: Box<dyn Consumer>,
     upstream: Upstream,
     far_end: Option<FarEnd>,
+    far_end_speaks: bool,
 }
 
 struct FarEnd {
     stream: Stream,
+    /// When it may say something again.
+    ready_at: Option<Instant>,
+    /// A response on its way, with when it is all there.
+    coming: Option<(Instant, Bytes)>,
     /// `None`: the cache of the origin.
     routes: Option<Routes>,
     woken: Arc<Flag>,
@@ -92,8 +100,10 @@ impl Link {
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let far = self.far_end.as_ref().and_then(|far| far.stream.poll_timeout());
-        [self.upstream.poll_timeout(), self.consumer.poll_timeout(), far].into_iter().flatten().min()
+        let far = self.far_end.as_ref();
+        let says = far.and_then(|far| far.stream.poll_timeout()).filter(|_| self.far_end_speaks);
+        let ready = far.and_then(|far| far.ready_at);
+        [self.upstream.poll_timeout(), self.consumer.poll_timeout(), says, ready].into_iter().flatten().min()
     }
 
     /// The far end learns that the stream is over.
@@ -117,7 +127,9 @@ impl Link {
     ) -> bool {
         let mut progress = self.nudged.upgrade().is_some_and(|nudged| nudged.take());
         let up = origin.as_ref().is_none_or(|origin| origin.up);
-        if self.far_end.is_some() && !up {
+        let hangs_up = origin.as_ref().is_some_and(|origin| origin.hangs_up);
+        self.far_end_speaks = origin.as_ref().is_none_or(|origin| !origin.silent && !origin.hangs_up);
+        if self.far_end.is_some() && (!up || hangs_up) {
             self.end(origin.as_deref_mut());
             let connection = self.upstream.disconnected(now, Some("cut".into()), u64::MAX);
             self.consumer.connection(now, connection);
@@ -126,6 +138,10 @@ impl Link {
         self.turn(now);
         if self.upstream.should_connect(now) {
             progress = true;
+            if let Some(node) = self.consumer.node() {
+                self.upstream.set_node(node.clone());
+                self.node = node;
+            }
             if up {
                 self.far_end = Some(self.connect(origin.as_deref_mut(), upper));
                 let connection = self.upstream.connected(now);
@@ -149,12 +165,40 @@ impl Link {
             }
             far.woken.set();
         }
+        if !self.far_end_speaks {
+            return progress;
+        }
+        if far.ready_at.is_some_and(|at| at > now) {
+            return progress;
+        }
+        far.ready_at = None;
+        if far.coming.is_some() {
+            // Some of its bytes.
+            self.consumer.received(now);
+        }
+        let arrived = match far.coming.take() {
+            Some((at, response)) if at > now => {
+                far.coming = Some((at, response));
+                far.ready_at = Some(at.min(now + SECOND));
+                return true;
+            }
+            Some((_, response)) => Some(response),
+            None => None,
+        };
         // An origin with a cache is asked whenever it may have changed; a relay only when it wakes.
         let due = far.stream.poll_timeout().is_some_and(|due| due <= now);
-        if (far.routes.is_none() || far.woken.take() || due)
-            && let Some(response) = far.transmit(now, origin, &self.node)
-        {
+        let (pace, slowness) = origin.as_ref().map_or_else(Default::default, |origin| (origin.pace, origin.slowness));
+        let asks = far.routes.is_none() || far.woken.take() || due;
+        let arrived_before = arrived.is_some();
+        let response = arrived.or_else(|| if asks { far.transmit(now, origin, &self.node) } else { None });
+        if let Some(response) = response {
             progress = true;
+            if !arrived_before && slowness > Duration::ZERO {
+                far.coming = Some((now + slowness, response));
+                far.ready_at = Some(now + slowness.min(SECOND));
+                return true;
+            }
+            far.ready_at = (pace > Duration::ZERO).then(|| now + pace);
             // One response at a time: what comes of it, is seen before the next.
             far.woken.set();
             if let Some(connection) = self.upstream.handle_message(now, response).unwrap() {
@@ -185,7 +229,7 @@ impl Link {
         }
         let routes = upper.map(|core| core.open_stream(self.variant, woken.waker(), None));
         let settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
-        FarEnd { stream: Stream::new(self.variant, settings), routes, woken }
+        FarEnd { stream: Stream::new(self.variant, settings), ready_at: None, coming: None, routes, woken }
     }
 }
 

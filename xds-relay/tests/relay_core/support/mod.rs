@@ -235,7 +235,8 @@ impl World {
             self.now = next;
             if next == sweep {
                 sweep += SECOND;
-                self.relays.iter().for_each(|relay| relay.core.sweep());
+                let now = self.now;
+                self.relays.iter().for_each(|relay| relay.core.sweep(now));
             }
         }
         panic!("a timeout that never ends");
@@ -244,6 +245,12 @@ impl World {
     /// How many streams a relay has upstream.
     pub(crate) fn streams_of(&self, relay: usize) -> usize {
         self.relays[relay].links.len()
+    }
+
+    /// What a relay counts.
+    pub(crate) fn metrics_of(&self, relay: usize) -> String {
+        let core = &self.relays[relay].core;
+        core.metrics().render(&core.gauges())
     }
 
     /// Who the relay says it is on its first stream.

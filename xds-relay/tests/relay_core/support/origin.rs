@@ -1,7 +1,7 @@
 //! A control plane: caches, by node where it answers by node, and a list of what it was asked.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
@@ -13,6 +13,14 @@ use xdstp_cache::{Cache, Options, Resource, ResourceError};
 
 pub(crate) struct Origin {
     pub(crate) up: bool,
+    /// It reads, and says nothing.
+    pub(crate) silent: bool,
+    /// It ends every stream before it says anything: a balancer without anybody behind it.
+    pub(crate) hangs_up: bool,
+    /// The time between two of its responses.
+    pub(crate) pace: Duration,
+    /// The time that each of them takes to come in.
+    pub(crate) slowness: Duration,
     /// How many streams are open.
     pub(crate) streams: usize,
     pub(crate) asked: Vec<String>,
@@ -47,7 +55,17 @@ pub(crate) fn body_of(any: &Bytes) -> String {
 impl Origin {
     pub(crate) fn new() -> Self {
         let caches = BTreeMap::from([(String::new(), Cache::new(Options::default()))]);
-        Self { up: true, streams: 0, asked: Vec::new(), caches, last_names: BTreeMap::new() }
+        Self {
+            up: true,
+            silent: false,
+            hangs_up: false,
+            pace: Duration::ZERO,
+            slowness: Duration::ZERO,
+            streams: 0,
+            asked: Vec::new(),
+            caches,
+            last_names: BTreeMap::new(),
+        }
     }
 
     /// From now on this node has resources of its own, and only those.
@@ -88,6 +106,11 @@ impl Origin {
         cache.touch(&of.into(), &name.parse().unwrap(), &mut Vec::new());
     }
 
+    /// Removes a resource from what a node has of its own.
+    pub(crate) fn remove_from(&mut self, now: Instant, node: &str, of: &str, name: &str) {
+        self.caches.get_mut(node).unwrap().remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
+    }
+
     pub(crate) fn remove(&mut self, now: Instant, of: &str, name: &str) {
         for cache in self.caches.values_mut() {
             cache.remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
@@ -107,9 +130,14 @@ impl Origin {
 
     /// Its wildcard holds `xdstp:` names too.
     pub(crate) fn wildcard_sends_xdstp(&mut self) {
+        self.wildcard_sends_xdstp_to("");
+    }
+
+    /// The same, for a node that has resources of its own from now on.
+    pub(crate) fn wildcard_sends_xdstp_to(&mut self, node: &str) {
         let mut options = Options::default();
         options.wildcard_covers_xdstp = true;
-        self.caches.insert(String::new(), Cache::new(options));
+        self.caches.insert(node.into(), Cache::new(options));
     }
 
     /// Gives a type a version, as SotW has it.
@@ -127,12 +155,14 @@ impl Origin {
                 let first = request.response_nonce.is_empty();
                 line.extend(request.resource_names_subscribe.iter().map(|name| format!("+{name}")));
                 line.extend(request.resource_names_unsubscribe.iter().map(|name| format!("-{name}")));
-                let held =
-                    |entry: &Bytes| format!("={}@{}", text_at(entry, &[1]).unwrap(), text_at(entry, &[2]).unwrap());
+                let held = |entry: &Bytes| {
+                    format!("={}@{}", text_at(entry, &[1]).unwrap(), text_at(entry, &[2]).unwrap_or_default())
+                };
                 line.extend(request.initial_resource_versions.iter().map(held));
                 if line.is_empty() && first {
                     line.push("+*".into());
                 }
+                line.extend(request.error_detail.map(|error| format!("NACK {}", error.message)));
                 request.type_url
             }
             Variant::Sotw => {
@@ -147,6 +177,7 @@ impl Origin {
                             .filter(|_| first && !request.version_info.is_empty()),
                     );
                 }
+                line.extend(request.error_detail.map(|error| format!("NACK {}", error.message)));
                 request.type_url
             }
         };

@@ -248,11 +248,64 @@ fn rule_073_a_removed_resource_stays_subscribed_and_has_no_version() {
 }
 
 #[test]
-fn silence_is_no_removal() {
-    let mut client = client(&["a"]);
+fn rule_150_to_a_relay_silence_is_no_answer() {
+    let mut client = Client::new(Protocol::Delta);
+    client.stream = client.stream.with_silence(Silence::IsNoAnswer);
+    client.subscribe(CDS, &["a", "*", GLOB]);
+    client.connect();
+    client.delta();
+    client.accept(&delta(CDS, "n1", &[("b", "1")], &[]));
+    client.delta();
     assert_eq!(client.stream.poll_timeout(), None);
     client.advance(3600);
     assert!(client.update().is_none());
+}
+
+/// go-control-plane says nothing of names that it does not have.
+#[test]
+fn rule_074_a_name_that_a_delta_server_is_silent_about_is_absent() {
+    let mut client = client(&["a", "b", "gone", "failing", "refused", "*", GLOB]);
+    assert_eq!(client.stream.poll_timeout(), Some(client.now + Duration::from_secs(15)));
+    client.accept(&delta(CDS, "n1", &[("b", "1")], &["gone"]));
+    let mut response = delta(CDS, "n2", &[("refused", "1")], &[]);
+    response.resources[0].resource = Some(body(EDS, "refused", ""));
+    response.resource_errors = vec![error("failing", 14)];
+    client.accept(&response);
+    client.advance(15);
+    let update = client.update().unwrap();
+    assert_eq!((missing(&update), removed(&update), answered(&update)), (vec!["a"], vec![], vec![]));
+    client.advance(60);
+    assert!(client.update().is_none(), "once");
+    assert_eq!(changed(&client.accept(&delta(CDS, "n3", &[("a", "1")], &[]))), [("a", "1")]);
+    client.reconnect();
+    client.delta();
+    client.advance(15);
+    assert_eq!(missing(&client.update().unwrap()), ["failing", "gone", "refused"], "only what is not held");
+}
+
+#[test]
+fn rule_151_only_what_is_empty_is_complete() {
+    let mut client = client(&["*", GLOB]);
+    let update = client.accept(&delta(CDS, "n1", &[("a", "1"), (MEMBER_A, "1")], &[]));
+    assert_eq!((answered(&update), complete(&update)), (vec!["*", GLOB], vec![]));
+    assert!(complete(&client.accept(&delta(CDS, "n2", &[], &["a"]))).is_empty());
+    assert_eq!(complete(&client.accept(&delta(CDS, "n3", &[], &[]))), ["*"]);
+    assert_eq!(complete(&client.accept(&delta(CDS, "n4", &[], &[GLOB]))), [GLOB]);
+}
+
+#[test]
+fn rule_151_the_first_request_asks_the_fate_of_what_others_hold() {
+    let mut client = Client::new(Protocol::Delta);
+    client.subscribe(CDS, &[GLOB, "named"]);
+    let undecided = |names: &[&str]| Command::Undecided(CDS.into(), names.iter().map(|text| name(text)).collect());
+    client.stream.apply(undecided(&[MEMBER_A, MEMBER_B, "named", "elsewhere"]));
+    client.connect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[(MEMBER_A, ""), (MEMBER_B, "")]));
+    client.stream.apply(undecided(&[MEMBER_B]));
+    let update = client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[MEMBER_B]));
+    assert_eq!((changed(&update), removed(&update)), (vec![(MEMBER_A, "1")], vec![MEMBER_B]));
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[(MEMBER_A, "1")]), "asked once");
 }
 
 #[test]

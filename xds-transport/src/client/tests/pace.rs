@@ -25,7 +25,7 @@ fn rule_130_the_next_message_waits_until_the_last_one_is_in_use() {
 #[test]
 fn rule_135_requests_are_paced_and_what_changes_meanwhile_is_one() {
     let mut client = Client::new(Protocol::Delta);
-    client.stream = client.stream.limit_requests(TEN_A_SECOND);
+    client.stream = client.stream.limit_requests(TEN_A_SECOND).with_silence(Silence::IsNoAnswer);
     client.connect();
     let mut sent = Vec::new();
     for n in 0..100 {

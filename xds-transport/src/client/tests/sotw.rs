@@ -3,6 +3,9 @@
 use super::*;
 use crate::wire::Duration as WireDuration;
 
+const LDS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+const SRDS: &str = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";
+
 fn clusters(interests: &[&str]) -> Client {
     Client::subscribed(Protocol::Sotw, CDS, interests)
 }
@@ -196,14 +199,44 @@ fn rule_087_a_version_of_what_was_given_up_is_not_named() {
 }
 
 #[test]
+fn rule_002_what_is_delta_only_is_refused_and_not_asked_for() {
+    for of in [
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+    ] {
+        let mut client = Client::new(Protocol::Sotw);
+        client.subscribe(of, &["a", GLOB, "*"]);
+        client.connect();
+        for name in ["a", GLOB, "*"] {
+            let update = client.update().unwrap();
+            let [failure] = update.errors.as_slice() else { panic!("{update:?}") };
+            assert_eq!((failure.name.as_str(), failure.code, failure.is_data_error()), (name, 12, false));
+            assert!(failure.message.contains(of), "{}", failure.message);
+            client.finish(&update, Verdict::Accept);
+        }
+        assert!(client.poll().is_none() && client.update().is_none());
+        client.unsubscribe(of, &["a", GLOB, "*"]);
+        client.subscribe(CDS, &["*"]);
+        assert_eq!(client.sotw().unwrap().type_url, CDS);
+        assert!(client.poll().is_none());
+
+        let mut client = Client::subscribed(Protocol::Delta, of, &[]);
+        client.subscribe(of, &["a"]);
+        assert_eq!(client.delta().unwrap().resource_names_subscribe, ["a"]);
+    }
+}
+
+#[test]
 fn rule_066_absence_from_a_full_state_is_deletion() {
-    let mut client = clusters(&["*"]);
-    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1"), ("c", "1")]));
-    assert_eq!(answered(&update), ["*"]);
-    let update = client.accept(&sotw(CDS, "v2", "n2", &[("a", "1"), ("c", "2")]));
-    assert_eq!((changed_names(&update), removed(&update)), (vec!["c"], vec!["b"]));
-    let update = client.accept(&sotw(CDS, "v3", "n3", &[]));
-    assert_eq!(removed(&update), ["a", "c"]);
+    for of in [CDS, LDS, SRDS] {
+        let mut client = Client::subscribed(Protocol::Sotw, of, &["*"]);
+        let update = client.accept(&sotw(of, "v1", "n1", &[("a", "1"), ("b", "1"), ("c", "1")]));
+        assert_eq!(answered(&update), ["*"]);
+        let update = client.accept(&sotw(of, "v2", "n2", &[("a", "1"), ("c", "2")]));
+        assert_eq!((changed_names(&update), removed(&update)), (vec!["c"], vec!["b"]));
+        let update = client.accept(&sotw(of, "v3", "n3", &[]));
+        assert_eq!(removed(&update), ["a", "c"]);
+    }
 }
 
 #[test]
@@ -228,12 +261,20 @@ fn rule_066_what_was_removed_while_away_is_removed() {
 
 #[test]
 fn rule_067_absence_from_other_types_means_nothing() {
-    let mut client = endpoints(&["a", "b"]);
-    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
-    let update = client.accept(&sotw(EDS, "v2", "n2", &[("b", "2")]));
-    assert_eq!((changed_names(&update), removed(&update)), (vec!["b"], vec![]));
-    let update = client.accept(&sotw(EDS, "v3", "n3", &[]));
-    assert!(update.changed.is_empty() && update.removed.is_empty());
+    for of in [
+        EDS,
+        "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        "type.googleapis.com/envoy.service.runtime.v3.Runtime",
+        "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
+    ] {
+        let mut client = Client::subscribed(Protocol::Sotw, of, &["a", "b"]);
+        client.accept(&sotw(of, "v1", "n1", &[("a", "1"), ("b", "1")]));
+        let update = client.accept(&sotw(of, "v2", "n2", &[("b", "2")]));
+        assert_eq!((changed_names(&update), removed(&update)), (vec!["b"], vec![]));
+        let update = client.accept(&sotw(of, "v3", "n3", &[]));
+        assert!(update.changed.is_empty() && update.removed.is_empty());
+    }
 }
 
 #[test]
@@ -269,7 +310,7 @@ fn rule_138_silence_is_told_once_and_a_late_answer_counts() {
         assert!(client.update().is_none());
         client.advance(1);
         let update = client.update().unwrap();
-        assert_eq!([removed(&update), answered(&update)].concat(), [interest]);
+        assert_eq!([missing(&update), answered(&update)].concat(), [interest]);
         client.advance(60);
         assert!(client.update().is_none(), "once");
         let late = if interest == "a" { "a" } else { MEMBER_A };
@@ -315,7 +356,7 @@ fn rule_074_a_name_is_absent_fifteen_seconds_after_it_was_asked_for() {
     client.advance(14);
     assert!(client.update().is_none());
     client.advance(1);
-    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    assert_eq!(missing(&client.update().unwrap()), ["a"]);
     client.advance(60);
     assert!(client.update().is_none());
 
@@ -334,7 +375,7 @@ fn rule_074_the_timer_stops_with_the_stream_and_does_not_run_for_what_is_cached(
     client.connect();
     client.sotw();
     client.advance(15);
-    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    assert_eq!(missing(&client.update().unwrap()), ["a"]);
 }
 
 #[test]
@@ -361,9 +402,9 @@ fn rule_074_a_name_asked_for_anew_has_its_full_time() {
     client.subscribe(EDS, &["a"]);
     client.sotw();
     client.advance(5);
-    assert_eq!(removed(&client.update().unwrap()), ["b"]);
+    assert_eq!(missing(&client.update().unwrap()), ["b"]);
     client.advance(10);
-    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    assert_eq!(missing(&client.update().unwrap()), ["a"]);
 }
 
 #[test]
@@ -385,7 +426,7 @@ fn rule_076_a_response_older_than_the_request_deletes_nothing() {
     let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
     assert!(update.removed.is_empty());
     client.advance(15);
-    assert_eq!(removed(&client.update().unwrap()), ["b"]);
+    assert_eq!(missing(&client.update().unwrap()), ["b"]);
 }
 
 #[test]
@@ -398,16 +439,84 @@ fn rule_102_members_of_a_glob_come_and_go_with_the_full_state() {
 }
 
 #[test]
-fn rule_102_an_empty_glob_is_known_by_time() {
+fn rule_102_an_empty_glob_is_known_by_a_full_state_or_by_time() {
     let mut client = clusters(&[GLOB]);
-    client.accept(&sotw(CDS, "v1", "n1", &[]));
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[]));
+    assert_eq!((answered(&update), complete(&update)), (vec![GLOB], vec![GLOB]));
+
+    let mut client = endpoints(&[GLOB]);
+    client.accept(&sotw(EDS, "v1", "n1", &[]));
     client.advance(15);
     let update = client.update().unwrap();
-    assert_eq!((answered(&update), removed(&update)), (vec![GLOB], vec![]));
+    assert_eq!((answered(&update), complete(&update), removed(&update)), (vec![GLOB], vec![], vec![]));
     client.reconnect();
     client.sotw();
     client.advance(15);
     assert!(client.update().is_none(), "known from the stream before");
+}
+
+/// A full state may have been written before the request was read that asks for more.
+#[test]
+fn rule_151_a_full_state_that_may_be_older_than_the_request_is_not_complete() {
+    let mut client = clusters(&["a"]);
+    client.subscribe(CDS, &["*", GLOB]);
+    client.sotw();
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!((answered(&update), complete(&update)), (vec!["*", GLOB], vec![]));
+    client.sotw();
+    let update = client.accept(&sotw(CDS, "v2", "n2", &[("a", "1"), ("b", "1")]));
+    assert_eq!((answered(&update), complete(&update)), (vec![], vec!["*", GLOB]));
+}
+
+#[test]
+fn rule_150_to_a_relay_silence_is_no_answer_and_a_response_without_the_name_is_one_late() {
+    for of in [EDS, CDS] {
+        let mut client = Client::new(Protocol::Sotw);
+        client.stream = client.stream.with_silence(Silence::IsNoAnswer);
+        client.subscribe(of, &["a", "b"]);
+        client.connect();
+        client.sotw();
+        client.advance(3600);
+        assert!(client.update().is_none());
+        assert_eq!(client.stream.poll_timeout(), None);
+        client.accept(&sotw(of, "v1", "n1", &[("b", "1")]));
+        client.sotw();
+        client.advance(14);
+        assert!(client.update().is_none());
+        client.advance(1);
+        assert_eq!(missing(&client.update().unwrap()), ["a"]);
+        client.advance(60);
+        assert!(client.update().is_none());
+    }
+}
+
+/// Rule 87: an origin may say nothing to who asks for everything at the version it has.
+#[test]
+fn rule_150_a_relay_asks_for_everything_without_a_version_so_that_it_is_answered() {
+    let mut client = Client::new(Protocol::Sotw);
+    client.stream = client.stream.with_silence(Silence::IsNoAnswer);
+    client.subscribe(CDS, &["*"]);
+    client.connect();
+    client.sotw();
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(client.sotw().unwrap().version_info, "v1", "an ACK");
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "");
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!((changed_names(&update), complete(&update)), (vec![], vec!["*"]));
+}
+
+#[test]
+fn rule_150_to_a_relay_no_time_answers_a_collection() {
+    for (of, glob) in [(EDS, GLOB), (CDS, GLOB), (EDS, "*")] {
+        let mut client = Client::new(Protocol::Sotw);
+        client.stream = client.stream.with_silence(Silence::IsNoAnswer);
+        client.subscribe(of, &["a", glob]);
+        client.connect();
+        client.sotw();
+        client.advance(3600);
+        assert!(client.update().is_none());
+    }
 }
 
 #[test]

@@ -1,0 +1,268 @@
+//! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use xds_transport::Rejected;
+use xds_transport::client::{Command, Update, Verdict};
+use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
+use xdstp_client::upstream::{Connection, Consumer};
+
+use crate::config::Protocol;
+use crate::relay_core::lock;
+use crate::relay_core::places::{Elsewhere, Places};
+use crate::relay_core::scope::{Changes, Scopes};
+use crate::relay_core::settling::{Settled, Settling};
+use crate::relay_core::upstream::{OriginInfo, Speakers, UpstreamState};
+
+/// How much of an origin's words about a resource is kept, and told to every client, in characters.
+const MAX_MESSAGE: usize = 1024;
+/// An origin that has a stream and requests, and says nothing for this long, may want them asked in another way.
+const SILENT: Duration = Duration::from_secs(15);
+const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
+                           one stream, needs `xdstp: by_node`";
+
+/// An origin may have nothing to say to who returns with all it has. A balancer without an origin does not keep a stream
+/// open for this long.
+const STEADY: Duration = Duration::from_secs(30);
+
+pub(crate) struct Feed {
+    label: String,
+    info: Arc<OriginInfo>,
+    scopes: Arc<Scopes>,
+    state: Arc<Mutex<UpstreamState>>,
+    speakers: Arc<Mutex<Speakers>>,
+    settling: Settling,
+    elsewhere: Elsewhere,
+    /// When a stream that was not answered is remarkable.
+    silent_at: Option<Instant>,
+    /// When a stream that was not answered is still taken for one to the origin; `steady` once it is.
+    steady_at: Option<Instant>,
+    steady: bool,
+}
+
+impl Feed {
+    pub(crate) fn new(
+        label: String,
+        info: Arc<OriginInfo>,
+        scopes: Arc<Scopes>,
+        state: Arc<Mutex<UpstreamState>>,
+        speakers: Arc<Mutex<Speakers>>,
+    ) -> Self {
+        Self {
+            label,
+            info,
+            scopes,
+            state,
+            speakers,
+            settling: Settling::default(),
+            elsewhere: Elsewhere::default(),
+            silent_at: None,
+            steady_at: None,
+            steady: false,
+        }
+    }
+
+    fn answered(&mut self) {
+        let mut state = lock(&self.state);
+        if !state.answered {
+            state.answered = true;
+            (state.hint, state.lost_since) = (None, None);
+            state.guard = Some(self.info.metrics.upstream_connected(&self.info.name));
+            self.silent_at = None;
+        }
+    }
+
+    fn refuse(&self, rejected: &[Rejected]) {
+        self.info.metrics.upstream_refused(&self.info.name, rejected.len() as u64);
+        for Rejected { name, reason, .. } in rejected {
+            tracing::warn!(origin = %self.info.name, stream = %self.label, %name, "refused: {reason}");
+        }
+    }
+
+    /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
+    fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &Places<'_>) -> (Vec<Changes>, Vec<Rejected>) {
+        let mut parts: Vec<Changes> = Vec::new();
+        parts.resize_with(places.len(), Changes::default);
+        let mut refused = Vec::new();
+        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
+        for changed in changed.into_iter().chain(repeated) {
+            let name = &changed.name;
+            if !self.info.realm.holds(name) {
+                let reason = "its authority is another origin's";
+                refused.push(Rejected::new(name.as_str(), reason));
+                continue;
+            }
+            let (mut at, left) = places.of_resource(&type_url, &changed, &mut self.elsewhere);
+            for place in left {
+                places.put(&mut parts, place, |part| part.removed.push(name.clone()));
+            }
+            let Some(last) = at.pop() else {
+                refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
+                continue;
+            };
+            for place in at {
+                places.put(&mut parts, place, |part| part.changed.push(changed.clone()));
+            }
+            places.put(&mut parts, last, |part| part.changed.push(changed));
+        }
+        let rules = self.info.rules.of(&type_url);
+        // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
+        let (missing, removed_too) =
+            if rules.full_state_in_sotw { (Vec::new(), missing) } else { (missing, Vec::new()) };
+        for name in removed.into_iter().chain(removed_too) {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(&mut parts, place, |part| part.removed.push(name.clone()));
+            }
+            self.elsewhere.forget(&type_url, &name);
+        }
+        for name in missing {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(&mut parts, place, |part| part.missing.push(name.clone()));
+            }
+        }
+        for failure in errors {
+            let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
+            tracing::warn!(origin = %self.info.name, stream = %self.label, name = %failure.name, "not sent: {message}");
+            for place in places.of_name(&type_url, &failure.name, &self.elsewhere) {
+                let error = ResourceError::new(failure.code, message.as_str());
+                places.put(&mut parts, place, |part| part.errors.push((failure.name.clone(), error)));
+            }
+        }
+        for (name, ttl) in refreshed {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(&mut parts, place, |part| part.refreshed.push((name.clone(), ttl)));
+            }
+        }
+        for interest in complete {
+            if let Some(place) = places.of_interest(&interest) {
+                places.put(&mut parts, place, |part| part.complete.push(interest.clone()));
+            }
+        }
+        (parts, refused)
+    }
+}
+
+impl Consumer for Feed {
+    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
+        for scope in self.scopes.all() {
+            scope.take_asks(now, there, &mut |command| {
+                if let Command::Unsubscribe(type_url, interest) = &command {
+                    self.settling.forget(type_url, interest);
+                }
+                apply(command);
+            });
+        }
+    }
+
+    fn update(&mut self, now: Instant, update: Update) -> Verdict {
+        let metrics = self.info.metrics.upstream(&self.info.name, update.type_url.as_str());
+        metrics.responses.inc();
+        metrics.resources.add(update.changed.len() as u64);
+        self.refuse(&update.rejected);
+        let nacks = !update.rejected.is_empty();
+        let ends = self.info.protocol == Protocol::Delta || self.info.rules.of(&update.type_url).full_state_in_sotw;
+        let complete = self.settling.update(now, &update, ends);
+        let type_url = update.type_url.clone();
+        let version = Some(update.version.as_str())
+            .filter(|version| self.info.protocol == Protocol::Sotw && !version.is_empty())
+            .map(Version::from);
+        let scopes = self.scopes.all();
+        let (parts, refused) = self.sort(update, complete, &Places::of(&scopes));
+        for (scope, mut changes) in scopes.iter().zip(parts) {
+            changes.version.clone_from(&version);
+            if !changes.is_empty() {
+                scope.store(&type_url, changes, now);
+            }
+        }
+        self.refuse(&refused);
+        if nacks || !refused.is_empty() {
+            metrics.nacks.inc();
+        }
+        // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
+        if refused.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons: refused } }
+    }
+
+    fn connection(&mut self, now: Instant, connection: Connection) {
+        match connection {
+            Connection::Connected => {
+                tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                lock(&self.state).open = true;
+                (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
+                self.scopes.all().iter().for_each(|scope| scope.ask_fates_again());
+            }
+            Connection::Answered => self.answered(),
+            Connection::Disconnected { error, .. } => {
+                match &error {
+                    Some(error) => {
+                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}");
+                    }
+                    None => {
+                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream");
+                    }
+                }
+                (self.silent_at, self.steady_at, self.steady) = (None, None, false);
+                let settled = self.settling.pause();
+                self.settle(settled, now);
+                let mut state = lock(&self.state);
+                state.lost_since.get_or_insert(now);
+                (state.open, state.answered, state.guard) = (false, false, None);
+                state.last_error = error.or(state.last_error.take());
+                drop(state);
+                self.scopes.all().iter().for_each(|scope| scope.origin_lost());
+            }
+            _ => {}
+        }
+    }
+
+    fn node(&mut self) -> Option<Bytes> {
+        lock(&self.speakers).speaker()
+    }
+
+    fn received(&mut self, at: Instant) {
+        self.settling.received(at);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let lingering = self.scopes.all().iter().filter_map(|scope| scope.poll_timeout()).min();
+        [lingering, self.settling.poll_timeout(), self.silent_at, self.steady_at].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if self.silent_at.take_if(|at| *at <= now).is_some() && !self.scopes.all().iter().all(|scope| scope.is_idle()) {
+            tracing::warn!(origin = %self.info.name, stream = %self.label, "{SILENT_HINT}");
+            lock(&self.state).hint = Some(SILENT_HINT);
+        }
+        self.steady |= self.steady_at.take_if(|at| *at <= now).is_some();
+        // What lingers is looked at with the commands.
+        let settled = self.settling.settled(now);
+        self.settle(settled, now);
+    }
+}
+
+impl Feed {
+    /// Tells the scopes how far their collections are answered.
+    fn settle(&self, settled: Settled, now: Instant) {
+        let scopes = self.scopes.all();
+        let places = Places::of(&scopes);
+        let mut parts: BTreeMap<(usize, TypeUrl), Changes> = BTreeMap::new();
+        for (type_url, interest) in settled.begun {
+            if let Some(place) = places.of_interest(&interest) {
+                parts.entry((place, type_url.clone())).or_default().begun.push(interest.clone());
+            }
+        }
+        for (type_url, interest) in settled.complete {
+            if let Some(place) = places.of_interest(&interest) {
+                parts.entry((place, type_url.clone())).or_default().complete.push(interest.clone());
+            }
+        }
+        for ((place, type_url), changes) in parts {
+            if let Some(scope) = scopes.get(place) {
+                scope.store(&type_url, changes, now);
+            }
+        }
+    }
+}
