@@ -303,7 +303,7 @@ impl Stream {
                 self.identify(&request.node, source)?;
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Delta(session), .. }) => {
-                        session.handle_request(now, &request, source)
+                        session.handle_request(now, &request, source);
                     }
                     Some(_) => {}
                     None => self.open_delta(now, &request, source),

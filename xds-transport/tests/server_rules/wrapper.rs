@@ -37,9 +37,9 @@ fn delta_response(resources: Vec<Resource>) -> DeltaDiscoveryResponse {
 
 #[test]
 fn rule_081_a_frame_of_another_type_is_refused() {
-    let any = xds_transport::Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).any().clone();
-    assert!(xds_transport::Frame::of_any(&ENDPOINTS.into(), any.clone()).is_ok());
-    let error = xds_transport::Frame::of_any(&CLUSTERS.into(), any).unwrap_err();
+    let any = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).any().clone();
+    assert!(Frame::of_any(&ENDPOINTS.into(), any.clone()).is_ok());
+    let error = Frame::of_any(&CLUSTERS.into(), any).unwrap_err();
     assert_eq!((error.inside.as_str(), error.expected.as_str()), (ENDPOINTS, CLUSTERS));
 }
 
