@@ -51,7 +51,7 @@ impl<V> Cache<V> {
             Target::List(list) => {
                 let members = &self.lists[list as usize];
                 let Walk { answered, complete, .. } = self.walks[walk as usize];
-                let answers = members.answer >= Answer::Stale && !answered;
+                let answers = members.answer != Answer::None && !answered;
                 let completes = members.answer == Answer::Complete && !complete;
                 answers || completes || members.newest_seq(&self.slots) > cursor
             }

@@ -86,22 +86,25 @@ pub(crate) fn known_types() -> [&'static str; 8] {
 /// # Errors
 /// An address that no connection can be made to, whoever listens there.
 pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
-    let endpoint = |origin: &Origin| match &origin.kind {
-        OriginKind::Files { .. } => Ok(None),
-        OriginKind::Server { uri, protocol } => {
-            let endpoint = Endpoint::new(&uri.to_string())
-                .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
-            let protocol = match protocol {
-                Protocol::Delta => xds_transport::Protocol::Delta,
-                Protocol::Sotw => xds_transport::Protocol::Sotw,
-            };
-            // What is said of a name is told to others.
-            let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol);
-            Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
-        }
-    };
-    let endpoints = config.origins.iter().map(endpoint).collect::<Result<_, Error>>()?;
+    let endpoints = config.origins.iter().map(|origin| endpoint(config, origin)).collect::<Result<_, Error>>()?;
     Ok(Box::new(Servers { endpoints }))
+}
+
+/// How to reach an origin, if it is a server.
+///
+/// # Errors
+/// As [`dialer`].
+pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoint>, Error> {
+    let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
+    let endpoint = Endpoint::new(&uri.to_string())
+        .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
+    let protocol = match protocol {
+        Protocol::Delta => xds_transport::Protocol::Delta,
+        Protocol::Sotw => xds_transport::Protocol::Sotw,
+    };
+    // What is said of a name is told to others.
+    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
+    Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
 }
 
 /// The origins that are servers, by their position in the configuration.

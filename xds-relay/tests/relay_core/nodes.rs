@@ -152,7 +152,7 @@ fn metadata(key: &str, value: Value) -> Struct {
 enum Meta {
     Text(u8),
     Unknown(u8),
-    List(Vec<Meta>),
+    List(Vec<Self>),
     Struct(Entries),
 }
 
@@ -291,12 +291,12 @@ proptest! {
 
     #[test]
     fn no_bytes_are_too_odd_to_be_grouped_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        if let Ok(node) = ClientNode::decode(bytes.into()) {
-            if let Ok(canonical) = node.canonical() {
-                prop_assert_eq!(canonical.len(), node.encoded().len());
-                let again = ClientNode::decode(canonical.into()).unwrap();
-                prop_assert_eq!(&again.message().id, &node.message().id);
-            }
+        if let Ok(node) = ClientNode::decode(bytes.into())
+            && let Ok(canonical) = node.canonical()
+        {
+            prop_assert_eq!(canonical.len(), node.encoded().len());
+            let again = ClientNode::decode(canonical.into()).unwrap();
+            prop_assert_eq!(&again.message().id, &node.message().id);
         }
     }
 }
