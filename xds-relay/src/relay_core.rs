@@ -38,6 +38,9 @@ use crate::check::FileContent;
 use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams};
 use crate::metrics::Metrics;
 
+/// How many scopes that nobody uses are kept for what they remember.
+const MAX_RESTING: usize = 1024;
+
 /// A resource of an origin of files, ready to be served.
 pub type FromFile = (TypeUrl, ResourceName, Resource<Frame>);
 
@@ -170,12 +173,14 @@ impl RelayCore {
         self.end_greedy_streams();
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
-        let unused: Vec<_> = scopes
-            .iter()
-            .filter(|(_, scope)| Arc::strong_count(scope) == 1 && scope.is_idle())
-            .map(|(key, _)| key.clone())
-            .collect();
-        let dropped: Vec<_> = unused.iter().filter_map(|key| scopes.remove(key)).collect();
+        let unused = scopes.iter().filter(|(_, scope)| Arc::strong_count(scope) == 1 && scope.is_idle());
+        let unused: Vec<_> = unused.map(|(key, scope)| (scope.rest(now), key.clone())).collect();
+        let (mut gone, mut resting): (Vec<_>, Vec<_>) = unused.into_iter().partition(|(since, _)| since.is_none());
+        // Of too many, those that have rested longest go.
+        resting.sort_unstable();
+        resting.truncate(resting.len().saturating_sub(MAX_RESTING));
+        gone.append(&mut resting);
+        let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
         drop(scopes);
         drop(dropped);
     }
@@ -236,7 +241,7 @@ impl RelayCore {
         }
         let (label, node) = (group.label().to_owned(), node_group::towards_origin(node));
         let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &|| (label.clone(), node.clone()));
-        if let Some(upstream) = scope.upstream.get() {
+        if let Some(upstream) = scope.upstream() {
             lock(&upstream.speakers).join(stream, node);
         }
         scope
@@ -257,6 +262,9 @@ impl RelayCore {
     fn scope(&self, key: ScopeKey, origin: usize, speaker: &dyn Fn() -> (String, Bytes)) -> Arc<Scope> {
         let mut scopes = lock(&self.scopes);
         if let Some(scope) = scopes.get(&key) {
+            if scope.upstream().is_none() && !self.is_files(origin) {
+                self.feed(scope, speaker);
+            }
             return scope.clone();
         }
         let scope = Arc::new(if self.is_files(origin) {
@@ -285,10 +293,10 @@ impl RelayCore {
                 let mut shared = lock(shared);
                 let upstream = shared.upgrade().inspect(|upstream| upstream.scopes.insert(scope)).unwrap_or_else(dial);
                 *shared = Arc::downgrade(&upstream);
-                let _ = scope.upstream.set(upstream);
+                scope.feed_from(upstream);
             }
             Supply::Server(_) => {
-                let _ = scope.upstream.set(dial());
+                scope.feed_from(dial());
             }
         }
     }

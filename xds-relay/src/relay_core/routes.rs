@@ -589,7 +589,7 @@ impl Drop for Routes {
             subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
         }
         for scope in self.group_scopes.values() {
-            if let Some(upstream) = scope.upstream.get() {
+            if let Some(upstream) = scope.upstream() {
                 lock(&upstream.speakers).leave(self.stream);
             }
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,13 @@ use xdstp_cache::{
 };
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::Place;
 use crate::relay_core::demand::{Demand, Wish};
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::upstream::Upstream;
+use crate::relay_core::{Place, lock};
+
+/// How long what files had is remembered for who comes back: as long as tombstones are kept.
+const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// How many names are stored under one hold of the lock.
 const BATCH: usize = 256;
@@ -79,8 +82,8 @@ pub(crate) struct Scope {
     pub(crate) key: ScopeKey,
     /// Which origin it comes from, by position.
     pub(crate) origin: usize,
-    /// The stream it comes over; none for an origin of files.
-    pub(crate) upstream: OnceLock<Arc<Upstream>>,
+    /// The stream it comes over; none for an origin of files, and while nobody wants anything of it.
+    upstream: Mutex<Option<Arc<Upstream>>>,
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub(crate) shared: bool,
     state: Mutex<State>,
@@ -95,6 +98,8 @@ struct State {
     opening: usize,
     /// Types of which somebody brought something along that the origin was not asked about.
     brought: BTreeSet<TypeUrl>,
+    /// Since when nobody wants anything of it.
+    rests_since: Option<Instant>,
 }
 
 /// What a scope has of a name for a subscriber.
@@ -150,9 +155,39 @@ impl Scope {
 
     fn new(key: ScopeKey, origin: usize, options: Options, demand: Option<Demand>) -> Self {
         let cache = Cache::new(options);
-        let state = State { cache, wakers: Vec::new(), demand, opening: 0, brought: BTreeSet::new() };
+        let state =
+            State { cache, wakers: Vec::new(), demand, opening: 0, brought: BTreeSet::new(), rests_since: None };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: OnceLock::new(), shared, state: Mutex::new(state) }
+        Self { key, origin, upstream: Mutex::default(), shared, state: Mutex::new(state) }
+    }
+
+    /// The stream it comes over.
+    pub(crate) fn upstream(&self) -> Option<Arc<Upstream>> {
+        lock(&self.upstream).clone()
+    }
+
+    pub(crate) fn feed_from(&self, upstream: Arc<Upstream>) {
+        *lock(&self.upstream) = Some(upstream);
+    }
+
+    /// Nobody wants anything of it any more, and since when. It ends its stream, and remembers what went, and of files
+    /// what goes, for those who come back (rule 100): none once there is nothing to remember.
+    pub(crate) fn rest(&self, now: Instant) -> Option<Instant> {
+        let upstream = lock(&self.upstream).take();
+        drop(upstream);
+        let State { cache, demand, rests_since, .. } = &mut *self.lock();
+        let since = *rests_since.get_or_insert(now);
+        cache.expire(now);
+        let remembers = match demand {
+            Some(_) => cache.next_expiry().is_some(),
+            None => cache.resources().next().is_some() && now.saturating_duration_since(since) < REMEMBERED,
+        };
+        remembers.then_some(since)
+    }
+
+    /// Whether there is anything to see of it.
+    pub(crate) fn is_dormant(&self) -> bool {
+        self.is_idle() && self.lock().cache.resources().next().is_none()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -161,6 +196,7 @@ impl Scope {
 
     pub(crate) fn open(&self, type_url: &TypeUrl, waker: Waker) -> SubscriberId {
         let mut state = self.lock();
+        state.rests_since = None;
         let id = state.cache.open(type_url);
         let index = id.index();
         if state.wakers.len() <= index {
@@ -474,7 +510,7 @@ impl Scope {
     }
 
     fn nudge(&self, needed: bool) {
-        if let (true, Some(upstream)) = (needed, self.upstream.get()) {
+        if let Some(upstream) = Some(needed).filter(|needed| *needed).and_then(|_| self.upstream()) {
             upstream.nudge();
         }
     }

@@ -82,8 +82,7 @@ impl View {
         let parts = lock(&self.parts).clone();
         let mut reason = None;
         for (_, part) in parts {
-            reason =
-                Some(part.scope.upstream.get()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
+            reason = Some(part.scope.upstream()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
         }
         reason
             .map(|reason| format!("nothing is known of what was asked for, and its origin cannot be reached: {reason}"))

@@ -38,7 +38,7 @@ impl RelayCore {
         for (index, origin) in self.origins.iter().enumerate() {
             let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
-                let Some(upstream) = scope.upstream.get() else { continue };
+                let Some(upstream) = scope.upstream() else { continue };
                 let (connected, last_error, hint) =
                     upstream.inspect(|state| (state.answered, state.last_error.clone(), state.hint));
                 let stream = streams.entry(upstream.label.clone()).or_insert_with(|| UpstreamDump {
@@ -63,7 +63,11 @@ impl RelayCore {
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
         let clients = streams.iter().map(|stream| client(stream, now)).collect();
-        ConfigDump { origins, scopes: scopes.iter().map(|scope| dump(scope, now)).collect(), clients }
+        ConfigDump {
+            origins,
+            scopes: scopes.iter().filter(|scope| !scope.is_dormant()).map(|scope| dump(scope, now)).collect(),
+            clients,
+        }
     }
 
     /// Tells the metrics what happened since they were told last.
