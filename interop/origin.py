@@ -1,6 +1,7 @@
 """An xDS origin for the tests: aggregated discovery, incremental and state-of-the-world, from resource files.
 
-    origin.py --listen HOST:PORT --trace FILE [--view NODE=FILE]... [--wrap] [--no-resend-endpoints] FILE
+    origin.py --listen HOST:PORT --trace FILE [--view NODE=FILE]... [--wrap] [--no-resend-endpoints]
+              [--wildcard-covers-all] FILE
 
 FILE holds `resources: [{"@type": ...}]`. A node that a view is given for sees that view's file and nothing else. The
 process is controlled by JSON objects on its standard input, one a line, each answered by one line:
@@ -8,6 +9,12 @@ process is controlled by JSON objects on its standard input, one a line, each an
     {"do": "reload"}       read the files again and tell the clients what changed
     {"do": "end_streams"}  end every open stream with UNAVAILABLE
     {"do": "streams"}      the open streams: node, method, subscriptions by type
+    {"do": "pace", ...}    how it answers from now on, each left out is as at the start:
+                             "late": S       seconds before the first response of each stream
+                             "piece": N      at most so many resources in an incremental response
+                             "between": S    seconds between two such pieces
+                             "silent": true  takes requests and says nothing
+                             "refuse": true  ends every stream at once, as a balancer does that has nobody behind it
 
 It says {"ready": true} first and leaves when its input ends.
 """
@@ -18,11 +25,12 @@ import itertools
 import json
 import os
 import sys
+from dataclasses import dataclass
 
 import grpc
 from envoy.service.discovery.v3 import ads_pb2_grpc
 
-from ads.catalogue import read
+from ads.catalogue import Interest, read
 from ads.stream import Stream
 from ads.trace import Trace
 
@@ -47,11 +55,35 @@ class Views:
         return self.by_node.get(node, self.common)
 
 
+@dataclass
+class Pace:
+    """How it answers."""
+
+    late: float = 0
+    piece: int = 0
+    between: float = 0
+    silent: bool = False
+    refuse: bool = False
+
+    def pieces(self, response):
+        """What a response goes out as: additions first, then what is gone. State of the world has no pieces."""
+        if not self.piece or not hasattr(response, "removed_resources") or len(response.resources) <= self.piece:
+            return [response]
+        parts = []
+        for start in range(0, len(response.resources), self.piece):
+            part = response.__class__(type_url=response.type_url, nonce=f"{response.nonce}.{start}")
+            part.resources.extend(response.resources[start : start + self.piece])
+            parts.append(part)
+        parts[-1].removed_resources.extend(response.removed_resources)
+        return parts
+
+
 class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
     """The service: every stream is told of changes through its queue."""
 
     def __init__(self, options, views, trace):
         self.options, self.views, self.trace = options, views, trace
+        self.pace = Pace()
         self.numbers = itertools.count(1)
         self.streams = {}
 
@@ -71,14 +103,24 @@ class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
         queue = asyncio.Queue()
         self.streams[stream] = queue
         self.trace.event("open", stream=stream.number, method="delta" if delta else "sotw")
+        waited = False
         reader = asyncio.create_task(self.read(stream, requests, queue))
         try:
+            if self.pace.refuse:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, "the test ends every stream")
             while (responses := await queue.get()) is not END:
                 if responses is None:
                     await context.abort(grpc.StatusCode.UNAVAILABLE, "the test ends this stream")
+                if not waited:
+                    await asyncio.sleep(self.pace.late)
+                    waited = True
+                if self.pace.silent:
+                    continue
                 for response in responses():
-                    self.trace.response(stream, response)
-                    yield response
+                    for number, piece in enumerate(self.pace.pieces(response)):
+                        await asyncio.sleep(self.pace.between if number else 0)
+                        self.trace.response(stream, piece)
+                        yield piece
         finally:
             reader.cancel()
             del self.streams[stream]
@@ -104,6 +146,8 @@ class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
             case "end_streams":
                 for queue in self.streams.values():
                     queue.put_nowait(None)
+            case "pace":
+                self.pace = Pace(**{key: value for key, value in command.items() if key != "do"})
             case "streams":
                 return [stream.describe() for stream in self.streams]
             case other:
@@ -114,6 +158,7 @@ class Origin(ads_pb2_grpc.AggregatedDiscoveryServiceServicer):
 async def main(options):
     """Serves until standard input ends."""
     trace = Trace(options.trace)
+    Interest.wildcard_is_all = options.wildcard_covers_all
     origin = Origin(options, Views(options.file, dict(view.split("=", 1) for view in options.view)), trace)
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", -1)])
     ads_pb2_grpc.add_AggregatedDiscoveryServiceServicer_to_server(origin, server)
@@ -144,6 +189,9 @@ if __name__ == "__main__":
     parser.add_argument("--view", action="append", default=[], metavar="NODE=FILE")
     parser.add_argument(
         "--wrap", action="store_true", help="in SotW, send resources in their wrapper if the client may"
+    )
+    parser.add_argument(
+        "--wildcard-covers-all", action="store_true", help="`xdstp:` names are in the answer to the wildcard too"
     )
     parser.add_argument("--no-resend-endpoints", dest="resend_endpoints", action="store_false")
     parser.add_argument("file")

@@ -46,8 +46,9 @@ def serving(bed, client, origin, **relay):
     return grpc_serving(bed, origin, xdstp if client == GRPC_XDSTP else plain, **relay)
 
 
-def envoy_serving(bed, variant, protocol, options=(), **relay):
-    """An Envoy that serves. `protocol` is what the relay speaks to the origin, `options` are the origin's."""
+def envoy_serving(bed, variant, protocol, options=(), front=None, **relay):
+    """An Envoy that serves. `protocol` is what the relay speaks to the origin, `options` are the origin's. `front`
+    puts something else than one relay before an origin: what it gives is the port that clients dial."""
     first, second, port = bed.http_backend("first"), bed.http_backend("second"), free_port()
     mesh = envoy_mesh(variant, port, backend=first)
 
@@ -56,7 +57,7 @@ def envoy_serving(bed, variant, protocol, options=(), **relay):
         return mesh.resources()
 
     origin = bed.origin(mesh.resources(), options=options)
-    xds_port = bed.front(origin, protocol, **relay)
+    xds_port = front(origin) if front else bed.front(origin, protocol, **relay)
     cable = bed.cable(xds_port)
     envoy = bed.envoy(variant, cable.port, port)
     setup = Serving(envoy, origin, xds_port, cable, first, second, resources_for, mesh)
@@ -64,11 +65,11 @@ def envoy_serving(bed, variant, protocol, options=(), **relay):
     return setup
 
 
-def grpc_serving(bed, protocol, naming=plain, source="ads", **relay):
+def grpc_serving(bed, protocol, naming=plain, source="ads", front=None, **relay):
     """A gRPC client that serves; with `xdstp` names its bootstrap is a federated one."""
     first, second = bed.grpc_backend("first"), bed.grpc_backend("second")
     origin = bed.origin(grpc_mesh(first, naming, source))
-    xds_port = bed.front(origin, protocol, **relay)
+    xds_port = front(origin) if front else bed.front(origin, protocol, **relay)
     cable = bed.cable(xds_port)
     client = bed.grpc_client(cable.port, authority=AUTHORITY if naming is xdstp else None)
     setup = Serving(client, origin, xds_port, cable, first, second, lambda port: grpc_mesh(port, naming, source))

@@ -21,6 +21,7 @@ LOGS = HERE / "logs"
 RUN = LOGS / str(os.getpid())
 LOG_TAIL = 25
 JOBS = 2 * (os.cpu_count() or 1)
+WAITING_JOBS = 5 * (os.cpu_count() or 1)
 
 
 def main():
@@ -79,25 +80,33 @@ def run_all(chosen, binary, passed):
     """Runs what can go side by side, then the rest one by one; collects the names of those that passed."""
     remove_old_logs()
     printing = threading.Lock()
-    for alone, jobs in ((False, JOBS), (True, 1)):
-        waiting = queue.SimpleQueue()
-        for case in chosen:
-            if case.scenario.alone == alone:
-                waiting.put(case)
-
-        def work(waiting=waiting):
-            while True:
-                try:
-                    case = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                run_one(case, binary, passed, printing)
-
-        workers = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
-        for worker in workers:
-            worker.start()
+    busy = [case for case in chosen if not case.scenario.alone and not case.scenario.waits]
+    waiting = [case for case in chosen if case.scenario.waits]
+    alone = [case for case in chosen if case.scenario.alone]
+    for together in (((waiting, WAITING_JOBS), (busy, JOBS)), ((alone, 1),)):
+        workers = [worker for cases, jobs in together for worker in start(cases, jobs, binary, passed, printing)]
         for worker in workers:
             worker.join()
+
+
+def start(cases, jobs, binary, passed, printing):
+    """Threads that run these cases."""
+    left = queue.SimpleQueue()
+    for case in cases:
+        left.put(case)
+
+    def work():
+        while True:
+            try:
+                case = left.get_nowait()
+            except queue.Empty:
+                return
+            run_one(case, binary, passed, printing)
+
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
+    for worker in workers:
+        worker.start()
+    return workers
 
 
 def remove_old_logs():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import yaml
 from google.protobuf import any_pb2, json_format, symbol_database
 
-from ads.names import canonical, collection
+from ads.names import WILDCARD, canonical, collection
 from ads.types import PREFIX, WRAPPER
 
 
@@ -35,11 +35,14 @@ class Catalogue:
 
 
 class Interest(dict):
-    """What a client wants of one type: names, globs and the wildcard by key, each in the client's spelling."""
+    """What a client wants of one type: names, globs and the wildcard by key, each in the client's spelling. What the
+    wildcard covers is the origin's choice: all names, or all but `xdstp:` names."""
+
+    wildcard_is_all = False
 
     def covers(self, key):
         """Whether the resource under this key is wanted."""
-        return key in self or collection(key) in self
+        return key in self or collection(key) in self or self.wildcard_is_all and WILDCARD in self
 
 
 def read(path):

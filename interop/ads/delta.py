@@ -4,7 +4,7 @@ from envoy.service.discovery.v3 import discovery_pb2
 
 from ads.catalogue import Interest
 from ads.names import WILDCARD, canonical, collection, is_glob
-from ads.types import FULL_STATE
+from ads.types import LEGACY_WILDCARD
 
 
 class DeltaSession:
@@ -23,7 +23,7 @@ class DeltaSession:
         if first:
             initial = message.initial_resource_versions.items()
             self.sent = {canonical(name): (name, version) for name, version in initial}
-            if not asked and self.type_url in FULL_STATE:
+            if not asked and self.type_url in LEGACY_WILDCARD:
                 asked[WILDCARD] = WILDCARD
         self.interest.update(asked)
         for name in message.resource_names_unsubscribe:

@@ -19,7 +19,7 @@ def is_glob(name):
 
 def collection(name):
     """The key of what covers a name besides itself. For an `xdstp:` name that is the glob of the same directory, one
-    level deep, with equal context parameters; what the wildcard covers is the site's choice: here all other names."""
+    level deep, with equal context parameters; for all others it is the wildcard."""
     if not name.startswith(SCHEME):
         return WILDCARD
     path, mark, parameters = canonical(name).partition("?")

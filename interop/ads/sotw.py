@@ -7,7 +7,7 @@ from google.protobuf import any_pb2
 
 from ads.catalogue import Interest
 from ads.names import WILDCARD, canonical
-from ads.types import FULL_STATE
+from ads.types import FULL_STATE, LEGACY_WILDCARD
 
 
 class SotwSession:
@@ -28,7 +28,7 @@ class SotwSession:
         before = self.interest
         self.interest = Interest((canonical(name), name) for name in message.resource_names)
         self.ever_named = self.ever_named or bool(self.interest)
-        if not self.ever_named and self.type_url in FULL_STATE:
+        if not self.ever_named and self.type_url in LEGACY_WILDCARD:
             self.interest[WILDCARD] = WILDCARD
         self.sent = {key: version for key, version in self.sent.items() if self.interest.covers(key)}
         return self.response(catalogue, self.interest.keys() - before.keys(), first)

@@ -4,6 +4,7 @@ from harness.backends import GrpcBackend, HttpBackend
 from harness.cable import Cable
 from harness.envoy import Envoy
 from harness.grpc_client import GrpcClient
+from harness.load import Load
 from harness.origin import Origin
 from harness.raw import DeltaClient, SotwClient
 from harness.relay import Relay
@@ -36,28 +37,32 @@ class Bed:
             origin.write(views[node], node=node)
         return self.started(origin)
 
-    def front(self, origin, protocol="delta", **settings):
-        """The port clients dial: a relay before this origin, or the origin itself."""
+    def front(self, origin, protocol="delta", port=None, **settings):
+        """The port clients dial: a relay before this origin, or the origin itself. `port` is what leads the relay to
+        the origin, if it is not its own."""
         if self.relay_binary is None:
             return origin.port
-        return self.start_relay([upstream(origin, protocol)], **settings).port
+        return self.start_relay([upstream(origin, protocol, port=port)], **settings).port
 
-    def start_relay(self, origins, **settings):
+    def start_relay(self, origins, name="relay", **settings):
         """A running relay; the first origin is the default one."""
         configuration = {"origins": origins, "default_origin": origins[0]["name"], **settings}
-        self.relay = self.started(Relay(self.relay_binary, self.folder, configuration))
+        self.relay = self.started(Relay(self.relay_binary, self.folder, configuration, name=name))
         return self.relay
 
-    def envoy(self, variant, xds_port, listener_port=None, node="envoy", cluster="mesh", locators=None):
-        """A started Envoy that has yet to get its configuration."""
+    def envoy(self, variant, xds_port, listener_port=None, node="envoy", cluster="mesh", locators=None, more=None):
+        """A started Envoy that has yet to get its configuration; `more` is added to its bootstrap."""
         name = f"envoy-{len(self.cleanups)}"
         locators = locators or LOCATORS
-        return self.started(Envoy(self.folder, name, variant, xds_port, listener_port, node, cluster, locators))
+        return self.started(Envoy(self.folder, name, variant, xds_port, listener_port, node, cluster, locators, more))
 
-    def grpc_client(self, xds_port, authority=None, node="grpc", cluster="mesh", target="xds:///service"):
-        """A started gRPC client."""
+    def grpc_client(
+        self, xds_port, authority=None, node="grpc", cluster="mesh", target="xds:///service", fallback=None
+    ):
+        """A started gRPC client; `fallback` is the port of its second server."""
         name = f"grpc-{len(self.cleanups)}"
-        return self.started(GrpcClient(self.folder, name, xds_port, node, cluster, authority, target))
+        ports = [port for port in (xds_port, fallback) if port is not None]
+        return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target))
 
     def delta(self, xds_port, node="raw", **keywords):
         """A stream of our own, incremental."""
@@ -70,6 +75,10 @@ class Bed:
     def cable(self, to_port):
         """A port that forwards to another one until it is cut."""
         return self.stopped(Cable(to_port))
+
+    def load(self, client, *backends):
+        """Requests, one after the other, each of which has to reach one of these backends."""
+        return self.stopped(Load(client, backends))
 
     def http_backend(self, tag):
         """The port of an HTTP server that answers with its tag."""
@@ -91,11 +100,11 @@ class Bed:
         return peer
 
 
-def upstream(origin, protocol="delta", authorities=(AUTHORITY,)):
-    """An origin in the relay's configuration."""
+def upstream(origin, protocol="delta", authorities=(AUTHORITY,), port=None):
+    """An origin, or another relay, in the relay's configuration; `port` is what leads to it, if it is not its own."""
     return {
         "name": origin.name,
-        "server": origin.address,
+        "server": f"127.0.0.1:{port or origin.port}",
         "protocol": protocol.partition("_")[0],
         "authorities": list(authorities),
     }

@@ -1,15 +1,21 @@
-"""A connection that can be cut while both ends live."""
+"""A connection that can be cut while both ends live, and whose bandwidth can be limited."""
 
 import selectors
 import socket
 import threading
+import time
+
+# What is forwarded at a time: small beside a second of any limit used here, so that it flows and does not jump.
+CHUNK, LIMITED_CHUNK = 65536, 4096
 
 
 class Cable:
-    """Forwards a loopback port to another one."""
+    """Forwards a loopback port to another one. `bits_per_second` limits what each connection carries, both ways
+    together, and may be set at any time."""
 
     def __init__(self, to_port):
         self.to_port = to_port
+        self.bits_per_second = None
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.whole = True
@@ -44,10 +50,12 @@ class Cable:
             try:
                 while True:
                     for key, _ in selector.select():
-                        data = key.fileobj.recv(65536)
+                        data = key.fileobj.recv(LIMITED_CHUNK if self.bits_per_second else CHUNK)
                         if not data:
                             return
                         other[key.fileobj].sendall(data)
+                        if limit := self.bits_per_second:
+                            time.sleep(8 * len(data) / limit)
             except OSError:
                 return
             finally:

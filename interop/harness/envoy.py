@@ -13,16 +13,18 @@ BINARY = Path(importlib.util.find_spec("envoy").submodule_search_locations[0]) /
 
 DELTA, SOTW, GLOBS = "envoy_delta_wildcard", "envoy_sotw_wildcard", "envoy_delta_xdstp_globs"
 VARIANTS = (DELTA, SOTW, GLOBS)
+OVER_ADS = {"ads": {}, "resource_api_version": "V3"}
 
 
 class Envoy:
     """An Envoy that knows nothing but where to ask."""
 
-    def __init__(self, folder, name, variant, xds_port, listener_port, node, cluster, locators):
+    def __init__(self, folder, name, variant, xds_port, listener_port, node, cluster, locators, more=None):
         self.name, self.folder = name, folder
         self.listener_port, self.admin = listener_port, free_port()
         self.file = folder / f"{name}.json"
-        self.file.write_text(json.dumps(bootstrap(variant, self.admin, xds_port, node, cluster, locators), indent=1))
+        document = bootstrap(variant, self.admin, xds_port, node, cluster, locators) | (more or {})
+        self.file.write_text(json.dumps(document, indent=1))
         self.process = None
 
     def start(self):
@@ -57,8 +59,13 @@ class Envoy:
 
     def clusters(self):
         """The names of the clusters in use that came over xDS."""
-        dump = json.loads(get(self.admin, "/config_dump?resource=dynamic_active_clusters").body)
-        return {entry["cluster"]["name"] for entry in dump.get("configs", [])}
+        return {entry["cluster"]["name"] for entry in self.dump("dynamic_active_clusters")}
+
+    def dump(self, resource, *more):
+        """The entries of one field of its configuration dump."""
+        return json.loads(get(self.admin, f"/config_dump?{'&'.join([f'resource={resource}', *more])}").body).get(
+            "configs", []
+        )
 
     def kill(self):
         """Ends it."""
@@ -68,7 +75,6 @@ class Envoy:
 
 def bootstrap(variant, admin, xds_port, node, cluster, locators):
     """A bootstrap whose listeners and clusters all come over one aggregated stream."""
-    over_ads = {"ads": {}, "resource_api_version": "V3"}
     dynamic = {
         "ads_config": {
             "api_type": "GRPC" if variant == SOTW else "DELTA_GRPC",
@@ -76,8 +82,8 @@ def bootstrap(variant, admin, xds_port, node, cluster, locators):
             "set_node_on_first_message_only": True,
             "grpc_services": [{"envoy_grpc": {"cluster_name": "xds"}}],
         },
-        "lds_config": over_ads,
-        "cds_config": over_ads,
+        "lds_config": OVER_ADS,
+        "cds_config": OVER_ADS,
     }
     if variant == GLOBS:
         dynamic |= locators

@@ -13,9 +13,9 @@ PROGRAM = Path(__file__).parent.parent / "grpc_caller.py"
 class GrpcClient:
     """A C-core channel to an `xds:` target."""
 
-    def __init__(self, folder, name, xds_port, node, cluster, authority, target):
+    def __init__(self, folder, name, xds_ports, node, cluster, authority, target):
         self.name, self.folder, self.target = name, folder, target
-        self.bootstrap = bootstrap(xds_port, node, cluster, authority)
+        self.bootstrap = bootstrap(xds_ports, node, cluster, authority)
         self.process = None
 
     def start(self):
@@ -34,16 +34,20 @@ class GrpcClient:
             self.process.kill()
 
 
-def bootstrap(xds_port, node, cluster, authority):
-    """A bootstrap; with an authority, every target becomes an `xdstp:` name of it."""
-    server = {
-        "server_uri": f"127.0.0.1:{xds_port}",
-        "channel_creds": [{"type": "insecure"}],
-        "server_features": ["xds_v3"],
-    }
-    document = {"xds_servers": [server], "node": {"id": node, "cluster": cluster}}
+def bootstrap(xds_ports, node, cluster, authority):
+    """A bootstrap with these servers, the first of which is to be used if it can be; with an authority, every target
+    becomes an `xdstp:` name of it."""
+    servers = [
+        {
+            "server_uri": f"127.0.0.1:{port}",
+            "channel_creds": [{"type": "insecure"}],
+            "server_features": ["xds_v3"],
+        }
+        for port in xds_ports
+    ]
+    document = {"xds_servers": servers, "node": {"id": node, "cluster": cluster}}
     if authority:
         template = f"xdstp://{authority}/envoy.config.listener.v3.Listener/%s"
-        document["authorities"] = {authority: {"xds_servers": [server]}}
+        document["authorities"] = {authority: {"xds_servers": servers}}
         document["client_default_listener_resource_name_template"] = template
     return document

@@ -13,10 +13,11 @@ class Response(NamedTuple):
     headers: dict
 
 
-def get(port, path="/", timeout=5):
+def get(port, path="/", timeout=5, host=None):
     """The response, whatever its status."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"host": host} if host else {})
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=timeout) as response:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
             return Response(response.status, response.read().decode(), response.headers)
     except urllib.error.HTTPError as error:
         return Response(error.code, error.read().decode(), error.headers)

@@ -46,6 +46,10 @@ class Origin:
         """Ends every stream with an error; the address stays."""
         self.process.ask(do="end_streams")
 
+    def pace(self, **how):
+        """How it answers from now on; see the program."""
+        self.process.ask(do="pace", **how)
+
     def streams(self):
         """The open streams that have said who they are."""
         return [stream for stream in self.process.ask(do="streams") if stream["node"] is not None]

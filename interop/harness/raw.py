@@ -21,7 +21,7 @@ class RawClient:
     def __init__(self, address, node, cluster="raw", features=(), reads=True):
         self.node = {"id": node, "cluster": cluster, "client_features": list(features)}
         self.responses, self.error = [], None
-        self.state, self.arrivals = {}, {}
+        self.state, self.arrivals, self.errors = {}, {}, {}
         self.outbox = queue.SimpleQueue()
         self.channel = grpc.insecure_channel(address, options=OPTIONS)
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(self.channel)
@@ -44,6 +44,8 @@ class RawClient:
     def receive(self, response):
         """Learns from a response, then acknowledges it."""
         self.learn(response)
+        for failed in response.resource_errors:
+            self.errors[response.type_url, failed.resource_name.name] = failed.error_detail.message
         self.responses.append(response)
         self.acknowledge(response)
 

@@ -12,12 +12,13 @@ SCENARIOS = []
 @dataclass(frozen=True)
 class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
-    fixed ports."""
+    fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others."""
 
     function: object
     cases: dict = field(default_factory=dict)
     needs_relay: bool = False
     alone: bool = False
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,11 @@ class Case:
         self.scenario.function(bed, **self.arguments)
 
 
-def scenario(needs_relay=False, alone=False, **cases):
+def scenario(needs_relay=False, alone=False, waits=False, **cases):
     """Registers a test; it is run for every combination of the given values of its arguments."""
 
     def register(function):
-        SCENARIOS.append(Scenario(function, cases, needs_relay, alone))
+        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits))
         return function
 
     return register

@@ -13,12 +13,12 @@ from harness.processes import Process, free_port
 class Relay:
     """The relay's binary with one configuration."""
 
-    def __init__(self, binary, folder, configuration, arguments=None, listen=None, admin=None):
+    def __init__(self, binary, folder, configuration, arguments=None, listen=None, admin=None, name="relay"):
         self.port, self.admin = listen or free_port(), admin or free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self.binary = binary
-        self.file = folder / "relay.yaml"
-        self.log = folder / "relay.log"
+        self.binary, self.name = binary, name
+        self.file = folder / f"{name}.yaml"
+        self.log = folder / f"{name}.log"
         self.arguments = ["--config", self.file] if arguments is None else arguments
         if configuration is not None:
             ports = {"listen": self.address, "admin": f"127.0.0.1:{self.admin}"}
@@ -28,7 +28,7 @@ class Relay:
     def start(self):
         """Starts and waits until it says that it is healthy."""
         environment = {"XDS_RELAY_LOG": "info,xds_relay=debug,xdstp_client=debug", "RUST_BACKTRACE": "1"} | os.environ
-        self.process = Process("relay", [self.binary, *self.arguments], self.log, environment)
+        self.process = Process(self.name, [self.binary, *self.arguments], self.log, environment)
         until("the relay is healthy", self.healthy)
 
     def healthy(self):
@@ -41,6 +41,11 @@ class Relay:
         if response.status != 200:
             raise RuntimeError(f"{path}: status {response.status}: {response.body[:200]}")
         return response.body
+
+    def restart(self):
+        """Dies without a word, and comes back at the same address knowing nothing."""
+        self.kill()
+        self.start()
 
     def terminate(self):
         """Asks it to leave."""

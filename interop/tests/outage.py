@@ -11,7 +11,7 @@ from setups import CLIENTS, GRPC, envoy_serving, serving
 RETURN = 40.0
 
 
-@scenario(client=CLIENTS, origin=ORIGINS)
+@scenario(client=CLIENTS, origin=ORIGINS, waits=True)
 def traffic_survives_the_origins_death(bed, client, origin):
     """Nothing is lost while it is dead; what it has after its return is used."""
     setup = serving(bed, client, origin)
@@ -45,7 +45,7 @@ def a_node_of_the_same_group_started_while_the_origin_is_dead_serves(bed, client
     until("requests of the other node reach the first backend", lambda: other.request() == "first", within=20)
 
 
-@scenario(interest=("wildcard", "glob", "names"), origin=ORIGINS, needs_relay=True)
+@scenario(interest=("wildcard", "glob", "names"), origin=ORIGINS, needs_relay=True, waits=True)
 def changes_made_while_the_origin_was_dead_arrive_exactly_once(bed, interest, origin):
     """One resource changes, one goes, one is new and one stays: each is told once, what stays is not told again."""
     name = (lambda name: name) if interest != "glob" else (lambda name: xdstp(CLUSTER, name))

@@ -9,7 +9,7 @@ use xdstp_uri::ResourceName;
 use crate::idle::Idle;
 use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{Answer, Gone, Link, List, NONE, Seq, Slot, State, Target, Walk};
+use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Slot, State, Target, Walk};
 use crate::outcome::{Outcome, Outcomes};
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
@@ -25,9 +25,9 @@ pub struct Options {
     /// Whether a wildcard also covers `xdstp:` names. It does where everything in the cache is the
     /// answer to one node's wildcard; elsewhere those names have collections of their own.
     pub wildcard_covers_xdstp: bool,
-    /// How many tombstones a collection keeps.
+    /// How many tombstones a collection keeps for those who were away.
     pub tombstones: usize,
-    /// How long a tombstone is kept.
+    /// How long it keeps them.
     pub tombstone_age: Duration,
     /// How many resources a relay's cache holds before it evicts what nobody is subscribed to, the one least
     /// recently wanted or changed first; see [`evict`](Cache::evict). Without one it evicts nothing of its own accord.
@@ -172,10 +172,13 @@ impl<V> Cache<V> {
         let failed = self.clear_error(type_index, name);
         let was_alias = self.types[type_index as usize].aliases.remove(name).is_some();
         let found = self.slot_of(type_index, name);
-        let mut was_present = false;
+        let (mut was_present, mut born) = (false, NEVER);
         if let Some(at) = found {
             let slot = &mut self.slots[at as usize];
             was_present = slot.state.resource().is_some();
+            if was_present {
+                born = slot.born;
+            }
             if matches!(slot.state, State::Absent) && !failed && !was_alias {
                 return;
             }
@@ -191,7 +194,13 @@ impl<V> Cache<V> {
             self.mark(Target::Slot(at), woken);
             self.drop_slot_if_unused(at);
         }
-        self.bury_in_collections(type_index, &Gone { name: name.clone(), seq, at: now }, was_present, failed, woken);
+        self.bury_in_collections(
+            type_index,
+            &Gone { name: name.clone(), seq, at: now, born },
+            was_present,
+            failed,
+            woken,
+        );
         self.drop_type_if_unused(type_index);
     }
 
@@ -199,7 +208,11 @@ impl<V> Cache<V> {
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
         let Some(list) = self.list_of(type_index, collection) else { return };
-        let failed = self.end_collection_error(list);
+        let failed = self.end_collection_error(list, woken);
+        // With its error went the last that kept it.
+        if !self.lists.contains(list as usize) {
+            return self.drop_type_if_unused(type_index);
+        }
         if self.lists[list as usize].answer != Answer::Complete {
             self.lists[list as usize].answer = Answer::Complete;
             self.renew_list(list);
@@ -342,6 +355,9 @@ impl<V> Cache<V> {
             name.glob_parent().map(|glob| self.clear_error(type_index, &glob));
         }
         self.changed(at, woken);
+        if outcome == Outcome::Added {
+            self.slots[at as usize].born = self.seq;
+        }
         self.renew(at);
         outcome
     }

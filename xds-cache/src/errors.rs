@@ -10,7 +10,7 @@ use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Answer, Gone, Link, NONE, Seq, State, Target};
+use crate::links::{Answer, Gone, Link, NEVER, NONE, Seq, State, Target};
 use crate::pull::Removals;
 use crate::resource::TypeUrl;
 use crate::subscribe::SubscriberId;
@@ -136,7 +136,13 @@ impl<V> Cache<V> {
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !name.is_glob() {
-            self.bury_in_collections(type_index, &Gone { name: name.clone(), seq, at: now }, false, true, woken);
+            self.bury_in_collections(
+                type_index,
+                &Gone { name: name.clone(), seq, at: now, born: NEVER },
+                false,
+                true,
+                woken,
+            );
         }
         if let Some(at) = self.slot_of(type_index, name) {
             let slot = &mut self.slots[at as usize];
@@ -307,7 +313,7 @@ impl<V> Cache<V> {
     }
 
     /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is.
-    pub(crate) fn end_collection_error(&mut self, list: u32) -> bool {
+    pub(crate) fn end_collection_error(&mut self, list: u32, woken: &mut Vec<SubscriberId>) -> bool {
         let Some(glob) = self.lists[list as usize].glob.clone() else { return false };
         if !self.types[self.lists[list as usize].type_index as usize].errors.contains_key(&glob) {
             return false;
@@ -316,7 +322,7 @@ impl<V> Cache<V> {
             && self.lists[list as usize].live == 0
         {
             let seq = self.next_seq();
-            self.bury(list, Gone { name: glob.clone(), seq, at });
+            self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER }, woken);
         }
         self.clear_error(self.lists[list as usize].type_index, &glob)
     }

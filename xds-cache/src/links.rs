@@ -27,6 +27,8 @@ pub(crate) struct Slot<V> {
     pub(crate) state: State<V>,
     /// When it last changed; 0 while unknown.
     pub(crate) seq: Seq,
+    /// When what is there came.
+    pub(crate) born: Seq,
     /// When its content last changed, by the caller's clock.
     pub(crate) changed_at: Option<Instant>,
     /// Up-to-date links to this name.
@@ -109,10 +111,14 @@ pub(crate) struct List {
     pub(crate) answer: Answer,
     pub(crate) clean: u32,
     pub(crate) watchers: u32,
-    /// Tombstones, oldest first.
+    /// Tombstones for those who were away, oldest first.
     pub(crate) gone: VecDeque<Gone>,
-    /// The last tombstone that was dropped: who has not passed it has missed a removal.
-    pub(crate) trimmed: Seq,
+    /// Older ones that a link has not passed yet, oldest first.
+    pub(crate) owed: VecDeque<Gone>,
+    /// How many of `owed` a link needed when that was last looked at.
+    pub(crate) needed: usize,
+    /// The `gone_cursor`s of its links, and how many have each.
+    pub(crate) passed: BTreeMap<Seq, u32>,
     /// The glob itself and names below it that have an error, by when they got it.
     pub(crate) failed: BTreeMap<Seq, ResourceName>,
 }
@@ -123,7 +129,12 @@ pub(crate) struct Gone {
     pub(crate) name: ResourceName,
     pub(crate) seq: Seq,
     pub(crate) at: Instant,
+    /// When what is gone came; [`NEVER`] if it was not here.
+    pub(crate) born: Seq,
 }
+
+/// Later than every change.
+pub(crate) const NEVER: Seq = Seq::MAX;
 
 impl List {
     pub(crate) fn new(glob: Option<ResourceName>, type_index: u32, answer: Answer) -> Self {
@@ -139,7 +150,9 @@ impl List {
             clean: NONE,
             watchers: 0,
             gone: VecDeque::new(),
-            trimmed: 0,
+            owed: VecDeque::new(),
+            needed: 0,
+            passed: BTreeMap::new(),
             failed: BTreeMap::new(),
         }
     }
@@ -199,12 +212,14 @@ impl List {
     }
 
     pub(crate) fn newest_gone(&self) -> Seq {
-        self.gone.back().map_or(self.trimmed, |gone| gone.seq)
+        self.gone.back().or(self.owed.back()).map_or(0, |gone| gone.seq)
     }
 
-    /// The tombstones after a cursor, oldest first.
-    pub(crate) fn gone_after(&self, cursor: Seq) -> impl Iterator<Item = &Gone> {
-        self.gone.iter().skip(self.gone.partition_point(|gone| gone.seq <= cursor))
+    /// The names that went after a moment, oldest first.
+    pub(crate) fn gone_after(&self, cursor: Seq) -> impl Iterator<Item = &ResourceName> {
+        let after = |gone: &VecDeque<Gone>| gone.partition_point(|gone| gone.seq <= cursor);
+        let (owed, gone) = (after(&self.owed), after(&self.gone));
+        self.owed.iter().skip(owed).chain(self.gone.iter().skip(gone)).map(|gone| &gone.name)
     }
 
     /// The last tombstone or error.
@@ -255,6 +270,10 @@ pub(crate) struct Link {
 pub(crate) struct Walk {
     /// The cursor for tombstones and errors: never reset, or a removal before a re-subscribe is lost.
     pub(crate) gone_cursor: Seq,
+    /// When it began: what was there then, the subscriber may hold already.
+    pub(crate) since: Seq,
+    /// How far the cursor was before it was reset.
+    pub(crate) sent: Seq,
     /// Where the last walk stopped.
     pub(crate) at: u32,
     /// Whether the subscriber was answered.

@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::links::{Answer, Link, NONE, State, Target, Walk};
-use crate::pull::{Pull, Pulled};
+use crate::pull::Pull;
 use crate::subscribe::{Subscriber, SubscriberId};
 
 impl<V> Cache<V> {
@@ -48,7 +48,7 @@ impl<V> Cache<V> {
             Target::List(list) => {
                 let members = &self.lists[list as usize];
                 let Walk { answered, complete, .. } = self.walks[walk as usize];
-                let answers = members.answer >= Answer::Stale && !answered;
+                let answers = members.answer != Answer::None && !answered;
                 let completes = members.answer == Answer::Complete && !complete;
                 answers || completes || members.newest_seq(&self.slots) > cursor
             }
@@ -59,7 +59,6 @@ impl<V> Cache<V> {
     pub(crate) fn pull_missing(
         &mut self,
         id: SubscriberId,
-        pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         if self.subscribers[id.index()].missing.is_empty() {
@@ -67,7 +66,7 @@ impl<V> Cache<V> {
         }
         // What it was sent as a member of a collection it can have, whatever it asked for since.
         self.take_members(id);
-        self.pull_parting(id, pulled);
+        self.pull_parting(id);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
@@ -87,8 +86,8 @@ impl<V> Cache<V> {
         let Subscriber { parting, missing, .. } = &mut self.subscribers[id.index()];
         for link in parting.iter() {
             let Link { target: Target::List(list), walk, .. } = self.links[*link as usize] else { continue };
-            for gone in self.lists[list as usize].gone_after(self.walks[walk as usize].gone_cursor) {
-                missing.remove(&gone.name);
+            for name in self.lists[list as usize].gone_after(self.walks[walk as usize].gone_cursor) {
+                missing.remove(name);
             }
         }
     }

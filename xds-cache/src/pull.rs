@@ -46,8 +46,6 @@ pub struct Pulled {
     pub more: bool,
     /// A wildcard or glob was answered for the first time: even an empty change set is owed (rule 86).
     pub answered: bool,
-    /// Tombstones the subscriber never saw were dropped: only a new stream with its versions can put it right.
-    pub behind: bool,
 }
 
 /// What a [`visit`](Cache::visit) could not visit, because it was not answered yet.
@@ -83,11 +81,7 @@ impl Pulled {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self {
-            more: self.more || other.more,
-            answered: self.answered || other.answered,
-            behind: self.behind || other.behind,
-        }
+        Self { more: self.more || other.more, answered: self.answered || other.answered }
     }
 }
 
@@ -110,8 +104,8 @@ impl<V> Cache<V> {
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_continue() && self.subscribers[id.index()].has_removals() {
             visited = match removals {
-                Removals::Include => self.pull_removals(id, &mut pulled, visitor),
-                Removals::Defer => self.pull_missing(id, &mut pulled, visitor),
+                Removals::Include => self.pull_removals(id, visitor),
+                Removals::Defer => self.pull_missing(id, visitor),
             };
         }
         pulled.more = visited.is_break();
@@ -206,6 +200,8 @@ impl<V> Cache<V> {
                 }
                 return visitor(Pull::Put { name: &name, resource });
             }
+            // If it goes before that, the collection does not know that the name was sent.
+            self.subscribers[id.index()].leaving.insert(name);
             return ControlFlow::Continue(());
         }
         let known = self.is_answered(id, type_index, &name);
@@ -295,16 +291,21 @@ impl<V> Cache<V> {
             pulled.answered = true;
         }
         if complete && !self.walks[walk as usize].complete {
-            self.walks[walk as usize].complete = true;
+            let walk = &mut self.walks[walk as usize];
+            walk.complete = true;
             let empty = members.glob.clone().filter(|_| members.live == 0);
             let subscriber = &mut self.subscribers[id.index()];
             subscriber.missing.extend(empty.clone());
             subscriber.leaving.extend(empty);
+            // What went before it came, it may have missed (rule 100).
+            let away = members.gone.iter().take_while(|gone| gone.seq <= walk.since).map(|gone| gone.name.clone());
+            subscriber.leaving.extend(away);
+            (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
             self.remove_resumed(id, list);
         }
         if self.note_errors_within(link, list) {
             // One cursor is for both.
-            pulled.behind |= self.pull_tombstones(link);
+            self.pull_tombstones(link);
         } else if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
@@ -363,10 +364,9 @@ impl<V> Cache<V> {
     fn pull_removals(
         &mut self,
         id: SubscriberId,
-        pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.pull_parting(id, pulled);
+        self.pull_parting(id);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
@@ -387,22 +387,24 @@ impl<V> Cache<V> {
     }
 
     /// Takes the tombstones of every collection that has some to tell.
-    pub(crate) fn pull_parting(&mut self, id: SubscriberId, pulled: &mut Pulled) {
+    pub(crate) fn pull_parting(&mut self, id: SubscriberId) {
         while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
-            pulled.behind |= self.pull_tombstones(link);
+            self.pull_tombstones(link);
         }
     }
 
-    /// Takes the tombstones of a collection that its link has not passed. True when some were dropped before.
-    pub(crate) fn pull_tombstones(&mut self, link: u32) -> bool {
+    /// Takes the tombstones of a collection that its link has not passed.
+    pub(crate) fn pull_tombstones(&mut self, link: u32) {
         let Link { target, subscriber, walk, .. } = self.links[link as usize];
-        let Target::List(list) = target else { return false };
+        let Target::List(list) = target else { return };
         let Walk { gone_cursor, .. } = self.walks[walk as usize];
         let members = &self.lists[list as usize];
-        let gone = members.gone_after(gone_cursor).map(|gone| gone.name.clone());
-        self.subscribers[subscriber as usize].leaving.extend(gone);
-        self.walks[walk as usize].gone_cursor = members.newest_gone_or_failed();
-        gone_cursor < members.trimmed
+        let newest = members.newest_gone_or_failed();
+        if newest > gone_cursor {
+            self.subscribers[subscriber as usize].leaving.extend(members.gone_after(gone_cursor).cloned());
+            self.walks[walk as usize].gone_cursor = newest;
+            self.pass(list, Some(gone_cursor), Some(newest));
+        }
     }
 
     /// Whether a name that was to be told as gone still is: it may be back, and sent, since.

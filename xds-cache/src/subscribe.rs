@@ -153,11 +153,12 @@ impl<V> Cache<V> {
                 let seq = self.seq;
                 let list = &mut self.lists[at as usize];
                 list.watchers += 1;
-                // Envoy lists no glob members when it reconnects, so every tombstone is news to it (rule 100);
-                // what it holds of a wildcard it does list.
-                let gone_cursor = if list.glob.is_some() { list.trimmed } else { seq };
-                let walk = Walk { gone_cursor, at: NONE, answered: false, complete: false };
-                (list.watchers, index::add(&mut self.walks, walk))
+                let watchers = list.watchers;
+                // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
+                let since = if list.glob.is_some() { seq } else { 0 };
+                self.pass(at, None, Some(seq));
+                let walk = Walk { gone_cursor: seq, since, sent: 0, at: NONE, answered: false, complete: false };
+                (watchers, index::add(&mut self.walks, walk))
             }
         };
         let subscriber = &mut self.subscribers[id.index()];
@@ -204,12 +205,14 @@ impl<V> Cache<V> {
         };
         // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
+        self.hand_over(at);
         let wildcard = Target::List(self.types[type_index as usize].wildcard);
         let keeps = target != wildcard && self.holds(id, wildcard);
         let mut pending = self.pending_within(id, target);
         if let (true, Target::List(list)) = (keeps, target) {
             let members = self.lists[list as usize].members(&self.slots);
             pending.extend(members.map(|at| self.slots[at as usize].name.clone()));
+            pending.extend(self.lists[list as usize].gone.iter().map(|gone| gone.name.clone()));
         }
         let last = self.drop_link(at);
         // Rule 54: what it held of what it left, it holds no more.
@@ -244,6 +247,19 @@ impl<V> Cache<V> {
         self.disclaim(id);
         self.make_room();
         last
+    }
+
+    /// What a collection that is left has sent counts as sent by the others that may cover it: that it is gone is for
+    /// them to tell.
+    fn hand_over(&mut self, link: u32) {
+        let Link { cursor, subscriber, walk, .. } = self.links[link as usize];
+        let Some(Walk { sent, .. }) = self.walks.get(walk as usize) else { return };
+        let sent = cursor.max(*sent);
+        for other in &self.subscribers[subscriber as usize].links {
+            if let Some(walk) = self.walks.get_mut(self.links[*other as usize].walk as usize) {
+                walk.sent = walk.sent.max(sent);
+            }
+        }
     }
 
     /// What a link to a name is about: the name, and if it is an alias what it stands for, and stood for.
@@ -375,9 +391,10 @@ impl<V> Cache<V> {
     }
 
     pub(crate) fn restart(&mut self, at: u32) {
+        let Link { cursor, walk, .. } = self.links[at as usize];
         self.links[at as usize].cursor = 0;
-        if let Some(walk) = self.walks.get_mut(self.links[at as usize].walk as usize) {
-            walk.at = NONE;
+        if let Some(walk) = self.walks.get_mut(walk as usize) {
+            (walk.at, walk.sent) = (NONE, walk.sent.max(cursor));
         }
         self.rechain(at, Chain::Work);
     }
@@ -432,7 +449,7 @@ impl<V> Cache<V> {
         self.unchain(at);
         self.held.remove(&self.links, at);
         let Link { target, subscriber, walk, .. } = self.links.remove(at as usize);
-        self.walks.try_remove(walk as usize);
+        let walk = self.walks.try_remove(walk as usize);
         let subscriber = &mut self.subscribers[subscriber as usize];
         subscriber.parting.remove(&at);
         subscriber.aliased.remove(&at);
@@ -447,6 +464,7 @@ impl<V> Cache<V> {
                 last
             }
             Target::List(list) => {
+                self.pass(list, walk.map(|walk| walk.gone_cursor), None);
                 self.lists[list as usize].watchers -= 1;
                 let last = self.lists[list as usize].watchers == 0;
                 if last {

@@ -78,6 +78,7 @@ impl<V> Cache<V> {
             type_index,
             state,
             seq,
+            born: 0,
             changed_at: None,
             clean: NONE,
             watchers: 0,

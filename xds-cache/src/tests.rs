@@ -7,6 +7,7 @@ mod capacity;
 mod errors;
 mod invariants;
 mod model;
+mod removals;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -159,30 +160,6 @@ fn tombstones_reach_a_glob_subscriber_that_was_away() {
     world.put(MEMBER, "2");
     let later = world.subscriber(&[GLOB]);
     assert_eq!(world.pull(later), [format!("{OTHER}@1"), format!("{MEMBER}@2")]);
-}
-
-#[test]
-fn tombstones_are_bounded_in_number_and_who_missed_one_is_behind() {
-    let mut world = World::new(Options { tombstones: 2, ..Options::default() });
-    let behind = world.subscriber(&["*"]);
-    let reader = world.subscriber(&["*"]);
-    for text in ["a", "b", "c"] {
-        world.put(text, "1");
-    }
-    assert_eq!(world.pull(reader).len(), 3);
-    world.pull(behind);
-    for text in ["a", "b"] {
-        world.remove(text);
-    }
-    let (said, pulled) = world.pull_as(reader, Removals::Include);
-    assert_eq!((said.len(), pulled.behind), (2, false));
-    world.remove("c");
-    let (said, pulled) = world.pull_as(behind, Removals::Include);
-    assert!(pulled.behind, "{said:?}");
-    assert_eq!(world.pull_as(reader, Removals::Include), (vec!["-c".to_owned()], Pulled::default()));
-    // Who comes later never saw what was dropped.
-    let fresh = world.subscriber(&["*"]);
-    assert!(!world.pull_as(fresh, Removals::Include).1.behind);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Gone, List, NONE, Target};
+use crate::links::{Gone, Link, List, NONE, Seq, Target, Walk};
 use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
@@ -26,14 +26,14 @@ impl<V> Cache<V> {
             let members = &self.lists[list as usize];
             let told = || !again && members.gone.iter().rev().any(|before| before.name == gone.name);
             if was_present || members.watchers > 0 && !told() {
-                self.bury(list, gone.clone());
-                self.mark(Target::List(list), woken);
+                self.bury(list, gone.clone(), woken);
             }
             self.drop_list_if_unused(list);
         }
     }
 
-    pub(crate) fn bury(&mut self, list: u32, gone: Gone) {
+    pub(crate) fn bury(&mut self, list: u32, gone: Gone, woken: &mut Vec<SubscriberId>) {
+        self.mark(Target::List(list), woken);
         self.lists[list as usize].gone.push_back(gone);
         let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);
         self.buried.extend(oldest.map(|at| (at, list)));
@@ -59,21 +59,92 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Drops the oldest tombstones of a list, as long as `drops` says so.
+    /// Drops the oldest tombstones of a list, as long as `drops` says so: but not those that a link has yet to pass,
+    /// which is owed them however many there are (rule 155).
     pub(crate) fn trim(&mut self, index: u32, mut drops: impl FnMut(&Gone) -> bool) {
         self.with_tombstones(index, |list| {
-            while let Some(oldest) = list.gone.front()
-                && drops(oldest)
-            {
-                list.trimmed = oldest.seq;
-                list.gone.pop_front();
+            let slowest = list.passed.first_key_value().map_or(Seq::MAX, |(cursor, _)| *cursor);
+            while list.gone.front().is_some_and(&mut drops) {
+                list.owed.extend(list.gone.pop_front().filter(|gone| gone.seq > slowest));
             }
         });
+        let List { owed, needed, .. } = &self.lists[index as usize];
+        if owed.len() > 2 * needed + self.options.tombstones {
+            self.drop_unneeded(index);
+        }
     }
 
     /// A name that is forgotten is not known to be gone.
     pub(crate) fn unbury(&mut self, index: u32, name: &ResourceName) {
         self.with_tombstones(index, |list| list.gone.retain(|gone| gone.name != *name));
+    }
+
+    /// A link of a list has passed its tombstones up to a moment: it comes, goes on, or goes.
+    pub(crate) fn pass(&mut self, index: u32, from: Option<Seq>, to: Option<Seq>) {
+        let List { passed, owed, needed, .. } = &mut self.lists[index as usize];
+        if let Some(cursor) = to {
+            *passed.entry(cursor).or_default() += 1;
+        }
+        if let Some(cursor) = from
+            && let Some(links) = passed.get_mut(&cursor)
+        {
+            *links -= 1;
+            if *links == 0 {
+                passed.remove(&cursor);
+            }
+        }
+        if owed.is_empty() {
+            return;
+        }
+        let slowest = passed.first_key_value().map_or(Seq::MAX, |(cursor, _)| *cursor);
+        while owed.front().is_some_and(|oldest| oldest.seq <= slowest) {
+            owed.pop_front();
+        }
+        if owed.is_empty() {
+            // A large change may have made it large.
+            (*owed, *needed) = Default::default();
+        }
+    }
+
+    /// Drops what is owed to nobody: a name that came after all a link has sent, and went before the link came to it.
+    ///
+    /// What is left is no more than was there when the link last sent something, and what it did not pass since.
+    fn drop_unneeded(&mut self, index: u32) {
+        let mut owed = std::mem::take(&mut self.lists[index as usize].owed);
+        let newest = owed.back().map_or(0, |gone| gone.seq);
+        let mut lagging = Vec::new();
+        for (_, link) in self.links.iter().filter(|(_, link)| link.target == Target::List(index)) {
+            let Walk { gone_cursor, .. } = self.walks[link.walk as usize];
+            if gone_cursor < newest {
+                lagging.push((gone_cursor, self.sent_up_to(link), link.subscriber));
+            }
+        }
+        lagging.sort_unstable();
+        let Self { subscribers, .. } = self;
+        let (mut before, mut sent_up_to) = (0, 0);
+        owed.retain(|gone| {
+            while let Some((_, sent, _)) = lagging.get(before).filter(|(cursor, ..)| *cursor < gone.seq) {
+                sent_up_to = sent_up_to.max(*sent);
+                before += 1;
+            }
+            let needed = gone.born <= sent_up_to;
+            for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
+                let subscriber = &mut subscribers[*subscriber as usize];
+                // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
+                if subscriber.resumed.contains_key(&gone.name) || gone.name.is_glob() {
+                    subscriber.leaving.insert(gone.name.clone());
+                }
+            }
+            needed
+        });
+        let list = &mut self.lists[index as usize];
+        (list.needed, list.owed) = (owed.len(), owed);
+    }
+
+    /// What came to a list later than this, a link to it has not sent, and its subscriber did not see it before.
+    pub(crate) fn sent_up_to(&self, link: &Link) -> Seq {
+        let Walk { since, sent, .. } = self.walks[link.walk as usize];
+        link.cursor.max(since).max(sent)
     }
 
     fn with_tombstones(&mut self, index: u32, change: impl FnOnce(&mut List)) {

@@ -15,7 +15,9 @@ use xds_transport::{Protocol, TypeRules};
 use crate::backoff::Backoff;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const KEEPALIVE: Duration = Duration::from_secs(30);
+/// What a gRPC server bears: it ends connections whose client pings more often while nothing is sent (rule 137).
+const KEEPALIVE: Duration = Duration::from_secs(300);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An origin: its address, the variant of the protocol, and who we are to it.
 ///
@@ -42,23 +44,51 @@ pub struct Endpoint {
 
 /// The address of an origin is not one.
 #[derive(Debug, Error)]
-#[error("{uri:?} is not the address of an origin")]
-pub struct EndpointError {
-    uri: String,
-    source: transport::Error,
+#[non_exhaustive]
+pub enum EndpointError {
+    /// It is no URI.
+    #[error("{uri:?} is not the address of an origin; expected HOST:PORT or http://HOST:PORT")]
+    Malformed {
+        /// The address.
+        uri: String,
+        /// Why.
+        source: transport::Error,
+    },
+    /// It asks for TLS, and clear text in its place would be no favour.
+    #[error("{uri:?}: TLS is not supported yet; http://HOST:PORT speaks in clear text")]
+    Tls {
+        /// The address.
+        uri: String,
+    },
+    /// It asks for something else than HTTP/2 over TCP.
+    #[error("{uri:?}: the scheme {scheme:?} is not supported; expected HOST:PORT or http://HOST:PORT")]
+    Scheme {
+        /// The address.
+        uri: String,
+        /// Its scheme.
+        scheme: String,
+    },
 }
 
 impl Endpoint {
     /// An origin at `uri`: `host:port`, or a URI with the scheme `http`. It speaks delta, and knows nothing of us.
     ///
     /// # Errors
-    /// When `uri` is not a URI.
+    /// When `uri` is not a URI, or has another scheme.
     pub fn new(uri: &str) -> Result<Self, EndpointError> {
-        let full = if uri.contains("://") { uri.to_owned() } else { format!("http://{uri}") };
+        let full = match scheme(uri) {
+            None => format!("http://{uri}"),
+            Some(scheme) if scheme.eq_ignore_ascii_case("http") => uri.to_owned(),
+            Some(scheme) if scheme.eq_ignore_ascii_case("https") => {
+                return Err(EndpointError::Tls { uri: uri.to_owned() });
+            }
+            Some(scheme) => return Err(EndpointError::Scheme { uri: uri.to_owned(), scheme: scheme.to_owned() }),
+        };
         let transport = transport::Endpoint::from_shared(full)
-            .map_err(|source| EndpointError { uri: uri.to_owned(), source })?
+            .map_err(|source| EndpointError::Malformed { uri: uri.to_owned(), source })?
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEPALIVE)
+            .keep_alive_timeout(KEEPALIVE_TIMEOUT)
             .keep_alive_while_idle(true);
         Ok(Self {
             transport,
@@ -113,8 +143,52 @@ impl Endpoint {
         Self { max_message_size, ..self }
     }
 
+    /// Pings the origin after this time without a word from it: 5 minutes otherwise, which is what a gRPC server bears
+    /// by default (rule 137). Without an answer within 20 seconds the connection is lost.
+    #[must_use]
+    pub fn with_keepalive(self, interval: Duration) -> Self {
+        Self { transport: self.transport.http2_keep_alive_interval(interval), ..self }
+    }
+
+    /// A channel to the origin for its other services, load reports for instance. It connects when it is used, and pings
+    /// only while it is: servers bear less from who says nothing.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn channel(&self) -> transport::Channel {
+        self.transport.clone().keep_alive_while_idle(false).connect_lazy()
+    }
+
     /// The address.
     pub fn uri(&self) -> String {
         self.transport.uri().to_string()
+    }
+}
+
+/// What stands before `:/`; a port is followed by no path.
+fn scheme(uri: &str) -> Option<&str> {
+    uri.split_once(":/").map(|(scheme, _)| scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_spoken_in_clear_text_where_something_else_was_asked_for() {
+        for uri in ["https://a:1", "HTTPS://a:1", "https:/a"] {
+            assert!(matches!(Endpoint::new(uri), Err(EndpointError::Tls { .. })), "{uri}");
+        }
+        for uri in ["unix:///run/xds", "unix:/run/xds", "dns:///a:1", "xds:///a", "grpc://a:1", "://a:1"] {
+            assert!(matches!(Endpoint::new(uri), Err(EndpointError::Scheme { .. })), "{uri}");
+        }
+        for uri in ["http://", "", "a b:1", "http:/a"] {
+            assert!(matches!(Endpoint::new(uri), Err(EndpointError::Malformed { .. })), "{uri}");
+        }
+        for uri in ["a:1", "http://a:1", "HTTP://a:1", "[::1]:1", "http://a:1/"] {
+            assert!(Endpoint::new(uri).is_ok(), "{uri}");
+        }
+        let words = Endpoint::new("https://a:1").unwrap_err().to_string();
+        assert_eq!(words, r#""https://a:1": TLS is not supported yet; http://HOST:PORT speaks in clear text"#);
     }
 }

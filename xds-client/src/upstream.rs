@@ -2,7 +2,10 @@
 //!
 //! [`Upstream`] decides without I/O when to connect; [`drive`] does it, with tonic, for a [`Consumer`].
 
+mod connect;
 mod drive;
+mod ended;
+mod go_away;
 
 use std::time::Instant;
 
@@ -83,7 +86,8 @@ pub enum Connection {
     Answered,
     /// There is none.
     Disconnected {
-        /// Why; `None` after a stream that had a response: such streams end all the time (rule 91).
+        /// Why; `None` after a stream that had a response: such streams end all the time (rule 91). What the origin
+        /// finds fault with (a GOAWAY with an error) is said nevertheless.
         error: Option<String>,
         /// When the next attempt is made.
         retry_at: Instant,

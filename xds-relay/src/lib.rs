@@ -6,6 +6,8 @@ pub mod config;
 mod downstream;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;
+mod health;
+mod load_reports;
 pub mod metrics;
 mod origins;
 pub mod relay_core;

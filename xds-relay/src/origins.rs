@@ -90,22 +90,25 @@ pub(crate) fn known_types() -> [&'static str; 8] {
 /// # Errors
 /// An address that no connection can be made to, whoever listens there.
 pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
-    let endpoint = |origin: &Origin| match &origin.kind {
-        OriginKind::Files { .. } => Ok(None),
-        OriginKind::Server { uri, protocol } => {
-            let endpoint = Endpoint::new(&uri.to_string())
-                .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
-            let protocol = match protocol {
-                Protocol::Delta => xds_transport::Protocol::Delta,
-                Protocol::Sotw => xds_transport::Protocol::Sotw,
-            };
-            // What is said of a name is told to others.
-            let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol);
-            Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
-        }
-    };
-    let endpoints = config.origins.iter().map(endpoint).collect::<Result<_, Error>>()?;
+    let endpoints = config.origins.iter().map(|origin| endpoint(config, origin)).collect::<Result<_, Error>>()?;
     Ok(Box::new(Servers { endpoints }))
+}
+
+/// How to reach an origin, if it is a server.
+///
+/// # Errors
+/// As [`dialer`].
+pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoint>, Error> {
+    let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
+    let endpoint = Endpoint::new(&uri.to_string())
+        .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
+    let protocol = match protocol {
+        Protocol::Delta => xds_transport::Protocol::Delta,
+        Protocol::Sotw => xds_transport::Protocol::Sotw,
+    };
+    // What is said of a name is told to others.
+    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
+    Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
 }
 
 /// The origins that are servers, by their position in the configuration.
@@ -131,5 +134,33 @@ struct Driven {
 impl Dialed for Driven {
     fn nudge(&self) {
         self.wake.notify_one();
+    }
+}
+
+#[cfg(all(test, feature = "file-origin"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::file_origin::{Descriptors, load_embedded};
+
+    #[test]
+    fn what_a_file_says_beside_a_resource_is_served_beside_it() {
+        let text = r#"
+resources:
+- name: a
+  version: v7
+  ttl: 60s
+  aliases: [b]
+  resource: {"@type": x/envoy.config.cluster.v3.Cluster, name: a}
+- {"@type": x/envoy.config.cluster.v3.Cluster, name: c}
+"#;
+        let read = load_embedded(&[("a.yaml", text)], &Descriptors::built_in().unwrap()).unwrap();
+        let served = serve_as(&read);
+        let [(_, _, wrapped), (_, _, plain)] = served.as_slice() else { panic!("{served:?}") };
+        assert_eq!(wrapped.version.as_str(), "v7");
+        assert_eq!((wrapped.value.ttl(), wrapped.value.expires()), (Some(Duration::from_secs(60)), None));
+        assert_eq!(wrapped.value.aliases().collect::<Vec<_>>(), ["b".parse().unwrap()]);
+        assert_eq!((plain.value.ttl(), plain.value.wrapper().len()), (None, 0));
     }
 }

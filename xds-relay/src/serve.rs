@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tonic::service::Routes;
 use tonic::transport::server::TcpIncoming;
 use xds_transport::grpc::server::Service;
 
@@ -17,12 +18,14 @@ use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
 use crate::config::Config;
 use crate::downstream::Downstream;
+use crate::health::Health;
+use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
-/// Envoy pings more often than gRPC's five minutes when it is told to; neither is a reason to hang up (rule 137).
-const KEEPALIVE: Duration = Duration::from_secs(30);
+/// As gRPC's own do. Clients may ping as often as they like (rule 137).
+const KEEPALIVE: Duration = Duration::from_secs(300);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -140,11 +143,17 @@ impl Relay {
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
+        let health = Health::new();
+        health.report(pages.is_ready()).await;
+        let (end_reports, reports_end) = watch::channel(false);
+        let routes = routes(&core, load_reports(&config, reports_end)?);
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
-            .add_routes(Service::new(Arc::new(Downstream(core.clone()))).into_routes())
+            // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
+            .accept_http1(true)
+            .add_routes(health.add_to(routes))
             .serve_with_incoming_shutdown(incoming, async move {
                 drop(grpc_stopped.wait_for(|stop| *stop).await);
             });
@@ -163,7 +172,7 @@ impl Relay {
                 }
             }
         };
-        let sweeping = sweep(core.clone());
+        let sweeping = sweep(&core, &pages, &health);
         tokio::pin!(grpc, admin, sweeping);
         tokio::select! {
             result = &mut grpc => return Ok(result?),
@@ -172,9 +181,15 @@ impl Relay {
             () = shutdown => {}
         }
         pages.draining.store(true, Ordering::Relaxed);
+        health.report(false).await;
         let _ = stop_grpc.send(true);
         let drained = async {
-            let (served, ()) = tokio::join!(&mut grpc, end_streams(&core, config.drain / 2));
+            let ending = async {
+                end_streams(&core, config.drain / 2).await;
+                let _ = end_reports.send(true);
+                health.end().await;
+            };
+            let (served, ()) = tokio::join!(&mut grpc, ending);
             served
         };
         tokio::select! {
@@ -200,13 +215,27 @@ async fn end_streams(core: &RelayCore, time: Duration) {
     }
 }
 
-async fn sweep(core: Arc<RelayCore>) {
+async fn sweep(core: &RelayCore, pages: &Pages, health: &Health) {
     let mut ticks = interval(SWEEP);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         core.sweep(Instant::now());
+        health.report(pages.is_ready()).await;
     }
+}
+
+/// Discovery, and load reports beside it.
+fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
+    let discovery = Service::new(Arc::new(Downstream(core.clone()))).into_routes();
+    discovery.into_axum_router().route_service(load_reports::METHOD, load_reports).into()
+}
+
+/// Reports go to the origin of old-style names, which is where clients would have sent them.
+fn load_reports(config: &Config, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
+    let origin = config.origin(&config.default_origin);
+    let endpoint = origin.map(|origin| origins::endpoint(config, origin)).transpose()?.flatten();
+    Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(|endpoint| endpoint.channel()), end))
 }
 
 async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
@@ -216,6 +245,12 @@ async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener,
 struct Pages {
     core: Arc<RelayCore>,
     draining: AtomicBool,
+}
+
+impl Pages {
+    fn is_ready(&self) -> bool {
+        matches!(self.ready(), Readiness::Ready)
+    }
 }
 
 impl Inspect for Pages {

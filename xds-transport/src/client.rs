@@ -161,6 +161,9 @@ impl Stream {
         match command {
             Command::Subscribe(type_url, interest) => {
                 let rule = self.rules.of(&type_url);
+                if rule.delta_only && self.protocol == Protocol::Sotw {
+                    return self.refuse(type_url, interest);
+                }
                 let key = (rule.rank, type_url);
                 let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
                 let session = self
@@ -268,6 +271,13 @@ impl Stream {
     fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
         let rank = self.rules.of(&type_url).rank;
         self.sessions.get_mut(&(rank, type_url))
+    }
+
+    /// Rule 2: an origin that is asked over SotW could send such a type, but never say that something of it is gone.
+    fn refuse(&mut self, type_url: TypeUrl, interest: Interest) {
+        let mut update = Update::new(self.update_id(), type_url);
+        update.errors.extend(ResourceFailure::without_sotw(&update.type_url, &interest));
+        self.events.push_back(Event::Update(update));
     }
 
     fn update_id(&mut self) -> UpdateId {

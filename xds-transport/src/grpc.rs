@@ -7,3 +7,8 @@ pub mod client;
 pub mod server;
 
 pub mod methods;
+
+/// tokio's clock, which tests may stop.
+fn now() -> std::time::Instant {
+    tokio::time::Instant::now().into_std()
+}

@@ -2,8 +2,10 @@
 
 mod delta;
 mod error;
+mod nonce;
 mod order;
 mod refreshes;
+mod refusals;
 mod sotw;
 mod source;
 mod spelling;

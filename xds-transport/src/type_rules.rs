@@ -26,7 +26,7 @@ pub struct TypeRules {
 pub struct TypeRule {
     /// A SotW response holds everything subscribed, and absence from it is deletion (rule 66).
     pub full_state_in_sotw: bool,
-    /// There is no SotW for this type: what is asked for of it there is not answered (rule 2).
+    /// There is no SotW for this type: who asks for it there is told so, server or client (rule 2).
     pub delta_only: bool,
     /// A first request without names asks for everything (rules 40, 41): turn it off for clients that mean nothing by
     /// it (rule 42).
@@ -113,7 +113,7 @@ impl TypeRules {
             (LOCALITY_ENDPOINTS, TypeRule { rank: 2, delta_only: true, ..plain() }),
             (SECRETS, TypeRule { rank: 3, ..plain() }),
             (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
-            (SCOPED_ROUTES, TypeRule { legacy_wildcard: true, ..gated(5) }),
+            (SCOPED_ROUTES, TypeRule { rank: 5, waits_for_lower_ranks: true, ..wildcard() }),
             (ROUTES, gated(6)),
             (VIRTUAL_HOSTS, TypeRule { delta_only: true, legacy_wildcard: true, absent_by_alias: true, ..gated(7) }),
         ];
@@ -129,6 +129,14 @@ impl TypeRules {
     pub fn of(&self, type_url: &TypeUrl) -> &TypeRule {
         self.rules.get(type_url).unwrap_or(&self.other)
     }
+}
+
+/// The code of `google.rpc.Code` for what a variant of the protocol does not have.
+pub(crate) const UNIMPLEMENTED: i32 = 12;
+
+/// Why a type that is delta only is not sent over SotW.
+pub(crate) fn no_sotw(type_url: &TypeUrl) -> String {
+    format!("there is no state of the world of {type_url}: it comes over delta only")
 }
 
 const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";

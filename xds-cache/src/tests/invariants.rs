@@ -92,6 +92,7 @@ fn check_lists<V>(cache: &Cache<V>) {
         assert!(seqs.is_sorted_by(|a, b| a < b), "in order of last change");
         assert!(list.gone.iter().map(|gone| gone.seq).is_sorted_by(|a, b| a < b));
         assert!(list.gone.len() <= cache.options.tombstones);
+        check_owed(cache, index as u32);
         if let Some(glob) = &list.glob {
             let holds = list.live > 0 || !list.gone.is_empty() || !list.failed.is_empty();
             assert!(watchers > 0 || holds, "{glob} is kept for nobody");
@@ -99,6 +100,21 @@ fn check_lists<V>(cache: &Cache<V>) {
             assert!(list.failed.is_empty(), "a wildcard has no errors");
         }
     }
+}
+
+/// What is owed to a link is there, once, and not much more.
+fn check_owed<V>(cache: &Cache<V>, index: u32) {
+    let list = &cache.lists[index as usize];
+    let mut passed = BTreeMap::new();
+    for (_, link) in cache.links.iter().filter(|(_, link)| link.target == Target::List(index)) {
+        *passed.entry(cache.walks[link.walk as usize].gone_cursor).or_default() += 1;
+    }
+    assert_eq!(list.passed, passed);
+    let slowest = passed.first_key_value().map_or(u64::MAX, |(cursor, _)| *cursor);
+    let seqs: Vec<_> = list.owed.iter().chain(&list.gone).map(|gone| gone.seq).collect();
+    assert!(seqs.is_sorted_by(|a, b| a < b));
+    assert!(list.owed.iter().all(|gone| gone.seq > slowest), "owed to nobody");
+    assert!(list.owed.len() <= 2 * list.needed + cache.options.tombstones);
 }
 
 fn check_errors<V>(cache: &Cache<V>) {

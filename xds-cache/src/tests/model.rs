@@ -545,9 +545,12 @@ proptest! {
         authoritative in any::<bool>(),
         wildcard_covers_xdstp in any::<bool>(),
         capacity in prop::option::of(0..5_usize),
+        tombstones in prop_oneof![Just(1000), 0..4_usize],
+        tombstone_age in prop_oneof![Just(3600), 0..9_u64],
         history in prop::collection::vec(op(), 1..80),
     ) {
-        let options = Options { authoritative, wildcard_covers_xdstp, capacity, ..Options::default() };
+        let tombstone_age = Duration::from_secs(tombstone_age);
+        let options = Options { authoritative, wildcard_covers_xdstp, capacity, tombstones, tombstone_age };
         let mut model = Model::new(options);
         for op in &history {
             model.apply(op);

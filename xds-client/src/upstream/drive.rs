@@ -2,18 +2,20 @@
 
 use std::convert::Infallible;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tonic::transport::{Channel, Error};
+use xds_transport::Protocol;
 use xds_transport::client::{Command, Event, Stream};
 use xds_transport::grpc::client::Ads;
 
-use super::{Consumer, Upstream};
+use super::connect::{self, Connected, Connecting};
+use super::ended::{self, chain};
+use super::go_away::GoAway;
+use super::{Connection, Consumer, Upstream};
 use crate::endpoint::Endpoint;
 
 /// Drives `endpoint` for `consumer` until it is dropped. `wake` says that the consumer has new commands.
@@ -21,11 +23,7 @@ use crate::endpoint::Endpoint;
 /// The attempts never end: an origin that is not there yet is one that is waited for.
 pub async fn drive(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
     let transport = endpoint.transport.clone();
-    let connect = move || -> Connecting {
-        let transport = transport.clone();
-        Box::pin(async move { transport.connect().await })
-    };
-    drive_over(connect, endpoint, consumer, wake).await
+    drive_over(move || connect::tcp(transport.clone()), endpoint, consumer, wake).await
 }
 
 /// The same over connections that `connect` makes.
@@ -69,14 +67,14 @@ async fn drive_over(
         let happened = tokio::select! {
             biased;
             // What came in before a time is over counts as before it.
-            happened = link.next(transmit) => happened,
+            happened = link.next(endpoint.protocol, transmit) => happened,
             () = wake.notified() => continue,
             () = sleep_until(due) => continue,
         };
         let ended = match happened {
-            Happened::Connected(channel) => {
+            Happened::Connected(Connected { channel, go_away }) => {
                 let ads = Ads::open(channel, endpoint.protocol, endpoint.max_message_size);
-                link = Link::Up { ads, received_at: None };
+                link = Link::Up { ads, received_at: None, go_away };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);
                 continue;
@@ -96,8 +94,15 @@ async fn drive_over(
             }
             Happened::Ended(error) => error,
         };
-        link = Link::Down;
-        let connection = upstream.disconnected(now(), Some(ended), random());
+        let go_away = link.take_down();
+        let error = [Some(ended), go_away.words()].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let mut connection = upstream.disconnected(now(), Some(error.clone()), random());
+        if let Connection::Disconnected { error: told, .. } = &mut connection
+            && go_away.is_complaint()
+        {
+            // That streams end is no error (rule 91); a complaint is about us, and will come again.
+            *told = Some(error);
+        }
         consumer.connection(now(), connection);
     }
 }
@@ -120,8 +125,6 @@ impl Drop for Driver {
     }
 }
 
-type Connecting = Pin<Box<dyn Future<Output = Result<Channel, Error>> + Send>>;
-
 enum Link {
     Down,
     Connecting(Connecting),
@@ -129,34 +132,43 @@ enum Link {
         ads: Ads,
         /// What the consumer was told last.
         received_at: Option<Instant>,
+        go_away: GoAway,
     },
 }
 
 enum Happened {
-    Connected(Channel),
+    Connected(Connected),
     Message(Bytes),
     Ended(String),
 }
 
 impl Link {
     /// Loses nothing when it is dropped.
-    async fn next(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Happened {
+    async fn next(&mut self, protocol: Protocol, transmit: impl FnMut() -> Option<Bytes>) -> Happened {
         match self {
             Self::Down => std::future::pending().await,
             Self::Connecting(connecting) => match connecting.await {
-                Ok(channel) => Happened::Connected(channel),
+                Ok(connected) => Happened::Connected(connected),
                 Err(error) => Happened::Ended(chain(&error)),
             },
             Self::Up { ads, .. } => match ads.next(transmit).await {
                 Ok(Some(message)) => Happened::Message(message),
                 Ok(None) => Happened::Ended("the origin closed the stream".into()),
-                Err(status) => Happened::Ended(format!("{:?}: {}", status.code(), status.message())),
+                Err(status) => Happened::Ended(ended::words(&status, protocol)),
             },
         }
     }
 
+    /// Nothing is connected any more; what the origin said at the end, if there was a connection.
+    fn take_down(&mut self) -> GoAway {
+        match std::mem::replace(self, Self::Down) {
+            Self::Up { go_away, .. } => go_away,
+            Self::Down | Self::Connecting(_) => GoAway::default(),
+        }
+    }
+
     fn tell_received(&mut self, consumer: &mut impl Consumer) {
-        let Self::Up { ads, received_at } = self else { return };
+        let Self::Up { ads, received_at, .. } = self else { return };
         if *received_at != ads.received_at() {
             *received_at = ads.received_at();
             received_at.iter().for_each(|at| consumer.received(*at));
@@ -193,18 +205,6 @@ async fn sleep_until(due: Option<Instant>) {
 /// Enough for jitter: every `RandomState` has keys of its own.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-/// An error and its causes: tonic's own texts say "transport error" only.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 #[cfg(test)]

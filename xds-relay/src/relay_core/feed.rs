@@ -87,8 +87,8 @@ impl Feed {
         let mut parts: Vec<Changes> = Vec::new();
         parts.resize_with(places.len(), Changes::default);
         let mut refused = Vec::new();
-        let Update { type_url, changed, removed, missing, errors, refreshed, .. } = update;
-        for changed in changed {
+        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
+        for changed in changed.into_iter().chain(repeated) {
             let name = &changed.name;
             if !self.info.realm.holds(name) {
                 let reason = "its authority is another origin's";
@@ -125,6 +125,7 @@ impl Feed {
         }
         for failure in errors {
             let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
+            tracing::warn!(origin = %self.info.name, stream = %self.label, name = %failure.name, "not sent: {message}");
             for place in places.of_name(&type_url, &failure.name, &self.elsewhere) {
                 let error = ResourceError::new(failure.code, message.as_str());
                 places.put(&mut parts, place, |part| part.errors.push((failure.name.clone(), error)));

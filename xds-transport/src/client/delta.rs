@@ -200,7 +200,8 @@ impl Session {
             if let Some(seen) = before {
                 self.held.set_seen(&name, requests);
                 if self.wanted.asked_since(&name, seen) {
-                    update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
+                    update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
+                    update.repeated.push(Changed { name, resource, touched: false });
                     continue;
                 }
             }

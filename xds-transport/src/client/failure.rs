@@ -1,7 +1,9 @@
 //! Why an origin does not send what is subscribed: TP3.
 
+use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use crate::type_rules;
 use crate::wire::ResourceError;
 
 /// A subscribed resource that the origin does not send, and why.
@@ -10,11 +12,11 @@ use crate::wire::ResourceError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceFailure {
-    /// The resource, or a glob as a whole.
+    /// The resource, or a glob as a whole; `*` for a type that the variant of the protocol does not have.
     pub name: ResourceName,
     /// A code of `google.rpc.Code`.
     pub code: i32,
-    /// The origin's words.
+    /// The origin's words, or why it was not asked.
     pub message: String,
 }
 
@@ -24,6 +26,12 @@ impl ResourceFailure {
         let name = ResourceName::parse(&error.resource_name?.name).ok().filter(|name| name.as_str() != "*")?;
         let status = error.error_detail.unwrap_or_default();
         Some(Self { name, code: status.code, message: status.message })
+    }
+
+    /// That the type is delta only, and the origin is asked over SotW.
+    pub(super) fn without_sotw(type_url: &TypeUrl, interest: &Interest) -> Option<Self> {
+        let name = ResourceName::parse(interest.as_str()).ok()?;
+        Some(Self { name, code: type_rules::UNIMPLEMENTED, message: type_rules::no_sotw(type_url) })
     }
 
     /// Whether it is about the resource itself: `NOT_FOUND` or `PERMISSION_DENIED`. Such a resource is gone, as if it

@@ -33,6 +33,9 @@ pub struct Update {
     pub version: String,
     /// New and changed resources, and those sent again unasked.
     pub changed: Vec<Changed>,
+    /// Resources that came as they were because they were asked for again, by another name perhaps: who keeps what comes
+    /// by what it was asked for has not seen them there (delta).
+    pub repeated: Vec<Changed>,
     /// Names that do not exist (any more). It may hold names that were never known (rule 72).
     pub removed: Vec<ResourceName>,
     /// Resources that live on for a time without being sent again (rule 112).
@@ -63,6 +66,7 @@ impl Update {
             type_url,
             version: String::new(),
             changed: Vec::new(),
+            repeated: Vec::new(),
             removed: Vec::new(),
             refreshed: Vec::new(),
             answered: Vec::new(),

@@ -3,6 +3,7 @@
 
 mod age;
 mod body;
+mod refusal;
 mod requests;
 mod service;
 

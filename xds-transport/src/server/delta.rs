@@ -9,6 +9,7 @@ use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
+use crate::server::nonce;
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
@@ -23,7 +24,7 @@ const UNACKED: usize = 8;
 /// A response is closed once it holds this many bytes (rule 133): larger ones only delay what is newer. The resource
 /// that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts where nobody asked for
 /// more, unless one resource alone has nearly that much.
-const BUDGET: usize = 256 * 1024;
+pub(crate) const BUDGET: usize = 256 * 1024;
 
 pub(crate) struct Session {
     pub(crate) id: SubscriberId,
@@ -70,8 +71,14 @@ impl Session {
             source.subscribe(id, &Interest::Wildcard);
             session.wildcard = true;
         }
+        let mut held = HashMap::new();
+        for (text, version) in request.initial_resource_versions.iter().filter_map(held_at) {
+            let Ok(name) = ResourceName::parse(text) else { continue };
+            // Rule 95; where it asks for the name, it is that spelling that counts.
+            session.spelling.note(&name, text);
+            held.insert(name, Version::from(version));
+        }
         session.change_subscription(request, source);
-        let mut held: HashMap<_, _> = request.initial_resource_versions.iter().filter_map(held).collect();
         if !rule.skip_known_on_resume {
             for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
                 held.remove(&asked);
@@ -108,12 +115,10 @@ impl Session {
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
     fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
-        let Ok(nonce) = nonce.parse::<u64>() else { return };
-        let Some(position) = self.unacked.iter().position(|sent| *sent == nonce) else { return };
-        for sent in self.unacked.drain(..=position) {
-            if error.is_some() && sent == nonce {
-                self.refreshes.refused(sent);
-            }
+        let Some(position) = self.unacked.iter().position(|sent| nonce::is(nonce, *sent)) else { return };
+        let answered = self.unacked.drain(..=position).next_back();
+        if let (Some(_), Some(refused)) = (error, answered) {
+            self.refreshes.refused(refused);
         }
         self.tally.answered(now, error);
     }
@@ -161,6 +166,11 @@ impl Session {
 
     pub(crate) fn names(&self) -> usize {
         self.names + self.malformed.len()
+    }
+
+    /// Nobody is there to send an ACK.
+    pub(crate) fn expect_no_answer(&mut self) {
+        self.unacked.clear();
     }
 
     pub(crate) fn is_wildcard(&self) -> bool {
@@ -229,9 +239,6 @@ impl Session {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        if pulled.behind {
-            return Err(ProtocolError::Behind(outgoing.type_url.clone()));
-        }
         self.owes_answer |= pulled.answered;
         if !pulled.more {
             while transmit.budget_used() < BUDGET
@@ -256,6 +263,10 @@ impl Session {
         self.responded = true;
         let nonce = outgoing.nonce();
         self.unacked.push_back(nonce);
+        // Rule 36: for people, and what the origin said.
+        if let Some(version) = source.type_version(self.id) {
+            transmit.push_text(1, version.as_str());
+        }
         transmit.push_text(4, outgoing.type_url.as_str());
         transmit.push_text(5, &nonce.to_string());
         transmit.push_control_plane(7, outgoing.identifier);
@@ -360,8 +371,7 @@ pub(crate) struct Features {
     pub(crate) ttl: bool,
 }
 
-/// An entry of `initial_resource_versions`.
-fn held(entry: &Bytes) -> Option<(ResourceName, Version)> {
-    let name = ResourceName::parse(text_at(entry, &[1])?).ok()?;
-    Some((name, Version::from(text_at(entry, &[2]).unwrap_or_default())))
+/// Name and version of an entry of `initial_resource_versions`.
+fn held_at(entry: &Bytes) -> Option<(&str, &str)> {
+    Some((text_at(entry, &[1])?, text_at(entry, &[2]).unwrap_or_default()))
 }

@@ -38,10 +38,6 @@ pub enum ProtocolError {
     /// The stream is as old as it may be: the client connects anew, elsewhere perhaps (rule 93).
     #[error("the stream is old: reconnect")]
     Aged,
-    /// The client was away from a collection for longer than its tombstones live: it must reconnect
-    /// and say what it holds.
-    #[error("removals of {0} were dropped before this client was told: reconnect")]
-    Behind(TypeUrl),
 }
 
 /// Why a source does not serve a node.
@@ -64,7 +60,7 @@ impl ProtocolError {
         match self {
             Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } | Self::Node(_) => 3,
             Self::TooMany { .. } | Self::TooOften => 8,
-            Self::Behind(_) | Self::Aged => 14,
+            Self::Aged => 14,
         }
     }
 }

@@ -8,7 +8,8 @@ use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::server::delta::{Outgoing, Tells};
+use crate::server::delta::{BUDGET, Outgoing, Tells};
+use crate::server::nonce;
 use crate::server::refreshes::Refreshes;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
@@ -76,7 +77,7 @@ impl Session {
         self.tally.requests += 1;
         // Rules 16, 18: a request that does not answer the last response is stale, and not answered.
         if let Some(last) = self.last_nonce
-            && request.response_nonce.parse() != Ok(last)
+            && !nonce::is(&request.response_nonce, last)
         {
             // Rule 17: one that crossed that response says what the client wanted meanwhile. The ACK will repeat
             // its names, but not tell that one of them left and came back in between (rule 55).
@@ -135,6 +136,11 @@ impl Session {
 
     pub(crate) fn names(&self) -> usize {
         self.names.len()
+    }
+
+    /// Nobody is there to send an ACK.
+    pub(crate) fn expect_no_answer(&mut self) {
+        self.awaits_ack = false;
     }
 
     pub(crate) fn is_wildcard(&self) -> bool {
@@ -315,7 +321,7 @@ impl Session {
     }
 
     /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others
-    /// as it is (rule 126).
+    /// as it is (rule 126). In parts, as over delta (rule 133): each resource may come alone.
     fn changes(
         &mut self,
         rule: &TypeRule,
@@ -325,15 +331,18 @@ impl Session {
     ) -> Option<(Transmit, TypeHash)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let Self { refreshes, spelling, .. } = self;
-        source.pull(self.id, Removals::Include, &mut |pull| {
+        let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
             if let Pull::Put { name, resource } = pull {
                 push(&mut transmit, spelling, refreshes, outgoing, name, resource);
                 Reference::collect(rule, &resource.value, references);
             }
-            ControlFlow::Continue(())
+            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
-        while let Some(due) = refreshes.pop(outgoing.now) {
+        while !pulled.more
+            && transmit.budget_used() < BUDGET
+            && let Some(due) = refreshes.pop(outgoing.now)
+        {
             source.look_up(self.id, &due.name, &mut |resource| {
                 if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
                 {

@@ -86,7 +86,8 @@ pub trait Source {
     /// refreshed from here. A source that leaves this out has nothing of that kind.
     fn look_up(&self, _id: SubscriberId, _name: &ResourceName, _look: &mut dyn FnMut(&Resource<Frame>)) {}
 
-    /// The version that a SotW origin gave to everything this subscriber is interested in.
+    /// The version that an origin gave to everything this subscriber is interested in: `version_info` over SotW,
+    /// `system_version_info` over delta.
     fn type_version(&self, _id: SubscriberId) -> Option<Version> {
         None
     }

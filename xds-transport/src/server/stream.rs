@@ -13,6 +13,7 @@ use crate::rate::{Bucket, RateLimit};
 use crate::server::delta::{self, Features, Outgoing, Tells};
 use crate::server::error::ProtocolError;
 use crate::server::order::{self, Say, Standing, Turn};
+use crate::server::refusals::Refusals;
 use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
@@ -100,12 +101,14 @@ pub struct Stream {
     nonces: u64,
     /// By rank.
     types: Vec<Type>,
+    refusals: Refusals,
     /// How each of the types stands in the order.
     standings: Vec<Standing>,
     /// When somebody who waits for another type waits no more.
     held_until: Option<Instant>,
     requests: Option<Bucket>,
     ends: Option<Instant>,
+    half_closed: bool,
 }
 
 /// Every type of a stream has versions, nonces and subscriptions of its own (rule 7). There is no list of types: any
@@ -224,6 +227,7 @@ impl Stream {
         Self {
             requests: settings.requests.map(Bucket::new),
             ends: None,
+            half_closed: false,
             settings,
             variant,
             only_type: None,
@@ -232,6 +236,7 @@ impl Stream {
             nonces: 0,
             types: Vec::new(),
             standings: Vec::new(),
+            refusals: Refusals::default(),
             held_until: None,
         }
     }
@@ -245,6 +250,12 @@ impl Stream {
     /// or all clients come back at once (rule 93). [`poll_transmit`](Self::poll_transmit) fails then.
     pub fn end_at(&mut self, at: Instant) {
         self.ends = Some(at);
+    }
+
+    /// The client sends no more requests: what it asked for is sent to it without a wait for ACKs. The stream is over
+    /// when [`poll_transmit`](Self::poll_transmit) has nothing more.
+    pub fn half_closed(&mut self) {
+        self.half_closed = true;
     }
 
     /// The encoded node of the client, once it is known (rule 4).
@@ -291,7 +302,7 @@ impl Stream {
                 self.identify(&request.node, source)?;
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Delta(session), .. }) => {
-                        session.handle_request(now, &request, source)
+                        session.handle_request(now, &request, source);
                     }
                     Some(_) => {}
                     None => self.open_delta(now, &request, source),
@@ -310,7 +321,7 @@ impl Stream {
             }
         }
         let limit = self.settings.names_per_type;
-        if self.types.iter().any(|of| of.session.names() > limit) {
+        if self.types.iter().any(|of| of.session.names() > limit) || self.refusals.names() > limit {
             return Err(ProtocolError::TooMany { what: "names of one type", limit });
         }
         Ok(())
@@ -319,10 +330,19 @@ impl Stream {
     /// The next response. Newest state only: what changed twice since the last call is sent once.
     ///
     /// # Errors
-    /// When the stream must end: see [`ProtocolError::Behind`].
+    /// When the stream must end: see [`ProtocolError::Aged`].
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
+        }
+        if let Some(type_url) = self.refusals.due() {
+            let Self { settings, features, nonces, refusals, .. } = self;
+            let (type_url, identifier, features) = (&type_url, settings.identifier.as_str(), *features);
+            let references = &mut Vec::new();
+            return Ok(refusals.tell(&mut Outgoing { type_url, identifier, now, features, nonces, references }));
+        }
+        if self.half_closed {
+            self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
         }
         for (of, standing) in self.types.iter().zip(&mut self.standings) {
             of.observe(standing, now, source);
@@ -346,7 +366,7 @@ impl Stream {
     /// it has not.
     pub fn has_work(&self, source: &impl Source) -> bool {
         let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
-        self.types.iter().any(|of| of.session.has_room() && may(&of.session))
+        self.refusals.due().is_some() || self.types.iter().any(|of| of.session.has_room() && may(&of.session))
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
@@ -436,7 +456,8 @@ impl Stream {
             return Err(ProtocolError::MissingType);
         }
         let position = self.types.iter().position(|of| of.url.as_str() == asked);
-        if position.is_none() && self.types.len() >= self.settings.types_per_stream {
+        let opens = position.is_none() && !self.refusals.knows(asked);
+        if opens && self.types.len() + self.refusals.types() >= self.settings.types_per_stream {
             return Err(ProtocolError::TooMany { what: "types", limit: self.settings.types_per_stream });
         }
         Ok(position.and_then(|at| self.types.get_mut(at)))
@@ -452,9 +473,8 @@ impl Stream {
     fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
-        // The other types of the stream are none the worse for it.
         if rule.delta_only {
-            return;
+            return self.refusals.ask(url, request);
         }
         let session = sotw::Session::open(&url, request, &rule, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
@@ -507,6 +527,13 @@ impl Session {
         match self {
             Self::Sotw(session) => session.id,
             Self::Delta(session) => session.id,
+        }
+    }
+
+    fn expect_no_answer(&mut self) {
+        match self {
+            Self::Sotw(session) => session.expect_no_answer(),
+            Self::Delta(session) => session.expect_no_answer(),
         }
     }
 

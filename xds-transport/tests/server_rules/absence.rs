@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, SCOPED_ROUTES, Server};
 
 const GLOB: &str = "xdstp://x/T/d/*";
 const MEMBER: &str = "xdstp://x/T/d/1";
+const SECRETS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+const RUNTIME: &str = "type.googleapis.com/envoy.service.runtime.v3.Runtime";
+const EXTENSIONS: &str = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig";
 
 #[test]
 fn rule_066_absence_from_a_sotw_response_is_deletion() {
-    for (of, letter) in [(LISTENERS, 'L'), (CLUSTERS, 'C')] {
+    for (of, letter) in [(LISTENERS, "L"), (CLUSTERS, "C"), (SCOPED_ROUTES, SCOPED_ROUTES)] {
         let mut server = Server::with(of, &["a", "b", "c"]);
         let mut client = Client::sotw();
         assert_eq!(client.names(&mut server, of, &[]), [format!("{letter} a@1 b@1 c@1")]);
@@ -23,15 +26,28 @@ fn rule_066_absence_from_a_sotw_response_is_deletion() {
 }
 
 #[test]
-fn rule_067_other_types_are_sent_only_what_changed() {
-    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+fn rule_066_a_scoped_route_that_is_added_does_not_drop_the_others() {
+    let mut server = Server::with(SCOPED_ROUTES, &["a", "b"]);
     let mut client = Client::sotw();
-    client.names(&mut server, ENDPOINTS, &["a", "b"]);
-    client.ack(&mut server, ENDPOINTS);
-    server.remove(ENDPOINTS, "a");
-    assert!(client.poll(&mut server).is_empty());
-    server.put(ENDPOINTS, "b", "2");
-    assert_eq!(client.poll(&mut server), ["E b@2"]);
+    client.names(&mut server, SCOPED_ROUTES, &[]);
+    server.put(SCOPED_ROUTES, "c", "1");
+    assert_eq!(client.ack(&mut server, SCOPED_ROUTES), [format!("{SCOPED_ROUTES} a@1 b@1 c@1")]);
+}
+
+#[test]
+fn rule_067_other_types_are_sent_only_what_changed() {
+    for (of, letter) in
+        [(ENDPOINTS, "E"), (ROUTES, "R"), (SECRETS, SECRETS), (RUNTIME, RUNTIME), (EXTENSIONS, EXTENSIONS)]
+    {
+        let mut server = Server::with(of, &["a", "b"]);
+        let mut client = Client::sotw();
+        client.names(&mut server, of, &["a", "b"]);
+        client.ack(&mut server, of);
+        server.remove(of, "a");
+        assert!(client.poll(&mut server).is_empty());
+        server.put(of, "b", "2");
+        assert_eq!(client.poll(&mut server), [format!("{letter} b@2")]);
+    }
 }
 
 #[test]
@@ -137,6 +153,40 @@ fn rule_100_a_member_deleted_while_a_client_was_away_is_in_its_first_answer() {
     client.stream.close(&mut server.cache);
     server.remove(CLUSTERS, MEMBER);
     assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &[GLOB]), [format!("C {other}@1 -{MEMBER}")]);
+}
+
+#[test]
+fn rule_100_a_client_that_lists_no_members_holds_what_there_is_after_every_absence() {
+    // As Envoy: what it holds of a glob it does not list when it comes back.
+    let members: Vec<_> = (0..6).map(|n| format!("xdstp://x/T/d/{n}")).collect();
+    let mut server = Server::with(CLUSTERS, &members.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut held = BTreeSet::new();
+    for away in 0..5 {
+        let mut client = Client::delta();
+        client.subscribe(&mut server, CLUSTERS, &[GLOB]);
+        server.remove(CLUSTERS, &members[away]);
+        client.settle(&mut server);
+        if away == 3 {
+            server.put(CLUSTERS, &members[0], "2");
+            client.settle(&mut server);
+        }
+        for response in &client.delta {
+            held.extend(response.resources.iter().map(|sent| sent.name.clone()));
+            response.removed_resources.iter().for_each(|name| _ = held.remove(name));
+        }
+        assert_eq!(held, present(&server), "connected, {away}");
+        client.stream.close(&mut server.cache);
+        // The next goes while nobody is there.
+        if let Some(gone) = members.get(away + 1).filter(|_| away % 2 == 0) {
+            server.remove(CLUSTERS, gone);
+        }
+    }
+    assert_eq!(held, BTreeSet::from([members[0].clone(), members[5].clone()]));
+}
+
+fn present(server: &Server) -> BTreeSet<String> {
+    let there = server.cache.resources().filter(|stored| stored.resource.is_some());
+    there.map(|stored| stored.name.as_str().to_owned()).collect()
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Slow readers, chunks and shared bodies: rules 128, 129, 131, 133, 134, 140.
 
+use std::collections::BTreeSet;
+
 use prost::Message;
 use xds_transport::Frame;
 use xds_transport::wire::DeltaDiscoveryResponse;
@@ -100,6 +102,33 @@ fn rule_133_delta_responses_are_split_by_size() {
     for response in &client.delta {
         assert!(response.encoded_len() < BUDGET + 11_000, "one resource past the budget at most");
     }
+}
+
+#[test]
+fn rule_133_sotw_responses_are_split_by_size_where_each_resource_may_come_alone() {
+    let mut server = Server::origin();
+    for of in [ENDPOINTS, CLUSTERS] {
+        for n in 0..550 {
+            let frame = Frame::of_message(&of.into(), &payload(&format!("{n:03}"), &"x".repeat(10_000)));
+            server.put_frame(of, &format!("{n:03}"), "1", frame);
+        }
+    }
+    let names: Vec<_> = (0..550).map(|n| format!("{n:03}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &names);
+    // Rule 129: the next part waits for the ACK of the one before.
+    assert_eq!(client.sotw.len(), 1);
+    client.settle(&mut server);
+    assert_eq!(client.sotw.iter().map(|response| response.resources.len()).sum::<usize>(), 550);
+    assert!(client.sotw.len() > 20 && client.sotw.iter().all(|response| response.encoded_len() < 256 * 1024 + 11_000));
+    let versions: BTreeSet<_> = client.sotw.iter().map(|response| &response.version_info).collect();
+    assert_eq!(versions.len(), 1, "the version is of all that it asked for");
+    // A full state is one response, however large.
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    client.settle(&mut server);
+    assert_eq!(client.sotw.iter().map(|response| response.resources.len()).collect::<Vec<_>>(), [550]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Spelling, globs and odd names: rules 94–98, 103, 104, 109.
 
-use crate::support::{CLUSTERS, Client, ENDPOINTS, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
 
 #[test]
 fn rule_094_the_order_and_the_escapes_of_parameters_make_no_other_name() {
@@ -28,6 +28,21 @@ fn rule_095_names_come_back_in_the_spelling_of_the_client() {
     }
     let glob = "xdstp://a/T/*?b=1&a=2";
     assert_eq!(Client::delta().subscribe(&mut Server::origin(), CLUSTERS, &[glob]), [format!("C -{glob}")]);
+}
+
+#[test]
+fn rule_095_what_a_client_brought_along_is_told_in_its_spelling() {
+    let (spelled, gone) = ("xdstp://a/T/x?b=1&a=2", "xdstp://a/T/y?b=1&a=2");
+    let mut server = Server::with(CLUSTERS, &["xdstp://a/T/x?a=2&b=1"]);
+    let glob = "xdstp://a/T/*?a=2&b=1";
+    let holds = &[(spelled, "0"), (gone, "0")];
+    let mut client = Client::delta();
+    let said = client.ask(&mut server, &Ask { of: CLUSTERS, subscribe: &[glob], holds, ..Ask::default() });
+    assert_eq!(said, [format!("C {spelled}@1 -{gone}")]);
+    // Where it asks for the name too, that is how it writes it.
+    let canonical = "xdstp://a/T/x?a=2&b=1";
+    let ask = Ask { of: CLUSTERS, subscribe: &[canonical], holds: &[(spelled, "0")], ..Ask::default() };
+    assert_eq!(Client::delta().ask(&mut server, &ask), [format!("C {canonical}@1")]);
 }
 
 #[test]

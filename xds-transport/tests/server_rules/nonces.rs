@@ -45,6 +45,53 @@ fn rule_016_sotw_does_not_answer_a_stale_nonce() {
 }
 
 #[test]
+fn rule_016_a_stale_nonce_changes_nothing_after_the_ack_either() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a"]);
+    let stale = client.nonce(ENDPOINTS);
+    server.put(ENDPOINTS, "a", "2");
+    client.ack(&mut server, ENDPOINTS);
+    assert_eq!(client.ack(&mut server, ENDPOINTS), [""; 0]);
+    // Nothing is on its way: whoever says this answers what is long answered, and nobody repeats its names.
+    for nonce in [&*stale, "never", &format!("0{}", client.nonce(ENDPOINTS))] {
+        client.try_send(&mut server, sotw_request(&["b"], nonce)).unwrap();
+        assert_eq!(client.poll(&mut server), [""; 0], "{nonce:?}");
+    }
+    server.put(ENDPOINTS, "b", "2");
+    server.put(ENDPOINTS, "a", "3");
+    assert_eq!(client.poll(&mut server), ["E a@3"]);
+}
+
+#[test]
+fn rule_018_a_request_without_nonce_is_stale_after_the_ack_too() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a"]);
+    assert_eq!(client.ack(&mut server, ENDPOINTS), [""; 0]);
+    client.try_send(&mut server, sotw_request(&["a", "b"], "")).unwrap();
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    server.put(ENDPOINTS, "b", "2");
+    assert_eq!(client.poll(&mut server), [""; 0], "b was not asked for");
+    // Every type has a first request of its own.
+    assert_eq!(client.names(&mut server, CLUSTERS, &["a"]), ["C"]);
+}
+
+#[test]
+fn rule_022_over_delta_a_nonce_is_compared_byte_by_byte() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, ENDPOINTS, &["a"]);
+    let nonce = client.nonce(ENDPOINTS);
+    for odd in [format!("00{nonce}"), format!("+{nonce}"), format!("{nonce} ")] {
+        client.ask(&mut server, &Ask { of: ENDPOINTS, nonce: &odd, ..Ask::default() });
+    }
+    assert_eq!(client.stream.sessions().next().unwrap().tally.acks, 0);
+    client.ack(&mut server, ENDPOINTS);
+    assert_eq!(client.stream.sessions().next().unwrap().tally.acks, 1);
+}
+
+#[test]
 fn rule_017_names_in_a_stale_request_come_with_the_ack() {
     let mut server = Server::with(ENDPOINTS, &["a", "b"]);
     let mut client = Client::sotw();

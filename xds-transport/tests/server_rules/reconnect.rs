@@ -50,6 +50,20 @@ fn rule_087_only_a_pure_wildcard_at_the_same_version_is_not_sent_again() {
 }
 
 #[test]
+fn rule_036_the_version_of_an_origin_is_passed_on_over_delta_too() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[]);
+    assert_eq!(client.delta[0].system_version_info, "", "nobody gave one");
+    server.cache.set_type_version(&CLUSTERS.into(), Some("17".into()));
+    // It alone is nothing to say.
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    server.put(CLUSTERS, "a", "2");
+    client.poll(&mut server);
+    assert_eq!(client.delta[1].system_version_info, "17");
+}
+
+#[test]
 fn rule_088_nothing_of_a_stream_is_remembered_for_the_next() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut client = Client::delta();
@@ -61,6 +75,38 @@ fn rule_088_nothing_of_a_stream_is_remembered_for_the_next() {
     let mut client = Client::sotw();
     client.names(&mut server, ENDPOINTS, &[]);
     assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"]);
+}
+
+#[test]
+fn rule_088_what_one_replica_was_told_another_takes_up_from_the_first_request() {
+    let replica = || {
+        let mut server = Server::with(CLUSTERS, &["a", "b"]);
+        server.put(ENDPOINTS, "a", "1");
+        server
+    };
+    let (mut first, mut second) = (replica(), replica());
+    let mut client = Client::delta();
+    assert_eq!(client.subscribe(&mut first, CLUSTERS, &[]), ["C a@1 b@1"]);
+    client.settle(&mut first);
+    second.put(CLUSTERS, "b", "2");
+    second.remove(CLUSTERS, "a");
+    let holds = &[("a", "1"), ("b", "1")];
+    let resumes = Ask { of: CLUSTERS, holds, ..Ask::default() };
+    assert_eq!(Client::delta().ask(&mut second, &resumes), ["C b@2 -a"]);
+    // And back, where nothing changed: an answer is owed, and nothing is in it.
+    assert_eq!(Client::delta().ask(&mut first, &resumes), ["C"]);
+    // Over SotW the version says it, and is the same on both.
+    let version = |server: &mut Server| {
+        let mut client = Client::sotw();
+        client.names(server, ENDPOINTS, &["a"]);
+        client.sotw[0].version_info.clone()
+    };
+    assert_eq!(version(&mut first), version(&mut second));
+    let mut client = Client::sotw();
+    client.names(&mut first, CLUSTERS, &[]);
+    let held = client.sotw[0].version_info.clone();
+    assert_eq!(Client::sotw().names_at(&mut replica(), CLUSTERS, &[], &held), [""; 0]);
+    assert_eq!(Client::sotw().names_at(&mut second, CLUSTERS, &[], &held), ["C b@2"]);
 }
 
 #[test]

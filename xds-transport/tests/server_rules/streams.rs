@@ -11,7 +11,7 @@ use xds_transport::{Frame, RateLimit};
 use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, seconds};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server, seconds};
 
 #[test]
 fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
@@ -30,7 +30,7 @@ fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
 }
 
 #[test]
-fn rule_002_types_that_are_delta_only_are_not_answered_over_sotw() {
+fn rule_002_types_that_are_delta_only_are_refused_over_sotw() {
     for of in [
         "type.googleapis.com/envoy.config.route.v3.VirtualHost",
         "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
@@ -38,9 +38,17 @@ fn rule_002_types_that_are_delta_only_are_not_answered_over_sotw() {
         let mut server = Server::with(of, &["rc/a"]);
         server.put(CLUSTERS, "a", "1");
         let mut client = Client::sotw();
-        assert!(client.names(&mut server, of, &["rc/a"]).is_empty());
-        assert!(client.names(&mut server, of, &[]).is_empty());
+        let no = format!("12 (there is no state of the world of {of}: it comes over delta only)");
+        assert_eq!(client.names(&mut server, of, &["rc/a", "rc/b"]), [format!("{of} !rc/a:{no} !rc/b:{no}")]);
+        assert!(client.ack(&mut server, of).is_empty(), "it is said once");
+        server.put(of, "rc/a", "2");
+        server.remove(of, "rc/a");
+        assert!(client.poll(&mut server).is_empty());
+        assert_eq!(client.names(&mut server, of, &["rc/c"]), [format!("{of} !rc/c:{no}")]);
+        assert!(client.names(&mut server, of, &[]).is_empty(), "who asks for nothing is not refused anything");
         assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"], "the stream goes on");
+        assert_eq!(Client::sotw().names(&mut server, of, &[]), [format!("{of} !*:{no}")], "a wildcard");
+        server.put(of, "rc/a", "1");
         assert_eq!(Client::delta().subscribe(&mut server, of, &["rc/a"]), [format!("{of} rc/a@1")]);
     }
 }
@@ -233,6 +241,28 @@ fn rule_127_streams_do_not_wait_for_each_other() {
         server.put(CLUSTERS, "c", &format!("{:?}", endpoints.stream.variant()));
         assert_eq!(endpoints.want(&mut server, ENDPOINTS, &["xdstp://a/T/c"]), ["E xdstp://a/T/c@1"]);
         assert_eq!(endpoints.stream.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn rule_127_routes_on_one_stream_do_not_wait_for_clusters_on_another() {
+    let mut server = Server::with(CLUSTERS, &["c"]);
+    server.put(ROUTES, "r", "0");
+    for [mut clusters, mut routes] in [[Client::delta(), Client::delta()], [Client::sotw(), Client::sotw()]] {
+        clusters.want(&mut server, CLUSTERS, &[]);
+        assert_eq!(routes.want(&mut server, ROUTES, &["r"]).len(), 1);
+        routes.settle(&mut server);
+        // Its window is full, and there is more: on one stream routes would wait for it.
+        for version in 0..20 {
+            server.put(CLUSTERS, "c", &format!("{:?}{version}", clusters.stream.variant()));
+            clusters.poll(&mut server);
+        }
+        let version = format!("{:?}", clusters.stream.variant());
+        server.put(ROUTES, "r", &version);
+        assert_eq!(routes.settle(&mut server), [format!("R r@{version}")]);
+        assert_eq!(routes.stream.poll_timeout(), None);
+        assert_eq!(clusters.want(&mut server, ROUTES, &["r"]), [""; 0]);
+        assert_eq!(clusters.stream.poll_timeout(), Some(server.now + Duration::from_secs(1)));
     }
 }
 

@@ -59,6 +59,26 @@ fn rule_110_a_sotw_resource_is_wrapped_only_for_who_understands_it() {
 }
 
 #[test]
+fn rule_110_every_documented_name_of_a_feature_is_understood_and_no_other() {
+    let mut server = Server::origin();
+    server.receive_delta(&delta_response(vec![full("a")]));
+    for (feature, wrapped) in [
+        ("xds.config.resource-in-sotw", true),
+        ("xds.config.supports-resource-in-sotw", true),
+        ("xds.config.supports-resource-ttl", false),
+        ("xds.config.resource-in-sotw.not", false),
+        ("", false),
+    ] {
+        let mut client = Client::sotw_with_ttl().with_features(&["envoy.lb.any", feature]);
+        client.names(&mut server, ENDPOINTS, &["a"]);
+        let any = &client.sotw[0].resources[0];
+        assert_eq!(any.type_url == RESOURCE_TYPE_URL, wrapped, "{feature:?}");
+        let ttl = wrapped.then(|| Resource::decode(&*any.value).unwrap().ttl).flatten();
+        assert_eq!(ttl, None, "the wrapper alone says nothing of a TTL");
+    }
+}
+
+#[test]
 fn rule_110_delta_carries_a_ttl_only_for_who_understands_it() {
     let mut server = Server::origin();
     server.receive_delta(&delta_response(vec![full("a")]));

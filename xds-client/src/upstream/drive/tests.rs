@@ -1,5 +1,7 @@
 //! The driver over HTTP/2 in memory: an origin written by hand, and a clock that jumps when all wait.
 
+mod frames;
+
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -14,9 +16,10 @@ use tokio::sync::mpsc;
 use xds_transport::client::{Interest, Update, Verdict};
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
+use self::frames::Frames;
 use super::*;
 use crate::Backoff;
-use crate::upstream::Connection;
+use crate::upstream::go_away::Listening;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const QUIET: Duration = Duration::from_secs(15);
@@ -30,13 +33,21 @@ struct Recorder {
     asked: bool,
     quiet: Option<Instant>,
     nodes: VecDeque<Bytes>,
+    errors: mpsc::UnboundedSender<Option<String>>,
 }
 
 impl Recorder {
     fn new(nodes: &[&str]) -> (Self, Log) {
         let log = Log::default();
         let nodes = nodes.iter().map(|id| encoded_node(id)).collect();
-        (Self { start: now(), log: log.clone(), asked: false, quiet: Some(now() + QUIET), nodes }, log)
+        let (errors, _) = mpsc::unbounded_channel();
+        (Self { start: now(), log: log.clone(), asked: false, quiet: Some(now() + QUIET), nodes, errors }, log)
+    }
+
+    /// One that says what streams ended with.
+    fn of_errors() -> (Self, mpsc::UnboundedReceiver<Option<String>>) {
+        let (errors, told) = mpsc::unbounded_channel();
+        (Self { errors, ..Self::new(&[]).0 }, told)
     }
 
     fn note(&self, at: Instant, what: &'static str) {
@@ -63,7 +74,10 @@ impl Consumer for Recorder {
             match connection {
                 Connection::Connected => "connected",
                 Connection::Answered => "answered",
-                Connection::Disconnected { .. } => "disconnected",
+                Connection::Disconnected { error, .. } => {
+                    let _ = self.errors.send(error);
+                    "disconnected"
+                }
             },
         );
     }
@@ -91,21 +105,31 @@ fn encoded_node(id: &str) -> Bytes {
     Node { id: id.into(), ..Node::default() }.encode_to_vec().into()
 }
 
+fn endpoint() -> Endpoint {
+    Endpoint::new("in.memory:1").unwrap().with_backoff(Backoff::new(Duration::from_secs(1), Duration::from_secs(1)))
+}
+
 /// Drives `recorder` over connections in memory; the far ends come out of the channel.
 fn run(recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
+    run_at(endpoint(), recorder)
+}
+
+fn run_at(endpoint: Endpoint, recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
     let (connections, far_ends) = mpsc::unbounded_channel();
-    let at_once = Backoff::new(Duration::ZERO, Duration::ZERO);
-    let endpoint = Endpoint::new("in.memory:1").unwrap().with_backoff(at_once);
     let transport = endpoint.transport.clone();
     let connect = move || -> Connecting {
         let (near, far) = tokio::io::duplex(1 << 16);
         let _ = connections.send(far);
-        let mut near = Some(TokioIo::new(near));
+        let go_away = GoAway::default();
+        let mut near = Some(TokioIo::new(Listening::new(near, go_away.clone())));
         let connector = tower::service_fn(move |_| {
             std::future::ready(near.take().ok_or_else(|| std::io::Error::other("one connection an attempt")))
         });
         let transport = transport.clone();
-        Box::pin(async move { transport.connect_with_connector(connector).await })
+        Box::pin(async move {
+            let channel = transport.connect_with_connector(connector).await?;
+            Ok(Connected { channel, go_away })
+        })
     };
     tokio::spawn(drive_over(connect, endpoint, recorder, Arc::new(Notify::new())));
     far_ends
@@ -132,6 +156,10 @@ fn framed(message: &impl prost::Message) -> Bytes {
     frame.into()
 }
 
+fn response() -> Bytes {
+    framed(&DeltaDiscoveryResponse { type_url: CDS.into(), nonce: "1".into(), ..Default::default() })
+}
+
 async fn pass(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
@@ -146,8 +174,7 @@ async fn rule_151_every_piece_of_a_response_is_a_reason_to_wait_on() {
     let mut connections = run(recorder);
     let (_request, to) = accept(connections.recv().await.unwrap()).await;
     let mut body = respond(to);
-    let response = DeltaDiscoveryResponse { type_url: CDS.into(), nonce: "1".into(), ..Default::default() };
-    let mut message = framed(&response);
+    let mut message = response();
     body.send_data(message.split_to(3), false).unwrap();
     pass(10).await;
     body.send_data(message.split_to(10), false).unwrap();
@@ -189,4 +216,97 @@ async fn every_stream_names_the_node_that_the_consumer_gives_before_it() {
         to.send_reset(h2::Reason::CANCEL);
     }
     assert_eq!(seen, ["first", "second", "second"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_137_a_server_that_bears_a_ping_every_five_minutes_is_not_annoyed() {
+    for (interval, bears) in [(None, true), (Some(30), false)] {
+        let endpoint = match interval {
+            Some(seconds) => endpoint().with_keepalive(Duration::from_secs(seconds)),
+            None => endpoint(),
+        };
+        let mut connections = run_at(endpoint, Recorder::new(&[]).0);
+        let mut origin = Frames::accept(connections.recv().await.unwrap()).await;
+        origin.respond(&response()).await;
+        let hour = tokio::time::sleep(Duration::from_secs(3600));
+        tokio::pin!(hour);
+        let (mut pings, mut too_early, mut last) = (0, 0, now());
+        loop {
+            tokio::select! {
+                () = &mut hour => break,
+                frame = origin.next() => if frame.unwrap() == frames::PING {
+                    pings += 1;
+                    too_early += usize::from(now() - last < Duration::from_secs(300));
+                    last = now();
+                },
+            }
+        }
+        assert!(pings >= 11, "{pings}");
+        assert_eq!(too_early == 0, bears, "{too_early} of {pings}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_137_a_connection_that_does_not_answer_a_ping_for_20_seconds_is_lost() {
+    let (recorder, mut errors) = Recorder::of_errors();
+    let start = now();
+    let mut connections = run(recorder);
+    let mut origin = Frames::accept(connections.recv().await.unwrap()).await;
+    origin.respond(&response()).await;
+    while now() - start < Duration::from_secs(299) {
+        let _ = tokio::time::timeout(Duration::from_secs(299), origin.next()).await;
+    }
+    errors.recv().await.unwrap();
+    assert_eq!((now() - start).as_secs(), 320);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_137_what_the_origin_complains_of_is_told_even_after_a_response() {
+    for (code, words, expected) in [
+        (11, "too_many_pings", Some("GOAWAY ENHANCE_YOUR_CALM: too_many_pings")),
+        // Rule 91: a server that wants its streams elsewhere.
+        (0, "max_age", None),
+    ] {
+        let (recorder, mut errors) = Recorder::of_errors();
+        let mut connections = run(recorder);
+        let mut origin = Frames::accept(connections.recv().await.unwrap()).await;
+        origin.respond(&response()).await;
+        pass(1).await;
+        origin.go_away(code, words).await;
+        drop(origin);
+        let error = errors.recv().await.unwrap();
+        match expected {
+            Some(expected) => assert!(error.as_ref().is_some_and(|error| error.ends_with(expected)), "{error:?}"),
+            None => assert_eq!(error, None),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_origin_says_when_it_hangs_up_before_a_response_is_told() {
+    let (recorder, mut errors) = Recorder::of_errors();
+    let mut connections = run(recorder);
+    let mut origin = Frames::accept(connections.recv().await.unwrap()).await;
+    origin.go_away(0, "max_age").await;
+    drop(origin);
+    let error = errors.recv().await.unwrap().unwrap();
+    assert!(error.ends_with("GOAWAY NO_ERROR: max_age"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_origin_of_the_other_variant_is_named_as_what_it_is() {
+    for (protocol, expected) in [
+        (Protocol::Delta, "the origin does not serve delta: set protocol: sotw (Unimplemented: no method)"),
+        (Protocol::Sotw, "the origin does not serve sotw: set protocol: delta (Unimplemented: no method)"),
+    ] {
+        let (recorder, mut errors) = Recorder::of_errors();
+        let mut connections = run_at(endpoint().with_protocol(protocol), recorder);
+        let (_request, mut to) = accept(connections.recv().await.unwrap()).await;
+        let response = Response::builder()
+            .header("content-type", "application/grpc")
+            .header("grpc-status", "12")
+            .header("grpc-message", "no method");
+        to.send_response(response.body(()).unwrap(), true).unwrap();
+        assert_eq!(errors.recv().await.unwrap().as_deref(), Some(expected));
+    }
 }

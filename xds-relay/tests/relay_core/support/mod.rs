@@ -247,6 +247,12 @@ impl World {
         self.relays[relay].links.len()
     }
 
+    /// What a relay counts.
+    pub(crate) fn metrics_of(&self, relay: usize) -> String {
+        let core = &self.relays[relay].core;
+        core.metrics().render(&core.gauges())
+    }
+
     /// Who the relay says it is on its first stream.
     pub(crate) fn node_upstream(&self, relay: usize) -> Node {
         Node::decode(self.relays[relay].links[0].node.clone()).unwrap()

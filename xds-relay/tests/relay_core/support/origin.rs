@@ -106,6 +106,11 @@ impl Origin {
         cache.touch(&of.into(), &name.parse().unwrap(), &mut Vec::new());
     }
 
+    /// Removes a resource from what a node has of its own.
+    pub(crate) fn remove_from(&mut self, now: Instant, node: &str, of: &str, name: &str) {
+        self.caches.get_mut(node).unwrap().remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
+    }
+
     pub(crate) fn remove(&mut self, now: Instant, of: &str, name: &str) {
         for cache in self.caches.values_mut() {
             cache.remove(&of.into(), &name.parse().unwrap(), now, &mut Vec::new());
@@ -125,9 +130,14 @@ impl Origin {
 
     /// Its wildcard holds `xdstp:` names too.
     pub(crate) fn wildcard_sends_xdstp(&mut self) {
+        self.wildcard_sends_xdstp_to("");
+    }
+
+    /// The same, for a node that has resources of its own from now on.
+    pub(crate) fn wildcard_sends_xdstp_to(&mut self, node: &str) {
         let mut options = Options::default();
         options.wildcard_covers_xdstp = true;
-        self.caches.insert(String::new(), Cache::new(options));
+        self.caches.insert(node.into(), Cache::new(options));
     }
 
     /// Gives a type a version, as SotW has it.
@@ -152,6 +162,7 @@ impl Origin {
                 if line.is_empty() && first {
                     line.push("+*".into());
                 }
+                line.extend(request.error_detail.map(|error| format!("NACK {}", error.message)));
                 request.type_url
             }
             Variant::Sotw => {
@@ -166,6 +177,7 @@ impl Origin {
                             .filter(|_| first && !request.version_info.is_empty()),
                     );
                 }
+                line.extend(request.error_detail.map(|error| format!("NACK {}", error.message)));
                 request.type_url
             }
         };

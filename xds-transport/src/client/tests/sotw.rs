@@ -3,6 +3,9 @@
 use super::*;
 use crate::wire::Duration as WireDuration;
 
+const LDS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+const SRDS: &str = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";
+
 fn clusters(interests: &[&str]) -> Client {
     Client::subscribed(Protocol::Sotw, CDS, interests)
 }
@@ -196,14 +199,44 @@ fn rule_087_a_version_of_what_was_given_up_is_not_named() {
 }
 
 #[test]
+fn rule_002_what_is_delta_only_is_refused_and_not_asked_for() {
+    for of in [
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+    ] {
+        let mut client = Client::new(Protocol::Sotw);
+        client.subscribe(of, &["a", GLOB, "*"]);
+        client.connect();
+        for name in ["a", GLOB, "*"] {
+            let update = client.update().unwrap();
+            let [failure] = update.errors.as_slice() else { panic!("{update:?}") };
+            assert_eq!((failure.name.as_str(), failure.code, failure.is_data_error()), (name, 12, false));
+            assert!(failure.message.contains(of), "{}", failure.message);
+            client.finish(&update, Verdict::Accept);
+        }
+        assert!(client.poll().is_none() && client.update().is_none());
+        client.unsubscribe(of, &["a", GLOB, "*"]);
+        client.subscribe(CDS, &["*"]);
+        assert_eq!(client.sotw().unwrap().type_url, CDS);
+        assert!(client.poll().is_none());
+
+        let mut client = Client::subscribed(Protocol::Delta, of, &[]);
+        client.subscribe(of, &["a"]);
+        assert_eq!(client.delta().unwrap().resource_names_subscribe, ["a"]);
+    }
+}
+
+#[test]
 fn rule_066_absence_from_a_full_state_is_deletion() {
-    let mut client = clusters(&["*"]);
-    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1"), ("c", "1")]));
-    assert_eq!(answered(&update), ["*"]);
-    let update = client.accept(&sotw(CDS, "v2", "n2", &[("a", "1"), ("c", "2")]));
-    assert_eq!((changed_names(&update), removed(&update)), (vec!["c"], vec!["b"]));
-    let update = client.accept(&sotw(CDS, "v3", "n3", &[]));
-    assert_eq!(removed(&update), ["a", "c"]);
+    for of in [CDS, LDS, SRDS] {
+        let mut client = Client::subscribed(Protocol::Sotw, of, &["*"]);
+        let update = client.accept(&sotw(of, "v1", "n1", &[("a", "1"), ("b", "1"), ("c", "1")]));
+        assert_eq!(answered(&update), ["*"]);
+        let update = client.accept(&sotw(of, "v2", "n2", &[("a", "1"), ("c", "2")]));
+        assert_eq!((changed_names(&update), removed(&update)), (vec!["c"], vec!["b"]));
+        let update = client.accept(&sotw(of, "v3", "n3", &[]));
+        assert_eq!(removed(&update), ["a", "c"]);
+    }
 }
 
 #[test]
@@ -228,12 +261,20 @@ fn rule_066_what_was_removed_while_away_is_removed() {
 
 #[test]
 fn rule_067_absence_from_other_types_means_nothing() {
-    let mut client = endpoints(&["a", "b"]);
-    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
-    let update = client.accept(&sotw(EDS, "v2", "n2", &[("b", "2")]));
-    assert_eq!((changed_names(&update), removed(&update)), (vec!["b"], vec![]));
-    let update = client.accept(&sotw(EDS, "v3", "n3", &[]));
-    assert!(update.changed.is_empty() && update.removed.is_empty());
+    for of in [
+        EDS,
+        "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        "type.googleapis.com/envoy.service.runtime.v3.Runtime",
+        "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
+    ] {
+        let mut client = Client::subscribed(Protocol::Sotw, of, &["a", "b"]);
+        client.accept(&sotw(of, "v1", "n1", &[("a", "1"), ("b", "1")]));
+        let update = client.accept(&sotw(of, "v2", "n2", &[("b", "2")]));
+        assert_eq!((changed_names(&update), removed(&update)), (vec!["b"], vec![]));
+        let update = client.accept(&sotw(of, "v3", "n3", &[]));
+        assert!(update.changed.is_empty() && update.removed.is_empty());
+    }
 }
 
 #[test]

@@ -14,6 +14,8 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Error};
 use tower_service::Service;
 
+use crate::grpc::now;
+
 /// The time of the last bytes that came in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Received(Arc<Mutex<Option<Instant>>>);
@@ -23,9 +25,8 @@ impl Received {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) {
-        let now = tokio::time::Instant::now().into_std();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    fn note(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now());
     }
 }
 
@@ -66,7 +67,7 @@ impl http_body::Body for NotedBody {
         if let Poll::Ready(Some(Ok(frame))) = &polled
             && frame.data_ref().is_some_and(|data| !data.is_empty())
         {
-            self.received.now();
+            self.received.note();
         }
         polled
     }

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 use tonic::Status;
 
+use crate::grpc::now;
 use crate::grpc::server::requests::status_of;
 use crate::grpc::server::service::StreamState;
 use crate::server::{Source, Transmit};
@@ -45,7 +46,10 @@ impl<S: Source> ResponseBody<S> {
             return Err(status);
         }
         let Some(source) = inner.source.as_mut() else { return Err(Status::ok("")) };
-        let transmit = inner.stream.poll_transmit(Instant::now(), source).map_err(|error| status_of(&error))?;
+        let transmit = inner.stream.poll_transmit(now(), source).map_err(|error| status_of(&error))?;
+        if transmit.is_none() && inner.half_closed {
+            return Err(Status::ok(""));
+        }
         self.timeout = inner.stream.poll_timeout();
         Ok(transmit)
     }

@@ -2,25 +2,26 @@
 //! is full is not polled, and two full windows must not wait for each other.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tonic::Status;
 use tonic::body::Body;
 
+use crate::grpc::now;
 use crate::grpc::server::service::StreamState;
 use crate::server::{ProtocolError, Source};
 
 /// Length of the gRPC message prefix: a flag and four bytes of length.
 const PREFIX: usize = 5;
 
-/// Hands every request to the stream until the client ends it.
+/// Hands every request to the stream until the client sends no more.
 pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<StreamState<S>>, limit: usize) {
     let mut buffer = BytesMut::new();
     let end = loop {
         match body.frame().await {
-            None => break Status::ok(""),
+            None if buffer.is_empty() => return state.half_close(),
+            None => break Status::internal("the requests end within one"),
             Some(Err(status)) => break Status::cancelled(status.to_string()),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
@@ -41,7 +42,7 @@ fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, lim
         let mut inner = state.lock();
         let inner = &mut *inner;
         let Some(source) = inner.source.as_mut() else { return Ok(()) };
-        inner.stream.handle_message(Instant::now(), message, source).map_err(|error| status_of(&error))?;
+        inner.stream.handle_message(now(), message, source).map_err(|error| status_of(&error))?;
         // Most requests are ACKs that leave nothing to do.
         work = inner.stream.has_work(source);
     }
@@ -55,7 +56,8 @@ fn next_message(buffer: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, St
     let Some((prefix, _)) = buffer.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let [flag, length @ ..] = *prefix;
     if flag != 0 {
-        return Err(Status::unimplemented("compressed requests are not supported"));
+        // An encoding was not declared: one that is, is refused before.
+        return Err(Status::internal("a compressed request without grpc-encoding"));
     }
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {

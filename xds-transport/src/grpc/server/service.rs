@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
 use http::{Request, Response, header};
@@ -15,9 +15,10 @@ use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
 
 use crate::grpc::methods;
+use crate::grpc::now;
 use crate::grpc::server::age::{jittered, random};
 use crate::grpc::server::body::ResponseBody;
-use crate::grpc::server::requests;
+use crate::grpc::server::{refusal, requests};
 use crate::server::{Settings, Source, Stream, Variant};
 
 /// Who decides what a stream is served from.
@@ -122,6 +123,8 @@ pub(crate) struct Inner<S> {
     pub(crate) stream: Stream,
     /// `None` before the first and after the last moment.
     pub(crate) source: Option<S>,
+    /// The client sends no more: the stream is over once there is nothing to say.
+    pub(crate) half_closed: bool,
     pub(crate) ended: Option<Status>,
 }
 
@@ -129,6 +132,14 @@ impl<S> StreamState<S> {
     /// The lock is held for one call of the machine, never across an await.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<S>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn half_close(&self) {
+        let mut inner = self.lock();
+        inner.half_closed = true;
+        inner.stream.half_closed();
+        drop(inner);
+        self.wake.wake();
     }
 
     pub(crate) fn end_with(&self, status: Status) {
@@ -173,22 +184,16 @@ impl<A: Accept> Service<A> {
         let path = request.uri().path();
         let (variant, only_type) =
             methods::served(path).ok_or_else(|| Status::new(Code::Unimplemented, format!("no method {path}")))?;
-        let encoding = request.headers().get("grpc-encoding").map_or(b"identity".as_slice(), |value| value.as_bytes());
-        if encoding != b"identity" {
-            return Err(Status::unimplemented("compressed requests are not supported"));
-        }
         let settings = self.accept.settings();
         let mut stream = match only_type {
             Some(type_url) => Stream::of_type(variant, type_url, settings),
             None => Stream::new(variant, settings),
         };
-        if let Some(ends) =
-            self.accept.max_stream_age().and_then(|age| Instant::now().checked_add(jittered(age, random())))
-        {
+        if let Some(ends) = self.accept.max_stream_age().and_then(|age| now().checked_add(jittered(age, random()))) {
             stream.end_at(ends);
         }
         let wake = Wake::default();
-        let inner = Mutex::new(Inner { stream, source: None, ended: None });
+        let inner = Mutex::new(Inner { stream, source: None, half_closed: false, ended: None });
         let state: Arc<StreamState<A::Source>> = Arc::new(StreamState { inner, wake: wake.clone() });
         let shared: Arc<dyn Shared> = state.clone();
         let peer = request.extensions().get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
@@ -219,7 +224,14 @@ impl<A: Accept> tower_service::Service<Request<axum::body::Body>> for Service<A>
     }
 
     fn call(&mut self, request: Request<axum::body::Body>) -> Self::Future {
-        let response = self.open(request.map(Body::new));
-        ready(Ok(response.unwrap_or_else(Status::into_http)))
+        let request = request.map(Body::new);
+        if let Some(refusal) = refusal::of_other_protocols(&request) {
+            return ready(Ok(refusal));
+        }
+        let encoding = request.headers().get("grpc-encoding").filter(|encoding| *encoding != "identity");
+        if let Some(encoding) = encoding {
+            return ready(Ok(refusal::of_encoding(encoding)));
+        }
+        ready(Ok(self.open(request).unwrap_or_else(Status::into_http)))
     }
 }

@@ -1,0 +1,153 @@
+//! Removals, however many: who is owed them, and what that may cost.
+
+use super::{GLOB, MEMBER, OTHER, World, interest, name};
+use crate::{Options, Removals, Resource, SubscriberId};
+
+const MANY: usize = 10_000;
+
+fn member(collection: &str, number: usize) -> String {
+    if collection == "*" { number.to_string() } else { collection.replace('*', &number.to_string()) }
+}
+
+impl World {
+    fn replace(&mut self, collection: &str, numbers: std::ops::Range<usize>) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        let resource = |number| (name(&member(collection, number)), Resource::unversioned(1, 0));
+        self.cache.replace(&self.of, numbers.map(resource), self.now, &mut woken);
+        woken
+    }
+
+    fn kept(&self, collection: &str) -> usize {
+        let of = self.cache.type_index[&self.of];
+        let list = &self.cache.lists[self.cache.list_of(of, &interest(collection)).unwrap() as usize];
+        list.owed.len() + list.gone.len()
+    }
+}
+
+#[test]
+fn rule_155_who_was_up_to_date_is_told_of_ten_thousand_removals_in_one_change() {
+    for collection in ["*", GLOB] {
+        let mut world = World::authoritative();
+        world.replace(collection, 0..MANY);
+        let ids = [(); 3].map(|()| world.subscriber(&[collection]));
+        for id in ids {
+            assert_eq!(world.pull(id).len(), MANY);
+        }
+        assert_eq!(world.replace(collection, 0..0).len(), 3);
+        assert_eq!(world.kept(collection), MANY);
+        let [whole, slow, again] = ids;
+        assert_eq!(world.pull(whole).len(), MANY);
+        // Asking again loses nothing.
+        world.cache.subscribe(again, &interest(collection));
+        let empty = usize::from(collection == GLOB);
+        assert_eq!(world.pull(again).len(), MANY + empty);
+        let mut told = std::collections::BTreeSet::new();
+        while world.cache.has_work(slow) {
+            let _ = world.pull_as(slow, Removals::Defer);
+            told.extend(Some(world.pull_one(slow)).filter(|word| !word.is_empty()));
+        }
+        assert_eq!(told, (0..MANY).map(|number| format!("-{}", member(collection, number))).collect());
+        assert_eq!(world.kept(collection), 1000, "for those who were away");
+    }
+}
+
+#[test]
+fn tombstones_are_bounded_in_number_for_who_comes_later() {
+    let mut world = World::new(Options { tombstones: 2, ..Options::default() });
+    world.replace(GLOB, 0..5);
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    world.replace(GLOB, 4..5);
+    let later = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(later).len(), 3, "one is there, two are the last that went");
+    assert_eq!(world.pull(id).len(), 4);
+}
+
+/// Names come and go, and a subscriber reads nothing of it: what is kept for it is what it was sent.
+#[test]
+fn rule_155_what_is_kept_for_who_never_reads_is_what_it_was_sent() {
+    const SENT: usize = 500;
+    for collection in ["*", GLOB] {
+        let mut world = World::new(Options { tombstones: 100, ..Options::default() });
+        world.replace(collection, 0..SENT);
+        let id = world.subscriber(&[collection]);
+        world.pull(id);
+        for round in 1..100 {
+            assert_eq!(world.replace(collection, round * SENT..(round + 1) * SENT).len(), usize::from(round == 1));
+            // Neither does one that only asks, again and again.
+            world.cache.subscribe(id, &interest(collection));
+            assert!(world.kept(collection) <= 2 * SENT + 2 * 100, "{}", world.kept(collection));
+        }
+        let told = world.pull(id);
+        let (gone, put): (Vec<_>, Vec<_>) = told.iter().partition(|word| word.starts_with('-'));
+        assert_eq!(put.len(), SENT, "what is there now");
+        for number in 0..SENT {
+            assert!(gone.contains(&&format!("-{}", member(collection, number))), "{number}");
+        }
+        assert!(gone.len() <= 2 * SENT + 2 * 100);
+        assert_eq!(world.kept(collection), 100);
+        world.cache.close(id);
+    }
+}
+
+/// Envoy holds members that it does not list: what goes while it is being sent the rest is owed it as well.
+#[test]
+fn rule_155_what_was_there_when_a_glob_was_asked_for_is_told_as_gone_though_it_was_not_sent_yet() {
+    let mut world = World::authoritative();
+    world.replace(GLOB, 0..MANY);
+    let id = world.subscriber(&[GLOB]);
+    world.pull_one(id);
+    world.replace(GLOB, 0..0);
+    assert_eq!(world.pull(id).len(), MANY + 1, "and that it is empty");
+}
+
+#[test]
+fn rule_155_what_a_collection_that_is_left_has_sent_is_told_as_gone_by_the_other() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, tombstones: 0, ..Options::default() });
+    let id = world.subscriber(&["*", GLOB]);
+    world.pull(id);
+    world.put(MEMBER, "1");
+    world.put(OTHER, "1");
+    world.pull_one(id);
+    world.pull_one(id);
+    world.cache.unsubscribe(id, &interest(GLOB));
+    world.remove(MEMBER);
+    world.remove(OTHER);
+    for number in 10..20 {
+        world.put(&member(GLOB, number), "1");
+        world.remove(&member(GLOB, number));
+    }
+    let told = world.pull(id);
+    for text in [MEMBER, OTHER] {
+        assert!(told.contains(&format!("-{text}")), "{told:?}");
+    }
+}
+
+/// The wildcard knows nothing of what only its name brought, and the name is left.
+#[test]
+fn rule_155_what_a_name_that_is_left_has_sent_is_told_as_gone_by_the_wildcard() {
+    let mut world = World::new(Options { tombstones: 0, ..Options::default() });
+    let id = world.subscriber(&["*", "a", "b"]);
+    world.pull(id);
+    world.put("b", "1");
+    assert_eq!(world.pull_one(id), "b@1");
+    world.cache.unsubscribe(id, &interest("b"));
+    world.put("a", "1");
+    assert_eq!(world.pull_one(id), "a@1");
+    world.remove("b");
+    for number in 0..10 {
+        world.put(&number.to_string(), "1");
+        world.remove(&number.to_string());
+    }
+    assert!(world.pull(id).contains(&"-b".to_owned()));
+}
+
+#[test]
+fn what_a_subscriber_brought_along_is_told_as_gone_though_no_tombstone_is_kept() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 0, ..Options::default() });
+    let id = world.subscriber(&[GLOB]);
+    world.cache.resume(id, [(name(MEMBER), "1".into())]);
+    world.pull(id);
+    assert_eq!(world.remove(MEMBER), [id]);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}

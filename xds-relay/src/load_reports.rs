@@ -1,0 +1,181 @@
+//! Load reports pass through: one stream to the origin for each that a client opens, and what is sent on either is sent
+//! on the other as it is, its first message with the client's node among it.
+//!
+//! The bodies are handed on, not read: HTTP/2 asks one side for more when the other has room, and nothing is queued.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::Body as AxumBody;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, TE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
+use http_body::Frame;
+use tokio::sync::{oneshot, watch};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::transport::Channel;
+use tower_service::Service;
+
+/// The one method of the load reporting service.
+pub(crate) const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
+
+/// What of the client's headers is said about its messages, and not about its connection or itself.
+const PASSED_ON: [HeaderName; 3] =
+    [CONTENT_TYPE, HeaderName::from_static("grpc-encoding"), HeaderName::from_static("grpc-accept-encoding")];
+
+/// Takes the load reports of clients to the default origin.
+#[derive(Clone)]
+pub(crate) struct LoadReports {
+    /// The origin's name.
+    origin: String,
+    /// `None` where it has no server.
+    channel: Option<Channel>,
+    ended: watch::Receiver<bool>,
+}
+
+impl LoadReports {
+    /// Reports go by `channel` until `ended` says so.
+    pub(crate) fn new(origin: String, channel: Option<Channel>, ended: watch::Receiver<bool>) -> Self {
+        Self { origin, channel, ended }
+    }
+
+    async fn pass(mut self, reports: Request<AxumBody>) -> Result<Response<Body>, Status> {
+        let Some(channel) = &mut self.channel else {
+            let words = format!("the default origin {:?} has files, and takes no load reports", self.origin);
+            return Err(Status::unimplemented(words));
+        };
+        let unreachable =
+            |error| Status::unavailable(format!("the origin {:?} cannot be reached: {}", self.origin, chain(&error)));
+        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(unreachable)?;
+        let (answered, answer) = oneshot::channel();
+        let answering = channel.call(to_origin(reports, answer));
+        let mut ended = Ended::new(self.ended.clone());
+        tokio::select! {
+            response = answering => Ok(response.map_err(unreachable)?.map(|body| {
+                Body::new(Passed { body, ended, over: false, _answered: answered })
+            })),
+            () = std::future::poll_fn(|cx| ended.poll(cx)) => Err(shutting_down()),
+        }
+    }
+}
+
+impl Service<Request<AxumBody>> for LoadReports {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, reports: Request<AxumBody>) -> Self::Future {
+        let passing = self.clone().pass(reports);
+        Box::pin(async move { Ok(passing.await.unwrap_or_else(Status::into_http)) })
+    }
+}
+
+fn to_origin(reports: Request<AxumBody>, answer: oneshot::Receiver<Infallible>) -> Request<Body> {
+    let (head, body) = reports.into_parts();
+    let mut request = Request::new(Body::new(Reports { body, answer }));
+    *request.method_mut() = Method::POST;
+    *request.version_mut() = Version::HTTP_2;
+    *request.uri_mut() = http::Uri::from_static(METHOD);
+    let headers = request.headers_mut();
+    headers.insert(TE, HeaderValue::from_static("trailers"));
+    for name in PASSED_ON {
+        if let Some(value) = head.headers.get(&name) {
+            headers.insert(name, value.clone());
+        }
+    }
+    request
+}
+
+/// What the client says, as long as there is somebody to hear the answer.
+struct Reports {
+    body: AxumBody,
+    answer: oneshot::Receiver<Infallible>,
+}
+
+impl http_body::Body for Reports {
+    type Data = Bytes;
+    type Error = axum::BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
+        // An error resets the stream to the origin: HTTP/2 would leave its other half open.
+        if Pin::new(&mut self.answer).poll(cx).is_ready() {
+            return Poll::Ready(Some(Err("the stream is over".into())));
+        }
+        Pin::new(&mut self.body).poll_frame(cx).map_err(Into::into)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+}
+
+/// What the origin says, up to its end, or to the relay's.
+struct Passed {
+    body: Body,
+    ended: Ended,
+    over: bool,
+    /// Dropped with this.
+    _answered: oneshot::Sender<Infallible>,
+}
+
+impl http_body::Body for Passed {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.over {
+            return Poll::Ready(None);
+        }
+        let status = if self.ended.poll(cx).is_ready() {
+            shutting_down()
+        } else {
+            match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Ready(Some(Err(broken))) => {
+                    Status::unavailable(format!("the stream to the origin broke: {}", chain(&broken)))
+                }
+                Poll::Ready(Some(Ok(frame))) => return Poll::Ready(Some(Ok(frame))),
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        };
+        // An error would become RST_STREAM, and the client would not learn why.
+        self.over = true;
+        let mut trailers = HeaderMap::new();
+        if status.add_header(&mut trailers).is_err() {
+            trailers.insert("grpc-status", HeaderValue::from(14));
+        }
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+    }
+}
+
+/// Resolves when streams must end.
+struct Ended(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Ended {
+    fn new(mut ended: watch::Receiver<bool>) -> Self {
+        Self(Box::pin(async move { drop(ended.wait_for(|ended| *ended).await) }))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+fn shutting_down() -> Status {
+    Status::unavailable("the relay is shutting down")
+}
+
+/// An error and its causes: tonic's own texts say "transport error" only.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

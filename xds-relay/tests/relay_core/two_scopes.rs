@@ -1,0 +1,157 @@
+//! Names that more than one scope may have: rules 105, 152 and 153.
+
+use prost::Message;
+use xds_transport::wire::Resource;
+
+use crate::support::*;
+
+const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+
+/// An origin whose wildcard holds `xdstp:` names, and that has another body for who asks for them by name.
+fn world() -> World {
+    let mut world = World::new(DELTA);
+    world.origins[0].wildcard_sends_xdstp_to("n");
+    world.put(0, CLUSTERS, NAME, "named");
+    let now = world.now;
+    world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild", frame(CLUSTERS, NAME, "wild"));
+    world
+}
+
+#[test]
+fn rule_152_a_name_in_two_scopes_is_told_once_from_the_more_specific_one() {
+    for downstream in [DELTA, SOTW] {
+        for specific in [NAME, GLOB] {
+            for order in [["*", specific], [specific, "*"]] {
+                let mut world = world();
+                let client = world.client(downstream, "n");
+                for interest in order {
+                    world.subscribe(client, CLUSTERS, &[interest]);
+                }
+                world.advance(20 * SECOND);
+                let case = format!("{downstream:?} {order:?}");
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@named")], "{case}");
+                world.told(client);
+                // The wildcard's changes are not its business, nor is it that it goes there.
+                let now = world.now;
+                world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild2", frame(CLUSTERS, NAME, "wild2"));
+                world.settle();
+                assert!(!world.told(client).join(" ").contains("wild2"), "{case}");
+                // When the specific one drops it, the other's is told.
+                world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+                world.advance(20 * SECOND);
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild2")], "{case}");
+                assert!(!world.told(client).join(" ").contains(" -"), "{case}");
+                world.put(0, CLUSTERS, NAME, "again");
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@again")], "{case}");
+                // And when the other drops it, nothing is.
+                world.told(client);
+                world.origins[0].remove_from(now, "n", CLUSTERS, NAME);
+                world.advance(20 * SECOND);
+                assert!(!world.told(client).join(" ").contains(" -"), "{case}");
+                world.remove(0, CLUSTERS, NAME);
+                world.advance(20 * SECOND);
+                assert_eq!(world.clients[client].held(CLUSTERS), [""; 0], "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rule_152_who_leaves_the_name_is_told_what_the_wildcard_has() {
+    for specific in [NAME, GLOB] {
+        let mut world = world();
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &["*", specific]);
+        world.told(client);
+        world.unsubscribe(client, CLUSTERS, &[specific]);
+        assert_eq!(world.told(client), [format!("Cluster {NAME}@wild")]);
+    }
+}
+
+/// No name stands twice in one response, over either variant.
+#[test]
+fn rule_152_no_name_is_told_twice_to_who_resumes() {
+    for downstream in [DELTA, SOTW] {
+        let mut world = world();
+        let client = world.client(downstream, "n");
+        world.subscribe(client, CLUSTERS, &["*", NAME]);
+        world.advance(20 * SECOND);
+        world.told(client);
+        world.disconnect(client);
+        world.connect(client, 0);
+        world.advance(20 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains(" -") && told.matches(NAME).count() <= 1, "{downstream:?}: {told}");
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@named")]);
+    }
+}
+
+#[test]
+fn rule_153_an_origin_does_not_set_names_of_another_origins_authorities() {
+    for upstream in [DELTA, SOTW] {
+        for downstream in [DELTA, SOTW] {
+            let mut world = World::of(&[upstream, DELTA], &[&["mine"], &["a"]], "");
+            world.origins[0].wildcard_sends_xdstp();
+            let [mine, nobodys] = ["mine", "b"].map(|authority| NAME.replace("//a/", &format!("//{authority}/")));
+            for name in ["old", &mine, &nobodys, NAME] {
+                world.put(0, CLUSTERS, name, "o0");
+            }
+            let client = world.client(downstream, "n");
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(20 * SECOND);
+            let held = ["old@o0".to_owned(), format!("{nobodys}@o0"), format!("{mine}@o0")];
+            assert_eq!(world.clients[client].held(CLUSTERS), held, "{upstream:?} {downstream:?}");
+            world.put(1, CLUSTERS, NAME, "o1");
+            world.subscribe(client, CLUSTERS, &[NAME]);
+            world.advance(20 * SECOND);
+            assert!(world.clients[client].held(CLUSTERS).contains(&format!("{NAME}@o1")));
+            // Nor does it remove them.
+            world.remove(0, CLUSTERS, NAME);
+            world.advance(20 * SECOND);
+            assert!(world.clients[client].held(CLUSTERS).contains(&format!("{NAME}@o1")));
+            assert!(world.metrics_of(0).contains("xds_relay_upstream_refused_total{origin=\"o0\"}"));
+            assert!(world.asked(0).iter().any(|line| line.contains("NACK") && line.contains(NAME)));
+        }
+    }
+}
+
+#[test]
+fn rule_105_an_alias_of_another_authority_is_followed() {
+    let mut world = World::of(&[DELTA], &[&["a", "b"]], "");
+    let alias = NAME.replace("//a/", "//b/");
+    let put = |world: &mut World, version: &str, aliases: &[&str]| {
+        let wrapper =
+            Resource { aliases: aliases.iter().map(|alias| (*alias).into()).collect(), ..Resource::default() };
+        let frame = frame(CLUSTERS, NAME, version).with_wrapper(wrapper.encode_to_vec().into(), None, false);
+        let now = world.now;
+        world.origins[0].put_frame(now, "", CLUSTERS, NAME, version, frame);
+        world.settle();
+    };
+    put(&mut world, "1", &[&alias]);
+    let [by_alias, by_both, by_name] = ["n1", "n2", "n3"].map(|node| world.client(DELTA, node));
+    world.subscribe(by_alias, CLUSTERS, &[&alias]);
+    assert_eq!(world.told(by_alias), [format!("Cluster {NAME}@1")]);
+    world.subscribe(by_both, CLUSTERS, &[&alias, NAME]);
+    world.subscribe(by_name, CLUSTERS, &[NAME]);
+    for client in [by_both, by_name] {
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@1")]);
+        world.told(client);
+    }
+    put(&mut world, "2", &[&alias]);
+    for client in [by_alias, by_both, by_name] {
+        assert_eq!(world.told(client), [format!("Cluster {NAME}@2")]);
+    }
+    // Without the alias it is nothing to who asked for that.
+    put(&mut world, "3", &[]);
+    assert_eq!(world.clients[by_alias].held(CLUSTERS), [""; 0]);
+    for client in [by_both, by_name] {
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@3")]);
+    }
+    put(&mut world, "4", &[&alias]);
+    assert_eq!(world.clients[by_alias].held(CLUSTERS), [format!("{NAME}@4")]);
+    world.remove(0, CLUSTERS, NAME);
+    for client in [by_alias, by_both, by_name] {
+        assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
+    }
+}

@@ -1,0 +1,44 @@
+use bytes::Bytes;
+
+use crate::Running;
+use crate::stream::{Call, framed, in_time};
+
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
+const SERVING: &[u8] = &[8, 1];
+const NOT_SERVING: &[u8] = &[8, 2];
+const ADS: &str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
+
+async fn asked(relay: &Running, path: &str, service: &str) -> Call {
+    let mut call = Call::open(relay.address, path).await;
+    let mut request = Vec::new();
+    if !service.is_empty() {
+        request.extend([0x0a, u8::try_from(service.len()).unwrap()]);
+        request.extend(service.bytes());
+    }
+    call.sending.send_data(framed(&request), true).unwrap();
+    call
+}
+
+#[tokio::test]
+async fn a_relay_that_is_ready_serves_and_one_that_drains_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut relay = Running::start(&format!("[{{ name: mesh, files: '{}' }}]", directory.path().display())).await;
+    let mut watches = Vec::new();
+    for service in ["", ADS] {
+        let mut check = asked(&relay, CHECK, service).await;
+        assert_eq!(check.message().await, Some(Bytes::from_static(SERVING)));
+        assert_eq!(check.status().await.0, 0);
+        let mut watch = asked(&relay, WATCH, service).await;
+        assert_eq!(watch.message().await, Some(Bytes::from_static(SERVING)));
+        watches.push(watch);
+    }
+    assert_eq!(asked(&relay, CHECK, "somebody.Else").await.status().await.0, 5);
+
+    relay.stop();
+    for watch in &mut watches {
+        assert_eq!(watch.message().await, Some(Bytes::from_static(NOT_SERVING)));
+        assert_eq!(watch.message().await, None);
+    }
+    in_time(relay.stopped()).await;
+}

@@ -1,0 +1,40 @@
+//! What a relay serves beside discovery, over loopback: load reports and its health.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
+
+mod health;
+mod load_reports;
+mod stream;
+
+use std::net::SocketAddr;
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use xds_relay::{Config, Error, Relay};
+
+/// A relay that runs until it is told to stop.
+struct Running {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    running: JoinHandle<Result<(), Error>>,
+}
+
+impl Running {
+    /// `origins` is YAML.
+    async fn start(origins: &str) -> Self {
+        let text = format!("listen: 127.0.0.1:0\nadmin: none\ndrain: 1h\norigins: {origins}\n");
+        let relay = Relay::bind(Config::parse("relay.yaml", &text).unwrap()).await.unwrap();
+        let address = relay.listen_address().unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
+        Self { address, stop: Some(stop), running }
+    }
+
+    fn stop(&mut self) {
+        self.stop = None;
+    }
+
+    /// It returns although the time to drain is an hour: all streams came to an end.
+    async fn stopped(self) {
+        self.running.await.unwrap().unwrap();
+    }
+}

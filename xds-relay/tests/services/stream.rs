@@ -1,0 +1,154 @@
+//! One gRPC stream over HTTP/2, written by hand on either side.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use h2::client::ResponseFuture;
+use h2::server::SendResponse;
+use h2::{RecvStream, SendStream};
+use http::{HeaderMap, Request, Response};
+use tokio::net::{TcpListener, TcpStream};
+
+/// Long enough for any machine; nothing waits this long unless it is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn in_time<T>(happens: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, happens).await.expect("nothing comes")
+}
+
+/// A client's stream.
+pub(crate) struct Call {
+    pub(crate) sending: SendStream<Bytes>,
+    response: Option<ResponseFuture>,
+    pub(crate) receiving: Option<Receiving>,
+}
+
+impl Call {
+    pub(crate) async fn open(address: SocketAddr, path: &str) -> Self {
+        let io = TcpStream::connect(address).await.unwrap();
+        let (requests, connection) = h2::client::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::post(format!("http://{address}{path}")).header("content-type", "application/grpc");
+        let (response, sending) =
+            requests.ready().await.unwrap().send_request(request.body(()).unwrap(), false).unwrap();
+        Self { sending, response: Some(response), receiving: None }
+    }
+
+    pub(crate) async fn response(&mut self) -> HeaderMap {
+        let (head, body) = in_time(self.response.take().unwrap()).await.unwrap().into_parts();
+        self.receiving = Some(Receiving::new(body));
+        head.headers
+    }
+
+    pub(crate) async fn message(&mut self) -> Option<Bytes> {
+        if self.receiving.is_none() {
+            self.response().await;
+        }
+        self.receiving.as_mut().unwrap().message().await.unwrap()
+    }
+
+    /// Code and words, of the trailers or of a response that has no more.
+    pub(crate) async fn status(&mut self) -> (i32, String) {
+        let headers = if self.receiving.is_none() { self.response().await } else { HeaderMap::new() };
+        if headers.contains_key("grpc-status") {
+            return status_of(&headers);
+        }
+        while self.message().await.is_some() {}
+        let trailers = in_time(self.receiving.as_mut().unwrap().body.trailers()).await.unwrap().unwrap();
+        status_of(&trailers)
+    }
+}
+
+/// What comes in on a stream.
+pub(crate) struct Receiving {
+    body: RecvStream,
+    buffer: BytesMut,
+}
+
+impl Receiving {
+    fn new(body: RecvStream) -> Self {
+        Self { body, buffer: BytesMut::new() }
+    }
+
+    pub(crate) async fn message(&mut self) -> Result<Option<Bytes>, h2::Error> {
+        loop {
+            if let [_, a, b, c, d, ..] = self.buffer[..] {
+                let length = u32::from_be_bytes([a, b, c, d]) as usize;
+                if self.buffer.len() >= 5 + length {
+                    return Ok(Some(self.buffer.split_to(5 + length).split_off(5).freeze()));
+                }
+            }
+            match self.data().await? {
+                Some(data) => self.buffer.extend_from_slice(&data),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    pub(crate) async fn data(&mut self) -> Result<Option<Bytes>, h2::Error> {
+        let Some(data) = in_time(self.body.data()).await.transpose()? else { return Ok(None) };
+        self.body.flow_control().release_capacity(data.len())?;
+        Ok(Some(data))
+    }
+}
+
+/// Somebody who serves one stream after the other.
+pub(crate) struct Origin(TcpListener);
+
+/// A stream as its server has it.
+pub(crate) struct Served {
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) receiving: Receiving,
+    respond: SendResponse<Bytes>,
+    connection: tokio::task::JoinHandle<()>,
+}
+
+impl Origin {
+    pub(crate) async fn listen() -> Self {
+        Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.local_addr().unwrap()
+    }
+
+    /// The next connection, and its first stream.
+    pub(crate) async fn accept(&self) -> Served {
+        let (io, _) = in_time(self.0.accept()).await.unwrap();
+        let mut connection = h2::server::handshake(io).await.unwrap();
+        let (request, respond) = in_time(connection.accept()).await.unwrap().unwrap();
+        let connection = tokio::spawn(async move { while connection.accept().await.is_some() {} });
+        let (head, body) = request.into_parts();
+        let path = head.uri.path().to_owned();
+        Served { path, headers: head.headers, receiving: Receiving::new(body), respond, connection }
+    }
+}
+
+impl Served {
+    pub(crate) fn respond(&mut self) -> SendStream<Bytes> {
+        let response = Response::builder().header("content-type", "application/grpc").body(()).unwrap();
+        self.respond.send_response(response, false).unwrap()
+    }
+
+    /// The connection breaks.
+    pub(crate) fn cut(self) {
+        self.connection.abort();
+    }
+}
+
+pub(crate) fn framed(message: &[u8]) -> Bytes {
+    [&[0], &u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat().into()
+}
+
+pub(crate) fn trailers(code: &'static str, words: &'static str) -> HeaderMap {
+    let pairs = [("grpc-status", code), ("grpc-message", words)];
+    pairs.into_iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect::<HeaderMap>()
+}
+
+fn status_of(headers: &HeaderMap) -> (i32, String) {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let words = text("grpc-message").unwrap_or_default().replace("%20", " ").replace("%22", "\"");
+    (text("grpc-status").unwrap().parse().unwrap(), words)
+}

@@ -1,0 +1,73 @@
+//! Types that a SotW stream cannot carry: whoever asks for one is told so in words (rule 2).
+
+use std::collections::BTreeMap;
+
+use xdstp_cache::{ResourceError, TypeUrl};
+
+use crate::server::delta::Outgoing;
+use crate::server::transmit::Transmit;
+use crate::type_rules;
+use crate::wire::DiscoveryRequest;
+
+/// What was asked for of such types on one stream, by type. The other types of the stream are none the worse for it:
+/// what cannot be sent is an error of its names (TP3), not the end of the stream.
+#[derive(Default)]
+pub(crate) struct Refusals {
+    asked: BTreeMap<TypeUrl, Asked>,
+}
+
+struct Asked {
+    names: Vec<String>,
+    /// The client has yet to be told.
+    due: bool,
+}
+
+impl Refusals {
+    /// Takes in a request. One that repeats the names, as an ACK does, asks for nothing.
+    pub(crate) fn ask(&mut self, type_url: TypeUrl, request: &DiscoveryRequest) {
+        let names = request.resource_names.clone();
+        match self.asked.get_mut(&type_url) {
+            Some(asked) if asked.names == names => {}
+            Some(asked) => *asked = Asked { due: !names.is_empty(), names },
+            None => _ = self.asked.insert(type_url, Asked { names, due: true }),
+        }
+    }
+
+    /// How many names of one type it keeps.
+    pub(crate) fn names(&self) -> usize {
+        self.asked.values().map(|asked| asked.names.len()).max().unwrap_or(0)
+    }
+
+    /// Whether it was asked for this type before.
+    pub(crate) fn knows(&self, type_url: &str) -> bool {
+        self.asked.keys().any(|asked| asked.as_str() == type_url)
+    }
+
+    /// How many types it keeps.
+    pub(crate) fn types(&self) -> usize {
+        self.asked.len()
+    }
+
+    /// The type that is to be told of next.
+    pub(crate) fn due(&self) -> Option<TypeUrl> {
+        self.asked.iter().find(|(_, asked)| asked.due).map(|(type_url, _)| type_url.clone())
+    }
+
+    /// The response for a type: an error for each name.
+    pub(crate) fn tell(&mut self, outgoing: &mut Outgoing<'_>) -> Option<Transmit> {
+        let asked = self.asked.get_mut(outgoing.type_url)?;
+        asked.due = false;
+        let error = ResourceError::new(type_rules::UNIMPLEMENTED, type_rules::no_sotw(outgoing.type_url));
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        for name in &asked.names {
+            transmit.push_error(7, name, &error);
+        }
+        if asked.names.is_empty() {
+            transmit.push_error(7, "*", &error);
+        }
+        transmit.push_text(4, outgoing.type_url.as_str());
+        transmit.push_text(5, &outgoing.nonce().to_string());
+        transmit.push_control_plane(6, outgoing.identifier);
+        Some(transmit.finish())
+    }
+}

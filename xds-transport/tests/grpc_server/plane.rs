@@ -1,0 +1,214 @@
+//! A server with a cache, which keeps count of its streams.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::transport::Server;
+use xds_transport::Frame;
+use xds_transport::grpc::server::{Accept, Opened, Service};
+use xds_transport::server::{Settings, Source, Tally};
+use xdstp_cache::{
+    Cache, Interest, Options, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+};
+use xdstp_uri::ResourceName;
+
+use crate::CDS;
+use crate::call::Connection;
+
+/// What streams are served from, and what is known of them.
+#[derive(Clone)]
+pub(crate) struct Plane {
+    cache: Arc<Mutex<Cache<Frame>>>,
+    pub(crate) count: Arc<Count>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Count {
+    opened: AtomicUsize,
+    closed: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+impl Count {
+    /// Sessions opened, sessions closed, sources dropped.
+    pub(crate) fn all(&self) -> (usize, usize, usize) {
+        let count = |of: &AtomicUsize| of.load(Ordering::SeqCst);
+        (count(&self.opened), count(&self.closed), count(&self.dropped))
+    }
+}
+
+/// A server that is reached by connections in memory.
+pub(crate) struct Served {
+    connections: mpsc::UnboundedSender<io::Result<DuplexStream>>,
+    streams: mpsc::UnboundedReceiver<Opened>,
+}
+
+impl Served {
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::handshake(self.connect_raw()).await
+    }
+
+    pub(crate) fn connect_raw(&self) -> DuplexStream {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        self.connections.send(Ok(far)).unwrap();
+        near
+    }
+
+    /// The next stream that was opened.
+    pub(crate) async fn opened(&mut self) -> Opened {
+        self.streams.recv().await.unwrap()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Rules {
+    pub(crate) max_stream_age: Option<Duration>,
+    pub(crate) max_request_bytes: Option<usize>,
+    pub(crate) settings: Settings,
+}
+
+impl Plane {
+    /// One with clusters of these names, and a body of this many bytes each.
+    pub(crate) fn with(names: impl IntoIterator<Item = String>, bytes: usize, ttl: Option<Duration>) -> Self {
+        let plane =
+            Self { cache: Arc::new(Mutex::new(Cache::new(Options::default()))), count: Arc::new(Count::default()) };
+        for name in names {
+            plane.put(&name, bytes, ttl);
+        }
+        plane
+    }
+
+    pub(crate) fn small() -> Self {
+        Self::with(["a".to_owned()], 10, None)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: usize, ttl: Option<Duration>) {
+        let mut payload = vec![0x0a, u8::try_from(name.len()).unwrap()];
+        payload.extend(name.bytes());
+        // An unknown field as long as wanted.
+        payload.extend([0xfa, 0x7f]);
+        let mut length = bytes;
+        while length >= 0x80 {
+            payload.push((length & 0x7f) as u8 | 0x80);
+            length >>= 7;
+        }
+        payload.push(length as u8);
+        payload.resize(payload.len() + bytes, b'x');
+        let frame = Frame::of_message(&CDS.into(), &payload).with_wrapper(Bytes::new(), ttl, false);
+        let name = ResourceName::parse(name).unwrap();
+        self.lock().upsert(&CDS.into(), &name, frame.into_resource(None), now(), &mut Vec::new());
+    }
+
+    pub(crate) fn serve(&self) -> Served {
+        self.serve_with(Rules::default())
+    }
+
+    pub(crate) fn serve_with(&self, options: Rules) -> Served {
+        let (connections, incoming) = mpsc::unbounded_channel();
+        let (opened, streams) = mpsc::unbounded_channel();
+        let accept = Accepting { plane: self.clone(), options, opened };
+        let routes = Service::new(Arc::new(accept)).into_routes();
+        let server = Server::builder().accept_http1(true).add_routes(routes);
+        tokio::spawn(server.serve_with_incoming(UnboundedReceiverStream::new(incoming)));
+        Served { connections, streams }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cache<Frame>> {
+        self.cache.lock().unwrap()
+    }
+}
+
+pub(crate) fn now() -> std::time::Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+struct Accepting {
+    plane: Plane,
+    options: Rules,
+    opened: mpsc::UnboundedSender<Opened>,
+}
+
+impl Accept for Accepting {
+    type Source = Counted;
+
+    fn accept(&self, opened: Opened) -> Counted {
+        let _ = self.opened.send(opened);
+        Counted(self.plane.clone())
+    }
+
+    fn settings(&self) -> Settings {
+        self.options.settings.clone()
+    }
+
+    fn max_stream_age(&self) -> Option<Duration> {
+        self.options.max_stream_age
+    }
+
+    fn max_request_bytes(&self) -> usize {
+        self.options.max_request_bytes.unwrap_or(16 << 20)
+    }
+}
+
+pub(crate) struct Counted(Plane);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.count.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Source for Counted {
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        self.0.count.opened.fetch_add(1, Ordering::SeqCst);
+        self.0.lock().open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        self.0.count.closed.fetch_add(1, Ordering::SeqCst);
+        Source::close(&mut *self.0.lock(), id, tally);
+    }
+
+    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Source::subscribe(&mut *self.0.lock(), id, interest)
+    }
+
+    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Source::unsubscribe(&mut *self.0.lock(), id, interest)
+    }
+
+    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        self.0.lock().resume(id, held);
+    }
+
+    fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
+        Source::pull(&mut *self.0.lock(), id, removals, visitor)
+    }
+
+    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
+        Source::visit(&mut *self.0.lock(), id, visitor)
+    }
+
+    fn has_work(&self, id: SubscriberId) -> bool {
+        self.0.lock().has_work(id)
+    }
+
+    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.0.lock().resend(id, name)
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        Source::look_up(&*self.0.lock(), id, name, look);
+    }
+}
