@@ -46,7 +46,7 @@ def serving(bed, client, origin, **relay):
     return grpc_serving(bed, origin, xdstp if client == GRPC_XDSTP else plain, **relay)
 
 
-def envoy_serving(bed, variant, protocol, options=(), front=None, **relay):
+def envoy_serving(bed, variant, protocol, options=(), front=None, within=20, **relay):
     """An Envoy that serves. `protocol` is what the relay speaks to the origin, `options` are the origin's. `front`
     puts something else than one relay before an origin: what it gives is the port that clients dial."""
     first, second, port = bed.http_backend("first"), bed.http_backend("second"), free_port()
@@ -61,11 +61,11 @@ def envoy_serving(bed, variant, protocol, options=(), front=None, **relay):
     cable = bed.cable(xds_port)
     envoy = bed.envoy(variant, cable.port, port)
     setup = Serving(envoy, origin, xds_port, cable, first, second, resources_for, mesh)
-    setup.reaches("first", within=20)
+    setup.reaches("first", within)
     return setup
 
 
-def grpc_serving(bed, protocol, naming=plain, source="ads", front=None, **relay):
+def grpc_serving(bed, protocol, naming=plain, source="ads", front=None, within=20, **relay):
     """A gRPC client that serves; with `xdstp` names its bootstrap is a federated one."""
     first, second = bed.grpc_backend("first"), bed.grpc_backend("second")
     origin = bed.origin(grpc_mesh(first, naming, source))
@@ -73,5 +73,5 @@ def grpc_serving(bed, protocol, naming=plain, source="ads", front=None, **relay)
     cable = bed.cable(xds_port)
     client = bed.grpc_client(cable.port, authority=AUTHORITY if naming is xdstp else None)
     setup = Serving(client, origin, xds_port, cable, first, second, lambda port: grpc_mesh(port, naming, source))
-    setup.reaches("first", within=20)
+    setup.reaches("first", within)
     return setup

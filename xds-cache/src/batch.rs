@@ -26,10 +26,10 @@ impl<V> Cache<V> {
     /// # cache.pull(subscriber, xdstp_cache::Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
     ///
     /// let batch = ["cart", "shop"].map(|name| (name.parse().unwrap(), Resource::unversioned(7, name)));
-    /// let outcomes = cache.upsert_all(&clusters, batch, now, &mut woken);
+    /// let outcomes = cache.upsert_raw_all(&clusters, batch, now, &mut woken);
     /// assert_eq!((outcomes.added, woken), (2, vec![subscriber]));
     /// ```
-    pub fn upsert_all(
+    pub fn upsert_raw_all(
         &mut self,
         type_url: &TypeUrl,
         resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
@@ -61,12 +61,12 @@ impl<V> Cache<V> {
     /// let snapshot = |bodies: &[(&str, u128)]| -> Vec<_> {
     ///     bodies.iter().map(|(name, digest)| (name.parse().unwrap(), Resource::unversioned(*digest, ()))).collect()
     /// };
-    /// cache.replace(&clusters, snapshot(&[("cart", 1), ("shop", 2), ("till", 3)]), now, &mut woken);
+    /// cache.replace_raw(&clusters, snapshot(&[("cart", 1), ("shop", 2), ("till", 3)]), now, &mut woken);
     ///
-    /// let outcomes = cache.replace(&clusters, snapshot(&[("cart", 1), ("shop", 9), ("desk", 4)]), now, &mut woken);
+    /// let outcomes = cache.replace_raw(&clusters, snapshot(&[("cart", 1), ("shop", 9), ("desk", 4)]), now, &mut woken);
     /// assert_eq!((outcomes.unchanged, outcomes.changed, outcomes.added, outcomes.removed), (1, 1, 1, 1));
     /// ```
-    pub fn replace(
+    pub fn replace_raw(
         &mut self,
         type_url: &TypeUrl,
         resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,

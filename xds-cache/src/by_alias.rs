@@ -12,7 +12,7 @@ use crate::resource::{Resource, TypeUrl};
 use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
-    /// An [`upsert`](Self::upsert) that says by what other names the resource may be asked for: who asks for one of
+    /// An [`upsert_raw`](Self::upsert_raw) that says by what other names the resource may be asked for: who asks for one of
     /// them is sent the resource, under its own name, and once, whatever covers it. These replace the aliases that it
     /// had, which a plain upsert leaves alone; they go when it is removed; and a change of them is told as a change of
     /// the resource.
@@ -32,7 +32,7 @@ impl<V> Cache<V> {
     /// cache.subscribe(subscriber, &Interest::Name(alias));
     ///
     /// let (resource, aliases) = (Resource::unversioned(7, "body"), ["routes/shop.example".parse().unwrap()]);
-    /// cache.upsert_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
+    /// cache.upsert_raw_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
     ///
     /// let mut names = Vec::new();
     /// cache.pull(subscriber, Removals::Include, &mut |pull| {
@@ -43,7 +43,7 @@ impl<V> Cache<V> {
     /// });
     /// assert_eq!(names, ["routes/shop"]);
     /// ```
-    pub fn upsert_with_aliases(
+    pub fn upsert_raw_with_aliases(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,
@@ -125,7 +125,7 @@ impl<V> Cache<V> {
     pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
         let Link { subscriber, .. } = self.links[link as usize];
         let sends = self.resolve(at);
-        for other in self.links_to(SubscriberId(subscriber), sends).collect::<Vec<_>>() {
+        for other in self.links_to(self.id_of(subscriber), sends).collect::<Vec<_>>() {
             let Target::Slot(at) = self.links[other as usize].target else { continue };
             let cursor = &mut self.links[other as usize].cursor;
             *cursor = self.slots[at as usize].seq.max(*cursor);
@@ -151,7 +151,7 @@ impl<V> Cache<V> {
     pub(crate) fn restart_other_names(&mut self, link: u32) {
         let Link { target, subscriber, .. } = self.links[link as usize];
         let Target::Slot(at) = target else { return };
-        let others: Vec<_> = self.links_to(SubscriberId(subscriber), self.resolve(at)).collect();
+        let others: Vec<_> = self.links_to(self.id_of(subscriber), self.resolve(at)).collect();
         for other in others.into_iter().filter(|other| *other != link) {
             self.restart(other);
         }

@@ -82,7 +82,7 @@ pub struct Stored<'a, V> {
 /// cache.subscribe(subscriber, &Interest::Wildcard);
 ///
 /// let mut woken = Vec::new();
-/// cache.upsert(&clusters, &"backend".parse().unwrap(), Resource::new("1".into(), 7, "body"), now, &mut woken);
+/// cache.upsert_raw(&clusters, &"backend".parse().unwrap(), Resource::new("1".into(), 7, "body"), now, &mut woken);
 ///
 /// let mut names = Vec::new();
 /// cache.pull(subscriber, Removals::Include, &mut |pull| {
@@ -105,6 +105,8 @@ pub struct Cache<V> {
     /// Which link a subscriber has to a target.
     pub(crate) held: Index<Link>,
     pub(crate) subscribers: Slab<Subscriber>,
+    /// How many subscribers there were.
+    pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, u32)>,
     /// How many resources there are.
@@ -130,6 +132,7 @@ impl<V> Cache<V> {
             walks: Slab::new(),
             held: Index::default(),
             subscribers: Slab::new(),
+            generation: 0,
             buried: BTreeSet::new(),
             present: 0,
             idle: Idle::default(),
@@ -142,7 +145,10 @@ impl<V> Cache<V> {
     /// to pull already is not named again.
     ///
     /// A glob and `*` name no resource: what comes under such a name is ignored.
-    pub fn upsert(
+    ///
+    /// Raw, because the cache cannot know whether the content is what its type and name say; clients refuse a whole
+    /// response over one that is not (rules 81, 82). `xds-transport` has a `put` that looks.
+    pub fn upsert_raw(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,
@@ -271,7 +277,8 @@ impl<V> Cache<V> {
 
     /// The version an origin gave to the whole type of a subscriber.
     pub fn type_version(&self, id: SubscriberId) -> Option<&Version> {
-        self.types[self.subscribers[id.index()].type_index as usize].version.as_ref()
+        let subscriber = self.is_open(id).then(|| &self.subscribers[id.index()])?;
+        self.types[subscriber.type_index as usize].version.as_ref()
     }
 
     /// The resource of a name, or of what the name is an alias of.

@@ -76,7 +76,7 @@ impl<V> Cache<V> {
     /// belongs to, is told once, by [`pull_errors`](Self::pull_errors); the same error again is not told again.
     ///
     /// The error stays beside a resource that is there, which is served as before: whether it may still be used is
-    /// its client's decision. `NOT_FOUND` alone is a removal as well. An [`upsert`](Self::upsert) or
+    /// its client's decision. `NOT_FOUND` alone is a removal as well. An [`upsert_raw`](Self::upsert_raw) or
     /// [`remove`](Self::remove) of the name ends the error; that of a glob ends with the next change of a member or when
     /// the glob is [`answered`](Self::answered).
     ///
@@ -184,6 +184,9 @@ impl<V> Cache<V> {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
         let mut deferred = BTreeSet::new();
         let stopped = self.visit_errors(id, removals, &mut deferred, visitor);
         self.subscribers[id.index()].failing.append(&mut deferred);

@@ -1,5 +1,7 @@
 //! Forgetting what nobody is subscribed to.
 
+use std::time::Instant;
+
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::links::{Answer, NONE, Slot, State, Target};
@@ -10,7 +12,9 @@ impl<V> Cache<V> {
     /// What others are subscribed to stays, and so does what belongs to an answered collection.
     ///
     /// What is forgotten is unknown again: a later subscriber waits until its origin is asked and answers.
-    /// An authoritative cache forgets nothing: there, what is not in it does not exist.
+    /// An authoritative cache forgets nothing: there, what is not in it does not exist. Of a glob that somebody was
+    /// subscribed to the members leave tombstones: who comes back to it is told of those that its next
+    /// [answer](Self::answered) does not have (rule 100).
     ///
     /// A cache with a [capacity](crate::Options::capacity) does this of its own accord. There, a collection that
     /// was answered goes as a whole, and has to be asked for again: without one of its members it would not be
@@ -29,14 +33,15 @@ impl<V> Cache<V> {
     /// for interest in [&cart, &shop] {
     ///     cache.subscribe(subscriber, interest);
     ///     let Interest::Name(name) = interest else { unreachable!() };
-    ///     cache.upsert(&clusters, name, Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    ///     cache.upsert_raw(&clusters, name, Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
     /// }
     /// // Both are wanted, so both are there; one is too many once it is not.
     /// assert!(cache.is_known(&clusters, &cart));
     /// cache.unsubscribe(subscriber, &cart);
     /// assert!(!cache.is_known(&clusters, &cart) && cache.is_known(&clusters, &shop));
     /// ```
-    pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest) {
+    pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest, now: Instant) {
+        self.expire(now);
         if self.options.authoritative {
             return;
         }
@@ -136,7 +141,6 @@ impl<V> Cache<V> {
             return;
         }
         self.lists[at as usize].answer = Answer::None;
-        self.trim(at, |_| true);
         let type_index = self.lists[at as usize].type_index;
         let failed: Vec<_> = self.lists[at as usize].failed.values().cloned().collect();
         let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
@@ -168,7 +172,7 @@ impl<V> Cache<V> {
         self.slots[at as usize].state = State::Absent;
         for place in places.into_iter().filter(|place| place.list != NONE) {
             self.lists[place.list as usize].unlink(&mut self.slots, at);
-            self.unbury(place.list, &name);
+            self.bury_forgotten(place.list, &name);
             self.drop_list_if_unused(place.list);
         }
         self.drop_slot_if_unused(at);

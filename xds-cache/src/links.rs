@@ -111,6 +111,8 @@ pub(crate) struct List {
     pub(crate) answer: Answer,
     pub(crate) clean: u32,
     pub(crate) watchers: u32,
+    /// Whether it ever had one.
+    pub(crate) watched: bool,
     /// Tombstones for those who were away, oldest first.
     pub(crate) gone: VecDeque<Gone>,
     /// Older ones that a link has not passed yet, oldest first.
@@ -149,6 +151,7 @@ impl List {
             answer,
             clean: NONE,
             watchers: 0,
+            watched: false,
             gone: VecDeque::new(),
             owed: VecDeque::new(),
             needed: 0,

@@ -10,11 +10,14 @@ use crate::subscribe::SubscriberId;
 impl<V> Cache<V> {
     /// Whether a subscriber is interested in a name, by whatever interest.
     pub fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.is_wanted(id, self.subscribers[id.index()].type_index, name)
+        self.is_open(id) && self.is_wanted(id, self.subscribers[id.index()].type_index, name)
     }
 
     /// The resource of a name that a subscriber is interested in, by whatever interest.
     pub fn wanted(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
+        if !self.is_open(id) {
+            return None;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         let at = self.slot_of(type_index, name)?;
         self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
@@ -23,6 +26,9 @@ impl<V> Cache<V> {
     /// Whether a name that is not there, is known not to be: it was answered itself, or a collection of the subscriber
     /// that covers it is complete.
     pub fn is_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         match self.slot_of(type_index, name) {
             Some(at) if self.link_of(id, Target::Slot(at)).is_some() => {

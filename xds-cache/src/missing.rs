@@ -15,6 +15,9 @@ impl<V> Cache<V> {
     ///
     /// O(1) when there is something; otherwise O(names to be told as removed).
     pub fn has_additions(&self, id: SubscriberId) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
         let subscriber = &self.subscribers[id.index()];
         if !subscriber.has_work() {
             return false;

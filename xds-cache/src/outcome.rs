@@ -1,6 +1,6 @@
 //! What changing a cache did.
 
-/// What an [`upsert`](crate::Cache::upsert) did.
+/// What an [`upsert_raw`](crate::Cache::upsert_raw) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {

@@ -100,6 +100,9 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> Pulled {
         let mut pulled = Pulled::default();
+        if !self.is_open(id) {
+            return pulled;
+        }
         self.disclaim(id);
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_continue() && self.subscribers[id.index()].has_removals() {
@@ -114,12 +117,15 @@ impl<V> Cache<V> {
 
     /// Whether a pull would do anything.
     pub fn has_work(&self, id: SubscriberId) -> bool {
-        self.subscribers[id.index()].has_work()
+        self.is_open(id) && self.subscribers[id.index()].has_work()
     }
 
     /// Visits everything a subscriber is interested in, each name once: the full state of a SotW response.
     pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Unanswered {
         let mut unanswered = Unanswered::default();
+        if !self.is_open(id) {
+            return unanswered;
+        }
         let subscriber = &self.subscribers[id.index()];
         for link in &subscriber.links {
             match self.links[*link as usize].target {
@@ -298,8 +304,10 @@ impl<V> Cache<V> {
             subscriber.missing.extend(empty.clone());
             subscriber.leaving.extend(empty);
             // What went before it came, it may have missed (rule 100).
-            let away = members.gone.iter().take_while(|gone| gone.seq <= walk.since).map(|gone| gone.name.clone());
-            subscriber.leaving.extend(away);
+            for gone in members.gone.iter().take_while(|gone| gone.seq <= walk.since) {
+                subscriber.missing.remove(&gone.name);
+                subscriber.leaving.insert(gone.name.clone());
+            }
             (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
             self.remove_resumed(id, list);
         }

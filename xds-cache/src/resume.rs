@@ -5,17 +5,41 @@ use std::collections::BTreeSet;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Answer, State, Target};
+use crate::links::{Answer, Link, State, Target};
 use crate::resource::{TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
 
+/// What a subscriber was told of a name.
+enum Told {
+    /// What is there.
+    Sent,
+    /// That it is gone, if it holds it.
+    Gone,
+}
+
 impl<V> Cache<V> {
     /// What the subscriber held when it connected: equal versions are not sent, and names that are
-    /// gone, or that it did not subscribe to, are told as removed (rules 83, 84). To be called once,
-    /// after the subscriptions of the first request.
+    /// gone, or that it did not subscribe to, are told as removed (rules 83, 84).
+    ///
+    /// A client says so once, in the first request of a type, and what that asks for is subscribed to before. Who
+    /// learns it later may say it later: after a pull, too, or after further interests, and not all at once. It is about
+    /// what was not sent yet. Of a name that was, at the version it has, the subscriber holds that; and what has been
+    /// answered as gone is told to be gone then, because only now it is known to be held.
     pub fn resume(&mut self, id: SubscriberId, held: impl IntoIterator<Item = (ResourceName, Version)>) {
+        if !self.is_open(id) {
+            return;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         for (name, version) in held {
+            match self.was_told(id, type_index, &name) {
+                Some(Told::Sent) => continue,
+                Some(Told::Gone) => {
+                    let Subscriber { leaving, missing, .. } = &mut self.subscribers[id.index()];
+                    leaving.insert(name.clone());
+                    missing.remove(&name);
+                }
+                None => {}
+            }
             let by_alias = !self.is_wanted_itself(id, type_index, &name);
             let subscriber = &mut self.subscribers[id.index()];
             if by_alias {
@@ -24,6 +48,23 @@ impl<V> Cache<V> {
             subscriber.resumed.insert(name, Some(version));
         }
         self.disclaim(id);
+    }
+
+    /// What a subscriber was told of a name already, by whatever it asked for.
+    fn was_told(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> Option<Told> {
+        let slot = self.slot_of(type_index, name);
+        let named = slot.into_iter().flat_map(|at| self.links_to(id, at));
+        let mut links = named.chain(self.covering(id, type_index, name)).map(|link| &self.links[link as usize]);
+        match slot.map(|at| &self.slots[at as usize]).filter(|slot| slot.state.resource().is_some()) {
+            Some(slot) => links.any(|link| link.cursor >= slot.seq).then_some(Told::Sent),
+            None => {
+                let told = |link: &Link| match link.target {
+                    Target::Slot(at) => link.cursor > 0 && matches!(self.slots[at as usize].state, State::Absent),
+                    Target::List(_) => self.walks[link.walk as usize].complete,
+                };
+                links.any(told).then_some(Told::Gone)
+            }
+        }
     }
 
     /// What subscribers of a type brought along and is not here.
@@ -47,7 +88,7 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return BTreeSet::new() };
         let mut brought = BTreeSet::new();
         for (index, subscriber) in self.subscribers.iter().filter(|(_, of)| of.type_index == type_index) {
-            let id = SubscriberId(index as u32);
+            let id = self.id_of(index as u32);
             let waits = |name: &&ResourceName| {
                 let slot = self.slot_of(type_index, name);
                 let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());

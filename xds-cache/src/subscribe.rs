@@ -12,18 +12,42 @@ use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
+///
+/// The id of one that is [closed](Cache::close) is nobody's from then on: a cache has nothing to say to it, and nobody
+/// else's comes to be equal to it.
+///
+/// ```
+/// use xdstp_cache::{Cache, Options};
+///
+/// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+/// let mut cache = Cache::<()>::new(Options::default());
+/// let first = cache.open(&clusters);
+/// cache.close(first);
+/// let second = cache.open(&clusters);
+/// assert_eq!(first.index(), second.index());
+/// assert!(first != second && !cache.is_open(first) && cache.is_open(second));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SubscriberId(pub(crate) u32);
+pub struct SubscriberId {
+    index: u32,
+    /// 0 is no cache's.
+    generation: u32,
+}
 
 impl SubscriberId {
     /// A small number, unique among the open subscribers of a source: an index for a table beside it.
     pub fn index(self) -> usize {
-        self.0 as usize
+        self.index as usize
     }
 
-    /// The subscriber with an index, for sources that number their own.
+    pub(crate) fn of(index: u32, generation: u32) -> Self {
+        Self { index, generation }
+    }
+
+    /// The subscriber with an index, for sources that number their own: no cache has it, and which ids are over is for
+    /// the source to know.
     pub fn from_index(index: u32) -> Self {
-        Self(index)
+        Self { index, generation: 0 }
     }
 }
 
@@ -34,11 +58,13 @@ pub enum Subscribed {
     First,
     /// Somebody else was interested already.
     Joined,
-    /// The subscriber was interested already: it will be sent everything again (rule 48).
+    /// The subscriber was interested already: it will be sent everything again (rule 48). Or it is closed, and nothing
+    /// is to be done.
     Again,
 }
 
 pub(crate) struct Subscriber {
+    pub(crate) generation: u32,
     pub(crate) type_index: u32,
     /// The chain of links to names that changed.
     pub(crate) slots: u32,
@@ -67,8 +93,9 @@ pub(crate) struct Subscriber {
 }
 
 impl Subscriber {
-    fn new(type_index: u32) -> Self {
+    fn new(type_index: u32, generation: u32) -> Self {
         Self {
+            generation,
             type_index,
             slots: NONE,
             lists: NONE,
@@ -105,11 +132,27 @@ impl<V> Cache<V> {
     pub fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let type_index = self.type_index(type_url);
         self.types[type_index as usize].subscribers += 1;
-        SubscriberId(index::add(&mut self.subscribers, Subscriber::new(type_index)))
+        // After four thousand million others, what was forgotten that long may come again: but never 0.
+        self.generation = self.generation.checked_add(1).unwrap_or(1);
+        let generation = self.generation;
+        SubscriberId { index: index::add(&mut self.subscribers, Subscriber::new(type_index, generation)), generation }
+    }
+
+    /// Whether a subscriber was opened here, and is not closed.
+    pub fn is_open(&self, id: SubscriberId) -> bool {
+        self.subscribers.get(id.index()).is_some_and(|subscriber| subscriber.generation == id.generation)
+    }
+
+    /// The subscriber at an index.
+    pub(crate) fn id_of(&self, index: u32) -> SubscriberId {
+        SubscriberId { index, generation: self.subscribers[index as usize].generation }
     }
 
     /// Ends a subscriber. Returns what nobody is interested in any more.
     pub fn close(&mut self, id: SubscriberId) -> Vec<Interest> {
+        if !self.is_open(id) {
+            return Vec::new();
+        }
         let held = std::mem::take(&mut self.subscribers[id.index()].links);
         let mut left = Vec::new();
         for at in held {
@@ -128,6 +171,9 @@ impl<V> Cache<V> {
 
     /// Adds an interest; a repeated one is sent again in full (rule 48).
     pub fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> Subscribed {
+        if !self.is_open(id) {
+            return Subscribed::Again;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         let target = self.target(type_index, interest);
         if let Some(at) = self.link_of(id, target) {
@@ -153,6 +199,7 @@ impl<V> Cache<V> {
                 let seq = self.seq;
                 let list = &mut self.lists[at as usize];
                 list.watchers += 1;
+                list.watched = true;
                 let watchers = list.watchers;
                 // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
                 let since = if list.glob.is_some() { seq } else { 0 };
@@ -162,7 +209,7 @@ impl<V> Cache<V> {
             }
         };
         let subscriber = &mut self.subscribers[id.index()];
-        let mut link = Link::new(target, id.0, subscriber.links.len() as u32, walk);
+        let mut link = Link::new(target, id.index, subscriber.links.len() as u32, walk);
         link.sent = holds;
         let at = index::add(&mut self.links, link);
         subscriber.links.push(at);
@@ -189,6 +236,9 @@ impl<V> Cache<V> {
     /// A name that a wildcard or glob of the same subscriber still covers is answered once more
     /// (rules 52, 53). To the client its wildcard covers every name: one that is not in it is told as removed.
     pub fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
         let type_index = self.subscribers[id.index()].type_index;
         let Some(target) = self.existing_target(type_index, interest) else { return false };
         let Some(at) = self.link_of(id, target) else { return false };
@@ -299,13 +349,19 @@ impl<V> Cache<V> {
 
     /// What a subscriber is interested in.
     pub fn interests(&self, id: SubscriberId) -> impl Iterator<Item = Interest> {
-        self.subscribers[id.index()].links.iter().map(|at| self.interest_of(self.links[*at as usize].target))
+        let subscriber = self.subscribers.get(id.index()).filter(|subscriber| subscriber.generation == id.generation);
+        subscriber
+            .into_iter()
+            .flat_map(|subscriber| &subscriber.links)
+            .map(|at| self.interest_of(self.links[*at as usize].target))
     }
 
     /// Whether a subscriber asked for this name or collection itself.
     pub fn is_subscribed(&self, id: SubscriberId, interest: &Interest) -> bool {
-        self.existing_target(self.subscribers[id.index()].type_index, interest)
-            .is_some_and(|target| self.holds(id, target))
+        self.is_open(id)
+            && self
+                .existing_target(self.subscribers[id.index()].type_index, interest)
+                .is_some_and(|target| self.holds(id, target))
     }
 
     /// How many subscribers there are.
@@ -315,7 +371,7 @@ impl<V> Cache<V> {
 
     /// The subscriber's link to a target.
     pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<u32> {
-        self.held.find(&self.links, (id.0, target))
+        self.held.find(&self.links, (id.index, target))
     }
 
     pub(crate) fn holds(&self, id: SubscriberId, target: Target) -> bool {
@@ -378,13 +434,13 @@ impl<V> Cache<V> {
         self.restart(at);
         match target {
             Target::Slot(slot) => {
-                self.links[at as usize].sent |= self.ask_by_name(SubscriberId(subscriber), slot);
+                self.links[at as usize].sent |= self.ask_by_name(self.id_of(subscriber), slot);
                 self.restart_other_names(at);
             }
             Target::List(list) => {
                 (self.walks[walk as usize].answered, self.walks[walk as usize].complete) = (false, false);
-                self.restart_within(SubscriberId(subscriber), list);
-                self.send_resumed_again(SubscriberId(subscriber), list);
+                self.restart_within(self.id_of(subscriber), list);
+                self.send_resumed_again(self.id_of(subscriber), list);
                 self.repeat_errors_within(at, list);
             }
         }
@@ -468,6 +524,9 @@ impl<V> Cache<V> {
                 self.lists[list as usize].watchers -= 1;
                 let last = self.lists[list as usize].watchers == 0;
                 if last {
+                    if self.lists[list as usize].glob.is_none() {
+                        self.trim(list, |_| true);
+                    }
                     self.renew_list(list);
                 }
                 self.drop_list_if_unused(list);

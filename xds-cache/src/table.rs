@@ -167,7 +167,7 @@ impl<V> Cache<V> {
             next = after;
             let subscriber = &mut self.subscribers[id as usize];
             if !subscriber.has_changes() {
-                woken.push(SubscriberId(id));
+                woken.push(SubscriberId::of(id, subscriber.generation));
             }
             let head = match target {
                 Target::Slot(_) => &mut subscriber.slots,

@@ -8,6 +8,8 @@ mod errors;
 mod invariants;
 mod model;
 mod removals;
+mod resuming;
+mod stale;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -69,7 +71,7 @@ impl World {
     fn upsert(&mut self, text: &str, version: &str, digest: u128) -> (Outcome, Vec<SubscriberId>) {
         let mut woken = Vec::new();
         let resource = Resource::new(version.into(), digest, 0);
-        (self.cache.upsert(&self.of, &name(text), resource, self.now, &mut woken), woken)
+        (self.cache.upsert_raw(&self.of, &name(text), resource, self.now, &mut woken), woken)
     }
 
     fn put(&mut self, text: &str, version: &str) -> Vec<SubscriberId> {
@@ -167,7 +169,7 @@ fn tombstones_are_bounded_in_age_and_their_glob_with_them() {
     let mut world = World::new(Options { tombstone_age: Duration::from_secs(60), ..Options::default() });
     world.put(MEMBER, "1");
     world.remove(MEMBER);
-    world.now += Duration::from_secs(60);
+    world.now += Duration::from_secs(59);
     world.put("a", "1");
     assert_eq!(world.cache.lists.len(), 2, "the wildcard and the glob");
     world.now += Duration::from_secs(1);
@@ -352,18 +354,20 @@ fn eviction_keeps_what_a_known_collection_or_somebody_else_holds() {
     world.answered(GLOB);
     world.pull(id);
     assert!(world.cache.unsubscribe(id, &interest("a")));
-    world.cache.evict(&world.of, &interest("a"));
-    world.cache.evict(&world.of, &interest("b"));
+    world.cache.evict(&world.of, &interest("a"), world.now);
+    world.cache.evict(&world.of, &interest("b"), world.now);
     assert!(world.cache.resource(&world.of, &name("a")).is_none());
     assert!(world.cache.resource(&world.of, &name("b")).is_some(), "somebody is subscribed");
     let left = world.cache.close(id);
     assert_eq!(left.len(), 3);
-    world.cache.evict(&world.of, &interest(MEMBER));
+    world.cache.evict(&world.of, &interest(MEMBER), world.now);
     assert!(world.cache.resource(&world.of, &name(MEMBER)).is_some(), "the glob is known to hold it");
-    world.cache.evict(&world.of, &interest(GLOB));
+    world.cache.evict(&world.of, &interest(GLOB), world.now);
     assert!(world.cache.resource(&world.of, &name(MEMBER)).is_none());
     assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
-    world.cache.evict(&world.of, &interest("b"));
+    world.cache.evict(&world.of, &interest("b"), world.now);
+    // What is remembered of the glob goes with its tombstones.
+    world.cache.expire(world.now + Options::default().tombstone_age);
     assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
 }
 

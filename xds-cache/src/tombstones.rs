@@ -1,12 +1,15 @@
 //! Names that are gone, kept for those who come back: bounded in number and age.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Gone, Link, List, NONE, Seq, Target, Walk};
+use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Target, Walk};
 use crate::subscribe::SubscriberId;
+
+/// As an age of tombstones: a century.
+const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 impl<V> Cache<V> {
     /// Leaves a tombstone in the collections of a name.
@@ -24,8 +27,12 @@ impl<V> Cache<V> {
         let collections = self.collections_of(type_index, &gone.name);
         for list in collections.into_iter().filter(|list| *list != NONE) {
             let members = &self.lists[list as usize];
-            let told = || !again && members.gone.iter().rev().any(|before| before.name == gone.name);
-            if was_present || members.watchers > 0 && !told() {
+            // Before that, only those who saw it go are.
+            let complete = members.answer == Answer::Complete;
+            let told = || !again && complete && members.gone.iter().rev().any(|before| before.name == gone.name);
+            // Nobody who comes to a wildcard later is told of its tombstones.
+            let told_later = was_present && members.glob.is_some();
+            if told_later || members.watchers > 0 && (was_present || !told()) {
                 self.bury(list, gone.clone(), woken);
             }
             self.drop_list_if_unused(list);
@@ -45,14 +52,51 @@ impl<V> Cache<V> {
         });
     }
 
-    /// Drops the tombstones that are older than they may be.
-    pub(crate) fn expire(&mut self, now: Instant) {
+    /// Leaves a tombstone of what is forgotten: the next answer of the list says whether it is gone, and is waited for.
+    pub(crate) fn bury_forgotten(&mut self, list: u32, name: &ResourceName) {
+        let List { glob, watched, .. } = &self.lists[list as usize];
+        if let Some(at) = self.now.filter(|_| glob.is_some() && *watched) {
+            let seq = self.next_seq();
+            self.bury(list, Gone { name: name.clone(), seq, at, born: NEVER }, &mut Vec::new());
+        }
+    }
+
+    /// When the oldest tombstone is as old as it may be: `None` if there is none.
+    ///
+    /// As long as there is one, a cache that is dropped forgets a removal that a client who is away does not know of
+    /// (rule 100); nothing else of a cache that nobody is subscribed to is worth keeping it for.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let (now, options) = (Instant::now(), Options::default());
+    /// let age = options.tombstone_age;
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart = "xdstp://authority/envoy.config.cluster.v3.Cluster/shop/cart".parse().unwrap();
+    /// let mut cache = Cache::new(options);
+    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
+    /// assert_eq!(cache.next_expiry(), None);
+    ///
+    /// cache.remove(&clusters, &cart, now, &mut Vec::new());
+    /// assert_eq!(cache.next_expiry(), Some(now + age));
+    /// cache.expire(now + age);
+    /// assert_eq!(cache.next_expiry(), None);
+    /// ```
+    pub fn next_expiry(&self) -> Option<Instant> {
+        let (oldest, _) = self.buried.first()?;
+        Some(oldest.checked_add(self.options.tombstone_age.min(FOR_EVER)).unwrap_or(*oldest))
+    }
+
+    /// Drops the tombstones that are as old as they may be. Every change does so too: this is for a cache in which
+    /// nothing changes any more, at [`next_expiry`](Self::next_expiry).
+    pub fn expire(&mut self, now: Instant) {
         self.now = Some(now);
         let age = self.options.tombstone_age;
         while let Some((oldest, list)) = self.buried.first().copied()
-            && now.saturating_duration_since(oldest) > age
+            && now.saturating_duration_since(oldest) >= age
         {
-            self.trim(list, |gone| now.saturating_duration_since(gone.at) > age);
+            self.trim(list, |gone| now.saturating_duration_since(gone.at) >= age);
             let type_index = self.lists[list as usize].type_index;
             self.drop_list_if_unused(list);
             self.drop_type_if_unused(type_index);
@@ -72,11 +116,6 @@ impl<V> Cache<V> {
         if owed.len() > 2 * needed + self.options.tombstones {
             self.drop_unneeded(index);
         }
-    }
-
-    /// A name that is forgotten is not known to be gone.
-    pub(crate) fn unbury(&mut self, index: u32, name: &ResourceName) {
-        self.with_tombstones(index, |list| list.gone.retain(|gone| gone.name != *name));
     }
 
     /// A link of a list has passed its tombstones up to a moment: it comes, goes on, or goes.

@@ -21,7 +21,7 @@ fn name(index: usize) -> ResourceName {
 
 fn upsert(cache: &mut Cache<Body>, index: usize, round: usize, woken: &mut Vec<SubscriberId>) {
     let resource = Resource::new(round.to_string().into(), round as u128, vec![0; BODY].into());
-    cache.upsert(&TYPE_URL.into(), &name(index), resource, Instant::now(), woken);
+    cache.upsert_raw(&TYPE_URL.into(), &name(index), resource, Instant::now(), woken);
 }
 
 fn cache_of(resources: usize) -> Cache<Body> {
@@ -113,7 +113,7 @@ fn telling_a_thousand_subscribers_of_an_update_allocates_nothing() {
         let mut visited = 0;
         let allocations = measure(|| {
             if let Some(update) = update.take() {
-                cache.upsert(&url, &name, update, Instant::now(), &mut woken);
+                cache.upsert_raw(&url, &name, update, Instant::now(), &mut woken);
             }
             visited = woken.iter().map(|id| pull(&mut cache, *id)).sum();
         });

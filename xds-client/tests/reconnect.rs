@@ -37,7 +37,7 @@ impl Accept for Origin {
             payload.extend(name.bytes());
             let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
             let name = ResourceName::parse(name).unwrap();
-            cache.upsert(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
+            cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
         }
         let _ = self.streams.send(opened.handle);
         cache

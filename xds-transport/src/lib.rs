@@ -5,6 +5,7 @@ mod deadlines;
 mod frame;
 #[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
 pub mod grpc;
+mod put;
 mod rate;
 mod response;
 pub mod server;
@@ -12,6 +13,7 @@ mod type_rules;
 pub mod wire;
 
 pub use frame::{Frame, WrongType};
+pub use put::{Misfit, Put};
 pub use rate::RateLimit;
 pub use response::{Received, Rejected, Response};
 pub use server::Variant as Protocol;

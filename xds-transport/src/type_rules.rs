@@ -41,7 +41,7 @@ pub struct TypeRule {
     pub skip_known_on_resume: bool,
     /// A name that does not exist is told as an alias of itself that stands for nothing, not as removed (rule 106).
     pub absent_by_alias: bool,
-    /// The field path of the name inside the payload.
+    /// The field path of the name inside the payload; empty if there is none.
     pub name_path: Vec<u32>,
     /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124). No other type is sent
     /// because this one changed (rule 125).
@@ -77,7 +77,7 @@ impl Default for TypeRule {
 impl TypeRule {
     /// The name inside an encoded `Any` of this type.
     pub fn name_of<'a>(&self, any: &'a [u8]) -> Option<&'a str> {
-        self.text(any, &self.name_path)
+        if self.name_path.is_empty() { None } else { self.text(any, &self.name_path) }
     }
 
     /// The names of type `dependent.type_url` that an encoded `Any` of this type refers to.
@@ -110,7 +110,7 @@ impl TypeRules {
                 TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() },
             ),
             (ENDPOINTS, TypeRule { rank: 1, removals_last: true, skip_known_on_resume: false, ..plain() }),
-            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, delta_only: true, ..plain() }),
+            (LOCALITY_ENDPOINTS, TypeRule { rank: 2, delta_only: true, name_path: Vec::new(), ..plain() }),
             (SECRETS, TypeRule { rank: 3, ..plain() }),
             (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
             (SCOPED_ROUTES, TypeRule { rank: 5, waits_for_lower_ranks: true, ..wildcard() }),
@@ -123,6 +123,11 @@ impl TypeRules {
     /// Sets the rule of a type.
     pub fn insert(&mut self, type_url: TypeUrl, rule: TypeRule) {
         self.rules.insert(type_url, rule);
+    }
+
+    /// The rule of a type that somebody described.
+    pub(crate) fn described(&self, type_url: &TypeUrl) -> Option<&TypeRule> {
+        self.rules.get(type_url)
     }
 
     /// The rule of a type: the default one for a type nobody described.

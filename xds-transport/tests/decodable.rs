@@ -100,7 +100,7 @@ fn is_decoded_by_clients(resources: Vec<Received>) -> Result<(), prost::DecodeEr
     let count = resources.len();
     for received in resources {
         let resource = received.frame.unwrap().into_resource(received.version);
-        server.cache.upsert(&CLUSTERS.into(), &received.name, resource, server.now, &mut Vec::new());
+        server.cache.upsert_raw(&CLUSTERS.into(), &received.name, resource, server.now, &mut Vec::new());
     }
     for (variant, node) in [(Variant::Delta, FEATURES), (Variant::Sotw, FEATURES), (Variant::Sotw, b"")] {
         let mut settings = Settings::default();

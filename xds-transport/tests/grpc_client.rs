@@ -43,7 +43,7 @@ impl Accept for Large {
         let mut cache = Cache::new(Default::default());
         let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
         let name = ResourceName::parse("large").expect("an opaque name");
-        cache.upsert(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
+        cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
         cache
     }
 

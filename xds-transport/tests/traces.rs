@@ -179,7 +179,7 @@ impl Replay {
         let held: BTreeSet<_> = response.resources.iter().map(|received| received.name.clone()).collect();
         for received in &response.resources {
             let resource = received.frame.clone().unwrap().into_resource(received.version.clone());
-            self.cache.upsert(&of, &received.name, resource, self.now, woken);
+            self.cache.upsert_raw(&of, &received.name, resource, self.now, woken);
         }
         for name in &response.removed {
             self.cache.remove(&of, name, self.now, woken);

@@ -49,7 +49,7 @@ pub fn cache(workload: Workload, resources: usize) -> Cache<Frame> {
     let resource = resource(0);
     for index in 0..resources {
         let name = workload.name(index).parse().unwrap();
-        cache.upsert(&TYPE_URL.into(), &name, resource.clone(), Instant::now(), &mut Vec::new());
+        cache.upsert_raw(&TYPE_URL.into(), &name, resource.clone(), Instant::now(), &mut Vec::new());
     }
     cache
 }
@@ -119,7 +119,7 @@ impl Published {
     fn publish(&mut self) {
         let Some(next) = self.next.take() else { return };
         self.woken.clear();
-        self.cache.lock().unwrap().upsert(&self.type_url, &self.name, next, Instant::now(), &mut self.woken);
+        self.cache.lock().unwrap().upsert_raw(&self.type_url, &self.name, next, Instant::now(), &mut self.woken);
         assert_eq!(self.woken.len(), self.interested);
         for id in &self.woken {
             self.signals[id.index()].wake();

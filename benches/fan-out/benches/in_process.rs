@@ -85,7 +85,7 @@ impl FanOut {
     }
 
     fn upsert(&mut self, index: usize, update: Resource<Frame>) {
-        self.cache.upsert(&self.type_url, &self.names[index], update, Instant::now(), &mut self.woken);
+        self.cache.upsert_raw(&self.type_url, &self.names[index], update, Instant::now(), &mut self.woken);
     }
 
     /// Changes a resource and brings it to every stream. How many bytes that is.

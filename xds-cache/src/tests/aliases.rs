@@ -14,7 +14,7 @@ impl World {
         let mut woken = Vec::new();
         let resource = Resource::new(version.into(), digest(version), 0);
         let aliases = aliases.iter().map(|alias| name(alias));
-        self.cache.upsert_with_aliases(&self.of, &name(text), aliases, resource, self.now, &mut woken);
+        self.cache.upsert_raw_with_aliases(&self.of, &name(text), aliases, resource, self.now, &mut woken);
         woken
     }
 
@@ -158,7 +158,7 @@ fn what_is_wanted_by_an_alias_is_not_evicted() {
     let id = world.subscriber(&[ALIAS]);
     world.host("1");
     assert_eq!(world.pull(id), ["rc/shop@1"]);
-    world.cache.evict(&world.of, &Interest::Name(name(HOST)));
+    world.cache.evict(&world.of, &Interest::Name(name(HOST)), world.now);
     assert!(world.cache.is_known(&world.of, &interest(HOST)));
     world.cache.unsubscribe(id, &interest(ALIAS));
     assert!(!world.cache.is_known(&world.of, &interest(HOST)) && !world.cache.is_known(&world.of, &interest(ALIAS)));

@@ -12,7 +12,7 @@ fn snapshot(entries: &[(&str, &str)]) -> Vec<(ResourceName, Resource<u64>)> {
 fn a_snapshot_wakes_who_wants_what_differs_and_tells_nothing_else() {
     let mut world = World::authoritative();
     let World { cache, of, now, .. } = &mut world;
-    cache.replace(of, snapshot(&[("a", "1"), ("b", "1"), ("c", "1")]), *now, &mut Vec::new());
+    cache.replace_raw(of, snapshot(&[("a", "1"), ("b", "1"), ("c", "1")]), *now, &mut Vec::new());
     let ids = ["a", "b", "c", "*"].map(|text| world.subscriber(&[text]));
     for id in ids {
         world.pull(id);
@@ -20,7 +20,7 @@ fn a_snapshot_wakes_who_wants_what_differs_and_tells_nothing_else() {
     let [_, b, c, all] = ids;
     let mut woken = Vec::new();
     let World { cache, of, now, .. } = &mut world;
-    let outcomes = cache.replace(of, snapshot(&[("a", "1"), ("b", "2"), ("d", "1")]), *now, &mut woken);
+    let outcomes = cache.replace_raw(of, snapshot(&[("a", "1"), ("b", "2"), ("d", "1")]), *now, &mut woken);
     let expected = Outcomes { added: 1, changed: 1, unchanged: 1, removed: 1, ..Outcomes::default() };
     assert_eq!(outcomes, expected);
     woken.sort();
@@ -30,7 +30,7 @@ fn a_snapshot_wakes_who_wants_what_differs_and_tells_nothing_else() {
     assert_eq!(told, ["b", "d", "-c"]);
     let World { cache, of, now, .. } = &mut world;
     let mut woken = Vec::new();
-    let again = cache.replace(of, snapshot(&[("a", "1"), ("b", "2"), ("d", "1")]), *now, &mut woken);
+    let again = cache.replace_raw(of, snapshot(&[("a", "1"), ("b", "2"), ("d", "1")]), *now, &mut woken);
     assert_eq!((again.unchanged, woken.len()), (3, 0), "rule 37");
 }
 
@@ -40,8 +40,8 @@ fn an_empty_snapshot_removes_everything_of_its_type_and_of_no_other() {
     world.put("a", "1");
     let World { cache, of, now, .. } = &mut world;
     let other = TypeUrl::from("other");
-    cache.upsert(&other, &name("a"), Resource::unversioned(1, 0), *now, &mut Vec::new());
-    assert_eq!(cache.replace(of, [], *now, &mut Vec::new()).removed, 1);
+    cache.upsert_raw(&other, &name("a"), Resource::unversioned(1, 0), *now, &mut Vec::new());
+    assert_eq!(cache.replace_raw(of, [], *now, &mut Vec::new()).removed, 1);
     assert!(cache.resource(of, &name("a")).is_none() && cache.resource(&other, &name("a")).is_some());
 }
 
@@ -52,7 +52,7 @@ fn a_snapshot_leaves_errors_that_it_says_nothing_of() {
         world.fail(text, 14);
     }
     let World { cache, of, now, .. } = &mut world;
-    cache.replace(of, snapshot(&[("a", "1")]), *now, &mut Vec::new());
+    cache.replace_raw(of, snapshot(&[("a", "1")]), *now, &mut Vec::new());
     assert_eq!(cache.errors().map(|(_, name, _)| name.to_string()).collect::<Vec<_>>(), ["b"]);
 }
 

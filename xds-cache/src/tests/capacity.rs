@@ -71,7 +71,7 @@ fn a_batch_evicts_when_all_of_it_is_in() {
     let id = world.subscriber(&["b"]);
     let World { cache, of, now, .. } = &mut world;
     let batch = ["a", "b"].map(|text| (name(text), Resource::unversioned(1, 0)));
-    assert_eq!(cache.upsert_all(of, batch, *now, &mut Vec::new()).evicted, 1);
+    assert_eq!(cache.upsert_raw_all(of, batch, *now, &mut Vec::new()).evicted, 1);
     assert_eq!(world.held(), ["b"]);
     world.cache.close(id);
 }
@@ -80,7 +80,7 @@ fn a_batch_evicts_when_all_of_it_is_in() {
 fn a_control_plane_deletes_nothing_of_its_own_accord() {
     let mut world = World::new(Options { capacity: Some(0), ..Options::default() });
     world.put("a", "1");
-    world.cache.evict(&world.of, &interest("a"));
+    world.cache.evict(&world.of, &interest("a"), world.now);
     assert_eq!(world.held(), ["a"]);
 }
 

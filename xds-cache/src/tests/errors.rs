@@ -157,7 +157,7 @@ fn a_relay_keeps_no_errors_that_nobody_asked_for() {
     world.cache.close(id);
     assert!(world.cache.is_known(&world.of, &interest("a")), "until it is evicted");
     for text in ["a", GLOB] {
-        world.cache.evict(&world.of, &interest(text));
+        world.cache.evict(&world.of, &interest(text), world.now);
     }
     assert_eq!((world.cache.errors().count(), world.cache.types.len()), (0, 0));
 }

@@ -1,5 +1,7 @@
 //! Removals, however many: who is owed them, and what that may cost.
 
+use std::time::Duration;
+
 use super::{GLOB, MEMBER, OTHER, World, interest, name};
 use crate::{Options, Removals, Resource, SubscriberId};
 
@@ -13,7 +15,7 @@ impl World {
     fn replace(&mut self, collection: &str, numbers: std::ops::Range<usize>) -> Vec<SubscriberId> {
         let mut woken = Vec::new();
         let resource = |number| (name(&member(collection, number)), Resource::unversioned(1, 0));
-        self.cache.replace(&self.of, numbers.map(resource), self.now, &mut woken);
+        self.cache.replace_raw(&self.of, numbers.map(resource), self.now, &mut woken);
         woken
     }
 
@@ -150,4 +152,79 @@ fn what_a_subscriber_brought_along_is_told_as_gone_though_no_tombstone_is_kept()
     world.pull(id);
     assert_eq!(world.remove(MEMBER), [id]);
     assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
+/// What the lone client of a relay holds, and what it is told when it comes back, having listed nothing.
+fn come_back(world: &mut World, put: &[&str], removed: &[&str]) -> Vec<String> {
+    let id = world.subscriber(&[GLOB]);
+    for text in removed {
+        world.remove(text);
+    }
+    assert_eq!(world.pull(id), removed.iter().map(|text| format!("-{text}")).collect::<Vec<_>>());
+    for text in put {
+        world.put(text, "1");
+    }
+    world.cache.begun(&world.of, &interest(GLOB), &mut Vec::new());
+    assert!(world.pull(id).iter().all(|word| !word.starts_with('-')), "not before the answer is complete");
+    world.answered(GLOB);
+    let told = world.pull(id);
+    world.cache.close(id);
+    told
+}
+
+fn left_by_its_last_client(options: Options) -> World {
+    let mut world = World::new(Options { authoritative: false, ..options });
+    let id = world.subscriber(&[GLOB]);
+    for number in 1..4 {
+        world.put(&member(GLOB, number), "1");
+    }
+    world.answered(GLOB);
+    world.pull(id);
+    world.cache.close(id);
+    world.cache.evict(&world.of, &interest(GLOB), world.now);
+    assert_eq!(world.cache.resources().count(), 0);
+    world
+}
+
+#[test]
+fn rule_100_what_was_evicted_is_told_as_gone_if_the_next_answer_does_not_have_it() {
+    let mut world = left_by_its_last_client(Options::default());
+    assert_eq!(come_back(&mut world, &[MEMBER], &[]), [OTHER, &member(GLOB, 3)].map(|text| format!("-{text}")));
+    // Nobody was there when one of them went, and it is back.
+    world.cache.evict(&world.of, &interest(GLOB), world.now);
+    assert_eq!(come_back(&mut world, &[MEMBER, OTHER], &[]), [format!("-{}", member(GLOB, 3))]);
+    // The origin says itself that it is gone.
+    world.cache.evict(&world.of, &interest(GLOB), world.now);
+    let gone = member(GLOB, 3);
+    let told = come_back(&mut world, &[MEMBER], &[&gone]);
+    assert!(told.contains(&format!("-{OTHER}")) && !told.contains(&format!("-{MEMBER}")), "{told:?}");
+}
+
+#[test]
+fn rule_100_what_is_remembered_of_a_forgotten_glob_is_bounded() {
+    let mut world = left_by_its_last_client(Options { tombstones: 2, ..Options::default() });
+    assert_eq!(come_back(&mut world, &[], &[]).len(), 2 + 1, "and that it is empty");
+    let options = Options { tombstone_age: Duration::from_secs(60), ..Options::default() };
+    let mut world = left_by_its_last_client(options);
+    assert_eq!(world.cache.next_expiry(), Some(world.now + Duration::from_secs(60)));
+    world.cache.expire(world.now + Duration::from_secs(59));
+    assert!(world.cache.next_expiry().is_some());
+    world.cache.expire(world.now + Duration::from_secs(60));
+    assert_eq!(world.cache.next_expiry(), None);
+    assert_eq!((world.cache.types.len(), world.cache.lists.len()), (0, 0));
+}
+
+#[test]
+fn what_nobody_ever_held_by_a_glob_leaves_no_tombstone_when_it_is_forgotten() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[MEMBER, "*"]);
+    for text in [MEMBER, "a"] {
+        world.put(text, "1");
+    }
+    world.pull(id);
+    world.remove("a");
+    assert!(world.cache.next_expiry().is_some(), "until it is pulled and beyond, while somebody is there");
+    world.cache.close(id);
+    world.cache.evict(&world.of, &interest(MEMBER), world.now);
+    assert_eq!((world.cache.next_expiry(), world.cache.types.len()), (None, 0));
 }

@@ -180,7 +180,10 @@ impl Signal {
 }
 
 /// What can be seen of the files without reading them: sizes and times; `None` where the directory is missing.
-type Glance = Option<BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>>;
+type Glance = Option<Seen>;
+
+/// The length of each file, and when it was written, where that is known.
+type Seen = BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>;
 
 struct DirectoryWatcher<F> {
     directory: Directory,
@@ -281,7 +284,7 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
 /// Whether a file looks like one whose writer has paused: it was written less than `pause` ago, and has lost more than
 /// half of what it held. A part of a list is a list, so that it reads well.
 fn is_half_written(
-    seen: Option<&BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>>,
+    seen: Option<&Seen>,
     before: &BTreeMap<PathBuf, usize>,
     counts: &BTreeMap<PathBuf, usize>,
     pause: Duration,

@@ -14,7 +14,7 @@ use crate::config::Protocol;
 use crate::relay_core::lock;
 use crate::relay_core::places::{Elsewhere, Places};
 use crate::relay_core::scope::{Changes, Scopes};
-use crate::relay_core::settling::Settling;
+use crate::relay_core::settling::{Settled, Settling};
 use crate::relay_core::upstream::{OriginInfo, Speakers, UpstreamState};
 
 /// How much of an origin's words about a resource is kept, and told to every client, in characters.
@@ -205,7 +205,8 @@ impl Consumer for Feed {
                     }
                 }
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
-                self.settling.pause();
+                let settled = self.settling.pause();
+                self.settle(settled, now);
                 let mut state = lock(&self.state);
                 state.lost_since.get_or_insert(now);
                 (state.open, state.answered, state.guard) = (false, false, None);
@@ -238,6 +239,13 @@ impl Consumer for Feed {
         self.steady |= self.steady_at.take_if(|at| *at <= now).is_some();
         // What lingers is looked at with the commands.
         let settled = self.settling.settled(now);
+        self.settle(settled, now);
+    }
+}
+
+impl Feed {
+    /// Tells the scopes how far their collections are answered.
+    fn settle(&self, settled: Settled, now: Instant) {
         let scopes = self.scopes.all();
         let places = Places::of(&scopes);
         let mut parts: BTreeMap<(usize, TypeUrl), Changes> = BTreeMap::new();

@@ -324,7 +324,7 @@ impl Subscriber {
             Standing::Unknown => !own_gone,
             Standing::Absent => false,
         };
-        if own.iter().any(|part| counts(part)) {
+        if own.iter().any(counts) {
             return Counts::Own;
         }
         let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {

@@ -323,7 +323,7 @@ impl Scope {
                     let resource =
                         if self.shared && resource.value.do_not_cache() { stub(&resource) } else { resource };
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
-                    cache.upsert_with_aliases(type_url, &name, aliases, resource, now, woken);
+                    cache.upsert_raw_with_aliases(type_url, &name, aliases, resource, now, woken);
                     if touched {
                         if let Some(held) = cache.value_mut(type_url, &name) {
                             held.refresh(ttl, expires);
@@ -372,7 +372,7 @@ impl Scope {
         for batch in resources.chunks(BATCH) {
             self.change(|state, woken| {
                 for (type_url, name, resource) in batch {
-                    state.cache.upsert(type_url, name, resource.clone(), now, woken);
+                    state.cache.upsert_raw(type_url, name, resource.clone(), now, woken);
                 }
             });
         }
@@ -399,7 +399,7 @@ impl Scope {
             if !demand.wants_type(&type_url) {
                 cache.set_type_version(&type_url, None);
             }
-            cache.evict(&type_url, &interest);
+            cache.evict(&type_url, &interest, now);
         }
         demand.take_asks(tell);
         for type_url in std::mem::take(brought) {

@@ -69,7 +69,9 @@ impl Settling {
                 self.unshown_since.get_or_insert(now);
             }
         }
-        let again = self.before.extract_if(.., |(type_url, _)| *type_url == update.type_url);
+        let (again, other): (BTreeSet<_>, BTreeSet<_>) =
+            std::mem::take(&mut self.before).into_iter().partition(|(type_url, _)| *type_url == update.type_url);
+        self.before = other;
         self.begun.extend(again);
         for collection in &update.complete {
             let wish = (update.type_url.clone(), collection.clone());
@@ -107,11 +109,13 @@ impl Settling {
         }
     }
 
-    /// The stream is over: what the next one has to say is to be heard first.
-    pub(crate) fn pause(&mut self) {
+    /// The stream is over: what the next one has to say is to be heard first. What came of it is all there is for now.
+    pub(crate) fn pause(&mut self) -> Settled {
         self.heard = None;
         self.before.append(&mut self.begun);
         self.before.append(&mut self.complete);
+        self.unshown_since = None;
+        Settled { begun: std::mem::take(&mut self.unshown).into_iter().collect(), complete: Vec::new() }
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {

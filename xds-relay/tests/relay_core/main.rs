@@ -16,6 +16,7 @@ mod pieces;
 mod resume;
 mod routing;
 mod sharing;
+mod speakers;
 mod streams;
 mod two_scopes;
 mod uncached;

@@ -158,6 +158,31 @@ fn rule_156_behind_a_balancer_that_ends_every_stream_nothing_that_lingers_is_dro
     }
 }
 
+/// What came just before a stream broke is kept as well as what came long before.
+#[test]
+fn rule_156_what_came_right_before_the_origin_was_lost_is_kept() {
+    for (upstream, downstream) in [(DELTA, DELTA), (DELTA, SOTW), (SOTW, DELTA), (SOTW, SOTW)] {
+        for interest in ["*", GLOB] {
+            let mut world = World::new(upstream);
+            let name = interest.replace('*', "x");
+            world.put(0, CLUSTERS, &name, "1");
+            let client = world.client(DELTA, "n");
+            world.subscribe(client, CLUSTERS, &[interest]);
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@1")]);
+            world.set_up(0, false);
+            world.disconnect(client);
+            world.advance(10 * LINGER);
+            let fresh = world.client(downstream, "n");
+            world.subscribe(fresh, CLUSTERS, &[interest]);
+            assert_eq!(
+                world.clients[fresh].held(CLUSTERS),
+                [format!("{name}@1")],
+                "{upstream:?} {downstream:?} {interest}"
+            );
+        }
+    }
+}
+
 /// An origin that has nothing to say to a returning relay is there nonetheless.
 #[test]
 fn rule_156_what_lingers_is_dropped_once_a_stream_has_been_open_for_long() {

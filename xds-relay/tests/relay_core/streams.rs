@@ -138,6 +138,83 @@ fn what_a_session_did_is_counted_once() {
     }
 }
 
+/// What a driver shows of a stream, and why it was ended.
+#[derive(Default)]
+struct Ended(Mutex<Option<String>>);
+
+impl ServedStream for Ended {
+    fn peer(&self) -> &str {
+        "somewhere"
+    }
+
+    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+
+    fn end(&self, reason: &str) {
+        *self.0.lock().unwrap() = Some(reason.to_owned());
+    }
+}
+
+/// A stream with one request, watched until it is ended or `seconds` are over; and whether it was told anything.
+fn watched(world: &mut World, interests: &[&str], seconds: u32) -> (Option<String>, bool) {
+    let core = world.relays[0].core.clone();
+    let ended = Arc::new(Ended::default());
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(ended.clone()));
+    let mut stream = Stream::new(DELTA, core.settings());
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_names_subscribe: interests.iter().map(|name| (*name).into()).collect(),
+        ..Default::default()
+    };
+    stream.handle_message(world.now, request.encode_to_vec().into(), &mut routes).unwrap();
+    let mut told = false;
+    for _ in 0..seconds {
+        world.advance(SECOND);
+        told |= stream.poll_transmit(world.now, &mut routes).unwrap().is_some();
+        if ended.0.lock().unwrap().is_some() {
+            break;
+        }
+    }
+    stream.close(&mut routes);
+    let reason = ended.0.lock().unwrap().clone();
+    (reason, told)
+}
+
+#[test]
+fn rule_157_a_stream_of_which_nothing_is_known_ends_while_its_origin_cannot_be_reached() {
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    for interests in [&["*"] as &[&str], &["a"], &[GLOB], &["a", GLOB]] {
+        let mut world = World::new(DELTA);
+        world.set_up(0, false);
+        let (reason, told) = watched(&mut world, interests, 5);
+        assert!(reason.is_some_and(|reason| reason.contains("refused")), "{interests:?}");
+        assert!(!told);
+    }
+    // Behind a balancer that lets everybody in and ends every stream, too.
+    let mut world = World::new(DELTA);
+    world.origins[0].hangs_up = true;
+    assert!(watched(&mut world, &["*"], 60).0.is_some());
+}
+
+#[test]
+fn rule_157_who_can_be_told_something_or_will_be_stays() {
+    // An origin that is there and silent may answer yet.
+    let mut world = World::new(DELTA);
+    world.origins[0].silent = true;
+    assert_eq!(watched(&mut world, &["*"], 120), (None, false));
+    // What is known is served without its origin.
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a", "xdstp://a/envoy.config.cluster.v3.Cluster/g/*"]);
+    world.set_up(0, false);
+    let known = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    assert_eq!(watched(&mut world, &[known, "xdstp://a/envoy.config.cluster.v3.Cluster/g/x"], 120), (None, true));
+    // As it was asked for: the client waits.
+    let mut world = World::of(&[DELTA], &[&[]], "unknown: wait");
+    world.set_up(0, false);
+    assert_eq!(watched(&mut world, &["*"], 120), (None, false));
+}
+
 #[test]
 fn the_page_says_how_long_ago_a_client_rejected_something() {
     struct Outside(Mutex<Stream>);

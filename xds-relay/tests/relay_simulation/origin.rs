@@ -51,7 +51,7 @@ impl Origins {
         let resource = world.resource(of, name, &body);
         self.content.insert((place, of, name.clone()), (body, resource.clone()));
         for replica in &mut self.replicas[place.origin] {
-            replica.cache(place.group).upsert(&world.kinds[of].url, name, resource.clone(), now, &mut Vec::new());
+            replica.cache(place.group).upsert_raw(&world.kinds[of].url, name, resource.clone(), now, &mut Vec::new());
         }
     }
 
@@ -71,7 +71,7 @@ impl Origins {
         for ((place, of, name), (_, resource)) in &self.content {
             if place.origin == origin {
                 let cache = anew.cache(place.group);
-                cache.upsert(&world.kinds[*of].url, name, resource.clone(), now, &mut Vec::new());
+                cache.upsert_raw(&world.kinds[*of].url, name, resource.clone(), now, &mut Vec::new());
             }
         }
         self.replicas[origin][replica] = anew;

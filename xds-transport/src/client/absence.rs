@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use xdstp_cache::Interest;
 
-use super::wanted::Wanted;
+use super::wanted::{Wanted, Wish};
 use crate::deadlines::Deadlines;
 
 /// Most servers have no way to say that a name does not exist, or do not use it: this much silence says it.
@@ -56,7 +56,7 @@ impl Absences {
     /// A response of the type came: what it lacks may not be there.
     pub(super) fn heard(&mut self, now: Instant, wanted: &mut Wanted) {
         for interest in std::mem::take(&mut self.unheard) {
-            if wanted.wish(&interest).is_some_and(|wish| wish.is_open()) {
+            if wanted.wish(&interest).is_some_and(Wish::is_open) {
                 self.wait(now, interest, wanted);
             }
         }

@@ -35,6 +35,8 @@ pub(crate) struct Session {
     unacked: VecDeque<u64>,
     responded: bool,
     owes_answer: bool,
+    /// The last response was cut by its size, and answered what was asked for before.
+    is_in_parts: bool,
     /// Names that are none: told as removed, because they cannot exist.
     malformed: BTreeSet<String>,
     refreshes: Refreshes,
@@ -62,6 +64,7 @@ impl Session {
             unacked: VecDeque::new(),
             responded: false,
             owes_answer: false,
+            is_in_parts: false,
             malformed: BTreeSet::new(),
             refreshes: Refreshes::default(),
             holds: HashSet::new(),
@@ -127,6 +130,7 @@ impl Session {
     /// none does (rules 44, 45). To leave what was never subscribed is ignored (rule 50), and to leave is not answered
     /// (rule 51) unless something else covers the name (rules 52, 53): then the source has it to be pulled.
     fn change_subscription(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+        self.is_in_parts &= request.resource_names_subscribe.is_empty();
         for text in &request.resource_names_subscribe {
             match ResourceName::parse(text) {
                 Ok(name) => {
@@ -239,7 +243,7 @@ impl Session {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        self.owes_answer |= pulled.answered;
+        self.owes_answer |= pulled.answered && !self.is_in_parts;
         if !pulled.more {
             while transmit.budget_used() < BUDGET
                 && let Some(name) = self.malformed.pop_first()
@@ -259,7 +263,7 @@ impl Session {
         if empty && !(self.owes_answer && complete) {
             return Ok(None);
         }
-        self.owes_answer = false;
+        (self.owes_answer, self.is_in_parts) = (false, pulled.more);
         self.responded = true;
         let nonce = outgoing.nonce();
         self.unacked.push_back(nonce);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use xdstp_cache::{ResourceError, TypeUrl};
 
-use crate::server::delta::Outgoing;
 use crate::server::transmit::Transmit;
 use crate::type_rules;
 use crate::wire::DiscoveryRequest;
@@ -54,20 +53,21 @@ impl Refusals {
     }
 
     /// The response for a type: an error for each name.
-    pub(crate) fn tell(&mut self, outgoing: &mut Outgoing<'_>) -> Option<Transmit> {
-        let asked = self.asked.get_mut(outgoing.type_url)?;
+    pub(crate) fn tell(&mut self, type_url: &TypeUrl, identifier: &str, nonces: &mut u64) -> Option<Transmit> {
+        let asked = self.asked.get_mut(type_url)?;
         asked.due = false;
-        let error = ResourceError::new(type_rules::UNIMPLEMENTED, type_rules::no_sotw(outgoing.type_url));
-        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        *nonces += 1;
+        let error = ResourceError::new(type_rules::UNIMPLEMENTED, type_rules::no_sotw(type_url));
+        let mut transmit = Transmit::new(type_url.clone());
         for name in &asked.names {
             transmit.push_error(7, name, &error);
         }
         if asked.names.is_empty() {
             transmit.push_error(7, "*", &error);
         }
-        transmit.push_text(4, outgoing.type_url.as_str());
-        transmit.push_text(5, &outgoing.nonce().to_string());
-        transmit.push_control_plane(6, outgoing.identifier);
+        transmit.push_text(4, type_url.as_str());
+        transmit.push_text(5, &nonces.to_string());
+        transmit.push_control_plane(6, identifier);
         Some(transmit.finish())
     }
 }

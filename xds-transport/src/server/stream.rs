@@ -76,14 +76,15 @@ impl Default for Settings {
 /// use prost::Message;
 /// use xds_transport::server::{Settings, Stream, Variant};
 /// use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
-/// use xds_transport::Frame;
+/// use xds_transport::{Frame, Put, TypeRules};
 /// use xdstp_cache::{Cache, Options};
 ///
 /// let now = Instant::now();
 /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
 /// let mut cache = Cache::new(Options::default());
-/// let resource = Frame::of_message(&clusters, b"").into_resource(None);
-/// cache.upsert(&clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new());
+/// // A Cluster's field 1 is its name.
+/// let resource = Frame::of_message(&clusters, b"\x0a\x07backend").into_resource(None);
+/// cache.put(&TypeRules::envoy(), &clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new()).unwrap();
 ///
 /// let mut stream = Stream::new(Variant::Delta, Settings::default());
 /// let request = DeltaDiscoveryRequest { type_url: clusters.to_string(), ..Default::default() };
@@ -101,9 +102,9 @@ pub struct Stream {
     nonces: u64,
     /// By rank.
     types: Vec<Type>,
-    refusals: Refusals,
     /// How each of the types stands in the order.
     standings: Vec<Standing>,
+    refusals: Refusals,
     /// When somebody who waits for another type waits no more.
     held_until: Option<Instant>,
     requests: Option<Bucket>,
@@ -335,14 +336,12 @@ impl Stream {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
-        if let Some(type_url) = self.refusals.due() {
-            let Self { settings, features, nonces, refusals, .. } = self;
-            let (type_url, identifier, features) = (&type_url, settings.identifier.as_str(), *features);
-            let references = &mut Vec::new();
-            return Ok(refusals.tell(&mut Outgoing { type_url, identifier, now, features, nonces, references }));
-        }
         if self.half_closed {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
+        }
+        if let Some(type_url) = self.refusals.due() {
+            let Self { settings, nonces, refusals, .. } = self;
+            return Ok(refusals.tell(&type_url, &settings.identifier, nonces));
         }
         for (of, standing) in self.types.iter().zip(&mut self.standings) {
             of.observe(standing, now, source);
@@ -366,7 +365,7 @@ impl Stream {
     /// it has not.
     pub fn has_work(&self, source: &impl Source) -> bool {
         let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
-        self.refusals.due().is_some() || self.types.iter().any(|of| of.session.has_room() && may(&of.session))
+        self.types.iter().any(|of| of.session.has_room() && may(&of.session)) || self.refusals.due().is_some()
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what

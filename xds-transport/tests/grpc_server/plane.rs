@@ -103,7 +103,7 @@ impl Plane {
         payload.resize(payload.len() + bytes, b'x');
         let frame = Frame::of_message(&CDS.into(), &payload).with_wrapper(Bytes::new(), ttl, false);
         let name = ResourceName::parse(name).unwrap();
-        self.lock().upsert(&CDS.into(), &name, frame.into_resource(None), now(), &mut Vec::new());
+        self.lock().upsert_raw(&CDS.into(), &name, frame.into_resource(None), now(), &mut Vec::new());
     }
 
     pub(crate) fn serve(&self) -> Served {

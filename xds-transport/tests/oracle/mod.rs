@@ -71,7 +71,7 @@ pub(crate) fn server_stream(bytes: &[u8]) {
             (0, Ok(name)) => {
                 let version = script.next().to_string();
                 let frame = Frame::of_message(&of.into(), version.as_bytes());
-                cache.upsert(&of.into(), &name, frame.into_resource(Some(version.into())), now, &mut Vec::new());
+                cache.upsert_raw(&of.into(), &name, frame.into_resource(Some(version.into())), now, &mut Vec::new());
             }
             (1, Ok(name)) => cache.remove(&of.into(), &name, now, &mut Vec::new()),
             (2, Ok(name)) => cache.answered(&of.into(), &xdstp_cache::Interest::from(name), &mut Vec::new()),

@@ -105,6 +105,22 @@ fn rule_133_delta_responses_are_split_by_size() {
 }
 
 #[test]
+fn rule_037_nothing_follows_the_last_part_of_an_answer() {
+    let glob = "xdstp://x/T/d/*";
+    let mut server = Server::origin();
+    let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", &"x".repeat(300_000)));
+    server.put_frame(ENDPOINTS, "xdstp://x/T/d/1", "1", frame);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, ENDPOINTS, &[glob]);
+    assert_eq!(client.delta.len(), 1, "one resource fills a response, and is the answer");
+    // What is asked for between the parts has an answer of its own.
+    let mut client = Client::delta();
+    client.try_send(&mut server, Ask { of: ENDPOINTS, subscribe: &[glob], ..Ask::default() }.encode()).unwrap();
+    client.poll_one(&mut server).unwrap();
+    assert_eq!(client.subscribe(&mut server, ENDPOINTS, &["*"]), ["E"]);
+}
+
+#[test]
 fn rule_133_sotw_responses_are_split_by_size_where_each_resource_may_come_alone() {
     let mut server = Server::origin();
     for of in [ENDPOINTS, CLUSTERS] {

@@ -5,6 +5,8 @@ use prost::Message;
 use xds_transport::wire::{
     Any, DeltaDiscoveryResponse, DiscoveryResponse, Duration, RESOURCE_TYPE_URL, Resource, resource::CacheControl,
 };
+use xds_transport::{Frame, Misfit, Put, TypeRules, WrongType};
+use xdstp_cache::Outcome;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, payload};
 
@@ -35,9 +37,9 @@ fn delta_response(resources: Vec<Resource>) -> DeltaDiscoveryResponse {
 
 #[test]
 fn rule_081_a_frame_of_another_type_is_refused() {
-    let any = xds_transport::Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).any().clone();
-    assert!(xds_transport::Frame::of_any(&ENDPOINTS.into(), any.clone()).is_ok());
-    let error = xds_transport::Frame::of_any(&CLUSTERS.into(), any).unwrap_err();
+    let any = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).any().clone();
+    assert!(Frame::of_any(&ENDPOINTS.into(), any.clone()).is_ok());
+    let error = Frame::of_any(&CLUSTERS.into(), any).unwrap_err();
     assert_eq!((error.inside.as_str(), error.expected.as_str()), (ENDPOINTS, CLUSTERS));
 }
 
@@ -118,7 +120,7 @@ fn rule_121_what_stands_beside_a_body_passes_byte_for_byte() {
 
     let mut server = Server::origin();
     let resource = frame.into_resource(received.version);
-    server.cache.upsert(&ENDPOINTS.into(), &received.name, resource, server.now, &mut Vec::new());
+    server.cache.upsert_raw(&ENDPOINTS.into(), &received.name, resource, server.now, &mut Vec::new());
     let mut client = Client::delta().with_features(&[TTL]);
     let of = ENDPOINTS;
     client.try_send(&mut server, Ask { of, subscribe: &["a"], node: &client.node, ..Ask::default() }.encode()).unwrap();
@@ -185,4 +187,37 @@ fn rule_149_relays_agree_on_the_versions_they_make_up() {
     });
     assert_eq!(versions[0], versions[1]);
     assert!(!versions[0].0.is_empty() && !versions[0].1.is_empty());
+}
+
+#[test]
+fn rule_081_a_resource_of_another_type_is_not_put() {
+    let mut server = Server::origin();
+    let rules = TypeRules::envoy();
+    let resource = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1")).into_resource(None);
+    let name = "a".parse().unwrap();
+    let mut put = |of: &str| server.cache.put(&rules, &of.into(), &name, resource.clone(), server.now, &mut Vec::new());
+    assert!(matches!(put(CLUSTERS), Err(Misfit::WrongType(WrongType { inside, .. })) if inside == ENDPOINTS));
+    assert_eq!(put(ENDPOINTS), Ok(Outcome::Added));
+    assert_eq!(server.cache.resources().count(), 1);
+}
+
+#[test]
+fn rule_082_a_resource_with_another_name_inside_is_not_put() {
+    let mut server = Server::origin();
+    let rules = TypeRules::envoy();
+    let mut put = |of: &str, name: &str, inside: &str| {
+        let resource = Frame::of_message(&of.into(), &payload(inside, "1")).into_resource(None);
+        let name = name.parse().unwrap();
+        server.cache.put(&rules, &of.into(), &name, resource, server.now, &mut Vec::new())
+    };
+    for inside in ["b", ""] {
+        let error = put(CLUSTERS, "a", inside).unwrap_err();
+        assert!(matches!(&error, Misfit::WrongName { inside: found, .. } if found == inside), "{error}");
+    }
+    let xdstp = "xdstp://x/envoy.config.cluster.v3.Cluster/a?b=1&c=2";
+    let other_order = "xdstp://x/envoy.config.cluster.v3.Cluster/a?c=2&b=1";
+    assert_eq!(put(CLUSTERS, xdstp, other_order), Ok(Outcome::Added), "rule 94");
+    // Nobody said where that has its name.
+    assert_eq!(put("type.example/T", "a", "b"), Ok(Outcome::Added));
+    assert_eq!(server.cache.resources().count(), 2);
 }

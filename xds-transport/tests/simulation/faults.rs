@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use xds_transport::Frame;
 use xds_transport::server::{Source, Tally, Variant};
-use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xds_transport::{Frame, TypeRule, TypeRules};
+use xdstp_cache::{
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::ResourceName;
 
 use crate::messages::{Request, Response};
@@ -24,6 +27,11 @@ pub(crate) enum Fault {
     ForgetDependents,
     LoseWake,
     ServeBeforeLoaded,
+    // A server's order.
+    PassOverFullWindow,
+    RemoveBeforeOthersAdd,
+    ForgetRanks,
+    HoldNobody,
     // A server's messages.
     LeaveOutOfFullState,
     ReuseNonce,
@@ -42,7 +50,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 22] = [
+    pub(crate) const ALL: [Self; 26] = [
         Self::DropUnsubscribe,
         Self::SubscribeToMore,
         Self::ForgetInitialVersions,
@@ -52,6 +60,10 @@ impl Fault {
         Self::ForgetDependents,
         Self::LoseWake,
         Self::ServeBeforeLoaded,
+        Self::PassOverFullWindow,
+        Self::RemoveBeforeOthersAdd,
+        Self::ForgetRanks,
+        Self::HoldNobody,
         Self::LeaveOutOfFullState,
         Self::ReuseNonce,
         Self::ResendAfterNack,
@@ -119,6 +131,7 @@ impl Source for Books<'_> {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
         let loses = self.has(Fault::LoseTombstone);
+        let removals = if self.has(Fault::RemoveBeforeOthersAdd) { Removals::Include } else { removals };
         let mut visitor = |pull: Pull<'_, Frame>| match pull {
             Pull::Removed { .. } if loses => ControlFlow::Continue(()),
             pull => visitor(pull),
@@ -135,12 +148,45 @@ impl Source for Books<'_> {
     }
 
     fn has_additions(&self, id: SubscriberId) -> bool {
-        self.cache.has_additions(id)
+        !self.has(Fault::PassOverFullWindow) && self.cache.has_additions(id)
+    }
+
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        Source::pull_errors(self.cache, id, removals, visitor)
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        Source::look_up(self.cache, id, name, look);
+    }
+
+    fn type_version(&self, id: SubscriberId) -> Option<Version> {
+        Source::type_version(self.cache, id)
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         !self.has(Fault::ForgetDependents) && self.cache.resend(id, name)
     }
+}
+
+/// The rules that a server goes by.
+pub(crate) fn rules(world: &World, fault: Option<Fault>) -> Arc<TypeRules> {
+    let mut rules = TypeRules::clone(&world.rules);
+    for kind in &world.kinds {
+        let rule = kind.rule.clone();
+        match fault {
+            Some(Fault::ForgetRanks) => rules.insert(kind.url.clone(), TypeRule { rank: 0, ..rule }),
+            Some(Fault::HoldNobody) => {
+                rules.insert(kind.url.clone(), TypeRule { waits_for_lower_ranks: false, ..rule });
+            }
+            _ => return world.rules.clone(),
+        }
+    }
+    Arc::new(rules)
 }
 
 /// What stands between a server and the wire.

@@ -10,6 +10,13 @@ pub(crate) enum Step {
     Unsubscribe(Of, usize),
     Put(Of, usize, u8),
     Remove(Of, usize),
+    /// One change: a cluster takes the place of another, for the route that used it.
+    Replace {
+        new: usize,
+        old: usize,
+        route: usize,
+        body: u8,
+    },
     /// The origin sends a resource again as it is.
     Touch(Of, usize),
     /// The link breaks; the two ends notice after so many ms.
@@ -92,7 +99,11 @@ fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
     match random.below(100) {
         0..22 => Step::Subscribe(of, interest),
         22..38 => Step::Unsubscribe(of, interest),
-        38..60 => Step::Put(of, name, random.below(u64::from(World::BODIES)) as u8),
+        38..44 => {
+            let body = random.below(u64::from(World::BODIES)) as u8;
+            Step::Replace { new: name, old: random.pick(names), route: random.pick(names), body }
+        }
+        44..60 => Step::Put(of, name, random.below(u64::from(World::BODIES)) as u8),
         60..70 => Step::Remove(of, name),
         70..72 => Step::Touch(of, name),
         72..79 => Step::Cut { client: random.below(300), server: random.below(300) },

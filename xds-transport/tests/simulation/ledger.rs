@@ -25,6 +25,7 @@ struct Asked {
     interests: BTreeSet<Interest>,
     /// Names were asked for: no names is no wildcard any more (rule 40).
     ever_named: bool,
+    /// Of the last response.
     last_nonce: Option<String>,
     unacked: VecDeque<String>,
     /// What was sent, or told as removed, at which moment of the origin.
@@ -33,6 +34,10 @@ struct Asked {
     held: BTreeMap<ResourceName, (String, u64)>,
     /// Names it must be told about although it does not ask for them (rules 52, 84).
     parting: BTreeSet<ResourceName>,
+    /// When it was last told of a name, or said that it holds it, and whether it is there: whatever it asked for since.
+    told: BTreeMap<ResourceName, (u64, bool)>,
+    /// Names it asked for, of which it was told nothing yet and can have nothing.
+    fresh: BTreeSet<ResourceName>,
     /// A collection was asked for: even an empty response is owed (rule 86).
     owes_answer: bool,
     /// Names that what refers to them was sent without (rule 124).
@@ -70,6 +75,7 @@ impl Ledger {
                 let content = asked.content(world, origin, of);
                 if first && origin.versions.get(&(of, request.version.clone())) == Some(&content) {
                     // Rule 87: it holds all of this.
+                    asked.told.extend(content.keys().map(|name| (name.clone(), (origin.moment, true))));
                     asked.sent.extend(content.into_keys().map(|name| (name, 0)));
                     asked.responded = origin.moment;
                 }
@@ -122,6 +128,7 @@ impl Ledger {
         }
         let asked = self.types.entry(of).or_default();
         (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
+        asked.tell(world, origin, of, response);
         for (of, name, news) in touched {
             let Some(asked) = self.types.get_mut(&of) else { continue };
             if asked.interests.contains(&Interest::Name(name.clone())) {
@@ -145,13 +152,73 @@ impl Ledger {
         Ok(())
     }
 
+    /// What there is to say of a type that was asked for.
+    pub(crate) fn pending(&self, world: &World, origin: &Origin, of: Of) -> Option<Pending> {
+        self.types.get(&of).map(|asked| asked.pending(world, origin, of))
+    }
+
     /// What a server that read every request takes the client to want.
     pub(crate) fn interests(&self, of: Of) -> BTreeSet<Interest> {
         self.types.get(&of).map(|asked| asked.interests.clone()).unwrap_or_default()
     }
 }
 
+/// What there is to say of one type, for certain; and `anything` if there may be.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) additions: bool,
+    pub(crate) removals: bool,
+    /// Something was asked for by name that the client cannot have.
+    pub(crate) missing: bool,
+    pub(crate) anything: bool,
+    pub(crate) full: bool,
+    pub(crate) responded: bool,
+    asked: bool,
+    gone: BTreeSet<ResourceName>,
+    sotw: bool,
+}
+
+impl Pending {
+    /// Whether a response takes back what the client has, and could have waited.
+    pub(crate) fn takes(&self, response: &Response) -> bool {
+        match self.sotw {
+            // What is asked for is answered, and a full state leaves out what is gone.
+            true => self.removals && !self.additions && !self.asked,
+            false => response.removed.iter().flat_map(|name| parsed(name)).any(|name| self.gone.contains(&name)),
+        }
+    }
+}
+
 impl Asked {
+    fn pending(&self, world: &World, origin: &Origin, of: Of) -> Pending {
+        let sotw = world.setup.protocol == Variant::Sotw;
+        let mut pending = Pending {
+            full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
+            responded: self.last_nonce.is_some(),
+            anything: self.owes_answer || self.due,
+            asked: self.owes_answer || self.due,
+            sotw,
+            ..Pending::default()
+        };
+        for name in world.kinds[of].names.iter().filter(|name| self.covers(world, name)) {
+            let told = self.told.get(name);
+            let news = told.is_none_or(|(moment, _)| origin.changed(of, name) > *moment);
+            pending.anything |= news || !self.sent.contains_key(name);
+            match (origin.body(of, name), told) {
+                (Some(_), _) => pending.additions |= news,
+                (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
+                (None, _) => {
+                    // A client that lists no members of a glob may have one that is gone (rule 100).
+                    let glob = name.glob_parent().is_some_and(|glob| self.interests.contains(&Interest::Name(glob)));
+                    let may_have = glob || self.held.contains_key(name) || self.parting.contains(name);
+                    pending.missing |= self.fresh.contains(name) && !may_have && !sotw;
+                }
+            }
+        }
+        pending.removals = !pending.gone.is_empty();
+        pending
+    }
+
     fn delta(&mut self, world: &World, origin: &Origin, of: Of, request: &Request, first: bool) {
         if first && request.names.is_empty() && world.rule(of).legacy_wildcard {
             self.subscribe(world, Interest::Wildcard);
@@ -162,6 +229,9 @@ impl Asked {
         if first {
             for (name, version) in &request.initial {
                 let name = parsed(name).unwrap();
+                if origin.resource(of, &name).is_some_and(|there| there.version.as_str() == version) {
+                    self.told.insert(name.clone(), (origin.moment, true));
+                }
                 let named = self.interests.contains(&Interest::Name(name.clone()));
                 if !self.covers(world, &name) {
                     self.parting.insert(name);
@@ -198,6 +268,11 @@ impl Asked {
 
     /// Rule 48: what is asked for is sent, whatever was sent before.
     fn subscribe(&mut self, world: &World, interest: Interest) {
+        if let Interest::Name(name) = &interest
+            && !(self.sent.contains_key(name) || self.held.contains_key(name) || self.parting.contains(name))
+        {
+            self.fresh.insert(name.clone());
+        }
         let within = |name: &ResourceName| covers(&interest, name, world.setup.wildcard_covers_xdstp);
         self.sent.retain(|name, _| !within(name) && Interest::Name(name.clone()) != interest);
         self.held.retain(|name, _| !within(name));
@@ -209,6 +284,7 @@ impl Asked {
         if !self.interests.remove(interest) {
             return;
         }
+        self.fresh.retain(|name| Interest::Name(name.clone()) != *interest);
         self.dependents.retain(|name| Interest::Name(name.clone()) != *interest);
         let left = |name: &ResourceName| covers(interest, name, true);
         self.held.retain(|name, _| !left(name));
@@ -230,6 +306,17 @@ impl Asked {
     fn content(&self, world: &World, origin: &Origin, of: Of) -> Content {
         let names = world.kinds[of].names.iter().filter(|name| self.covers(world, name));
         names.filter_map(|name| Some((name.clone(), origin.body(of, name)?))).collect()
+    }
+
+    /// What the client knows after a response.
+    fn tell(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) {
+        if world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw {
+            self.told.values_mut().for_each(|told| *told = (origin.moment, false));
+        }
+        let sent = response.resources.iter().map(|sent| (&sent.name, true));
+        for (name, there) in sent.chain(response.removed.iter().map(|name| (name, false))) {
+            self.told.extend(parsed(name).map(|name| (name, (origin.moment, there))));
+        }
     }
 
     /// Rule 69.
@@ -280,6 +367,7 @@ impl Asked {
     /// Rules 23, 37: nothing is sent again before it changes or is asked for.
     fn check_news(&mut self, origin: &Origin, of: Of, name: ResourceName) -> Result<(), String> {
         let moment = origin.changed(of, &name);
+        self.fresh.remove(&name);
         match self.sent.insert(name.clone(), moment) {
             Some(before) if before == moment => Err(format!("rules 23, 37: {name} is sent again as it was")),
             _ => Ok(()),

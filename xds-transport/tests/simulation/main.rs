@@ -21,6 +21,7 @@ mod history;
 mod ledger;
 mod link;
 mod messages;
+mod order;
 mod origin;
 mod pair;
 mod random;

@@ -64,7 +64,7 @@ impl Origin {
         self.ever.insert((of, name.clone(), body));
         self.content[of].insert(name.clone(), (body, resource.clone()));
         for Replica { cache, woken } in &mut self.replicas {
-            cache.upsert(&world.kinds[of].url, name, resource.clone(), now, woken);
+            cache.upsert_raw(&world.kinds[of].url, name, resource.clone(), now, woken);
         }
     }
 
@@ -97,7 +97,7 @@ impl Origin {
         }
         for (of, content) in self.content.iter().enumerate() {
             for (name, (_, resource)) in content {
-                anew.cache.upsert(&world.kinds[of].url, name, resource.clone(), now, &mut anew.woken);
+                anew.cache.upsert_raw(&world.kinds[of].url, name, resource.clone(), now, &mut anew.woken);
             }
         }
         self.replicas[replica] = anew;

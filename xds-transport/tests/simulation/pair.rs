@@ -10,11 +10,12 @@ use xds_transport::server::{self, Settings};
 use xdstp_cache::Interest;
 
 use crate::consumer::{Cause, Consumer};
-use crate::faults::{Books, ClientShim, Fault, ServerShim};
+use crate::faults::{self, Books, ClientShim, Fault, ServerShim};
 use crate::history::{History, Step};
 use crate::ledger::Ledger;
 use crate::link::Link;
 use crate::messages::{Request, Response, describe_request, describe_response};
+use crate::order::Order;
 use crate::origin::Origin;
 use crate::random::Random;
 use crate::requests::{Accepted, Requests};
@@ -89,6 +90,7 @@ struct Connection {
     armed: bool,
     shim: ServerShim,
     ledger: Ledger,
+    order: Order,
     requests: Requests,
     /// What each response was sent for, by nonce.
     causes: BTreeMap<String, Cause>,
@@ -141,6 +143,11 @@ impl<'a> Pair<'a> {
             Step::Subscribe(of, what) => self.subscribe(of, what),
             Step::Unsubscribe(of, what) => self.unsubscribe(of, &self.world.kinds[of].interests[what].clone()),
             Step::Put(of, name, body) => self.origin.put(&self.world, of, name, body, now),
+            Step::Replace { new, old, route, body } => {
+                self.origin.remove(&self.world, 0, old, now);
+                self.origin.put(&self.world, 3, route, body, now);
+                self.origin.put(&self.world, 0, new, body, now);
+            }
             Step::Remove(of, name) => self.origin.remove(&self.world, of, name, now),
             Step::Touch(of, name) => self.origin.touch(&self.world, of, name),
             Step::Cut { client, server } => self.cut(client, server),
@@ -432,6 +439,7 @@ impl<'a> Pair<'a> {
         let (now, protocol) = (self.instant(), self.world.setup.protocol);
         loop {
             let connection = &mut self.connections[at];
+            connection.order.tick(self.now, &self.world, &self.origin, &connection.ledger);
             let cache = &mut self.origin.replicas[connection.replica].cache;
             let mut source = Books { cache, fault: self.fault };
             let Some(server) = &mut connection.server else { return Ok(()) };
@@ -457,6 +465,7 @@ impl<'a> Pair<'a> {
             self.counts.messages += 1;
             self.say(|| format!("server ->  {}", describe_response(&response)));
             let connection = &mut self.connections[at];
+            connection.order.response(self.now, &self.world, &self.origin, &connection.ledger, &response)?;
             connection.ledger.response(&self.world, &mut self.origin, &response)?;
             let cause = Cause {
                 moment: self.origin.moment,
@@ -479,7 +488,7 @@ impl<'a> Pair<'a> {
         self.connect_at = None;
         self.counts.streams += 1;
         let mut settings = Settings::default();
-        settings.rules = self.world.rules.clone();
+        settings.rules = faults::rules(&self.world, self.fault);
         let replica = self.random.index(self.origin.replicas.len());
         self.connections.push(Connection {
             attached: true,
@@ -490,6 +499,7 @@ impl<'a> Pair<'a> {
             armed: false,
             shim: ServerShim::default(),
             ledger: Ledger::default(),
+            order: Order::default(),
             requests: Requests::default(),
             causes: BTreeMap::new(),
             up: Link::default(),

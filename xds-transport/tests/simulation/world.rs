@@ -43,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) think: u64,
     /// Types overtake one another.
     pub(crate) reorder: bool,
+    /// Bytes beside the body of each resource: where there are many, every resource fills a response.
+    pub(crate) filler: usize,
 }
 
 impl Setup {
@@ -57,6 +59,7 @@ impl Setup {
             latency: random.pick(&[1, 20, 200]),
             think: random.pick(&[0, 0, 30, 300]),
             reorder: random.one_in(3),
+            filler: if random.one_in(8) { 256 * 1024 } else { 0 },
         }
     }
 }
@@ -118,8 +121,16 @@ impl World {
     pub(crate) fn resource(&self, of: Of, name: &ResourceName, body: u8) -> Resource<Frame> {
         let eds = (of == 0 && body % 2 == 1).then(|| Eds { service_name: OPAQUE[usize::from(body) % 3].into() });
         let payload = Payload { name: name.as_str().into(), eds, body: u32::from(body) };
-        let frame = Frame::of_message(&self.kinds[of].url, &payload.encode_to_vec());
-        frame.into_resource(self.setup.own_versions.then(|| Version::from(format!("v{body}"))))
+        let mut payload = payload.encode_to_vec();
+        let frame = |payload: &[u8]| Frame::of_message(&self.kinds[of].url, payload);
+        let version = self.setup.own_versions.then(|| Version::from(format!("v{body}")));
+        let mut resource = frame(&payload).into_resource(version);
+        if self.setup.filler > 0 {
+            // The same for all: to hash it would take longer than the rest of the run.
+            prost::encoding::bytes::encode(1001, &vec![b'.'; self.setup.filler], &mut payload);
+            resource.value = frame(&payload);
+        }
+        resource
     }
 
     /// What is sent again with a resource of type `of` (rule 124).

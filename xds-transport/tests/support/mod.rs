@@ -87,7 +87,7 @@ impl Server {
         let aliases: Vec<_> = frame.aliases().collect();
         let resource = frame.into_resource(Some(version.into()));
         let name = name.parse().unwrap();
-        self.cache.upsert_with_aliases(&of.into(), &name, aliases, resource, self.now, &mut self.woken);
+        self.cache.upsert_raw_with_aliases(&of.into(), &name, aliases, resource, self.now, &mut self.woken);
     }
 
     /// A cluster that gets its endpoints under another name.
@@ -128,7 +128,7 @@ impl Server {
         let of = TypeUrl::from(response.type_url);
         for received in response.resources {
             let resource = received.frame.unwrap().into_resource(received.version);
-            self.cache.upsert(&of, &received.name, resource, self.now, &mut self.woken);
+            self.cache.upsert_raw(&of, &received.name, resource, self.now, &mut self.woken);
         }
         for name in response.removed {
             self.cache.remove(&of, &name, self.now, &mut self.woken);

@@ -28,7 +28,8 @@ impl Model {
             match put {
                 Some(put) => self.check_put(&mut client, name, put),
                 None => {
-                    let held = client.view.contains_key(&name) || client.resumed.contains_key(&name);
+                    let silent = client.silent.contains(&name);
+                    let held = client.view.contains_key(&name) && !silent || client.resumed.contains_key(&name);
                     assert!(removals == Removals::Include || !held, "the client may have {name}: that waits");
                     self.check_removed(&mut client, &name);
                 }
@@ -106,6 +107,7 @@ impl Model {
         assert!(client.may_put.remove(&name), "{name} is sent twice");
         client.owed.remove(&name);
         client.resumed.remove(&name);
+        client.silent.remove(&name);
         if self.errors[client.of].contains_key(&name) && self.hears(client, &name) {
             client.owe_error(&name);
         }
@@ -152,7 +154,8 @@ impl Model {
                 _ if self.may_be_claimed(&client, &name) => {}
                 Some(_) => assert_eq!(held, None, "{name} is held though not wanted"),
                 None if self.wanted(&client, &name) => {
-                    if self.known_absent(&client, &name) && !self.may_be_spared(&client, &name) {
+                    let may_hold = self.may_be_spared(&client, &name) || self.may_be_silent(&client, &name);
+                    if self.known_absent(&client, &name) && !may_hold {
                         assert_eq!(held, None, "{name} is held though gone");
                         let owed = Self::named(&client, &name) && client.owed_removal.contains(&name);
                         assert!(!owed, "{name} was not told as absent");

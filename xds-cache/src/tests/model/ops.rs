@@ -16,6 +16,11 @@ pub(super) enum Op {
     Close {
         who: usize,
     },
+    /// Whoever knows what a client holds says so late.
+    Resume {
+        who: usize,
+        holds: Vec<(usize, u8)>,
+    },
     Subscribe {
         who: usize,
         what: usize,
@@ -85,6 +90,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         3 => (who(), of(), prop::collection::vec(either(), 0..4), prop::collection::vec((named(), 0..3_u8), 0..4))
             .prop_map(|(who, of, asks, holds)| Op::Open { who, of, asks, holds }),
         1 => who().prop_map(|who| Op::Close { who }),
+        1 => (who(), prop::collection::vec((named(), 0..3_u8), 0..4)).prop_map(|(who, holds)| Op::Resume { who, holds }),
         4 => (who(), either()).prop_map(|(who, what)| Op::Subscribe { who, what }),
         4 => (who(), either()).prop_map(|(who, what)| Op::Unsubscribe { who, what }),
         8 => (of(), named(), 0..3_u8, 0..2_u8)

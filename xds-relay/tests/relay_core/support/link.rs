@@ -128,7 +128,7 @@ impl Link {
         let mut progress = self.nudged.upgrade().is_some_and(|nudged| nudged.take());
         let up = origin.as_ref().is_none_or(|origin| origin.up);
         let hangs_up = origin.as_ref().is_some_and(|origin| origin.hangs_up);
-        self.far_end_speaks = origin.as_ref().is_none_or(|origin| !origin.silent);
+        self.far_end_speaks = origin.as_ref().is_none_or(|origin| !origin.silent && !origin.hangs_up);
         if self.far_end.is_some() && (!up || hangs_up) {
             self.end(origin.as_deref_mut());
             let connection = self.upstream.disconnected(now, Some("cut".into()), u64::MAX);

@@ -97,7 +97,7 @@ impl Origin {
         let resource = frame.into_resource(Some(version.into()));
         let cache = self.caches.get_mut(node).unwrap();
         let name = name.parse().unwrap();
-        cache.upsert_with_aliases(&of.into(), &name, aliases, resource, now, &mut Vec::new());
+        cache.upsert_raw_with_aliases(&of.into(), &name, aliases, resource, now, &mut Vec::new());
     }
 
     /// Sends a resource again although it did not change.
