@@ -12,6 +12,7 @@ use std::{
 };
 
 use http::Uri;
+use xdstp_uri::ResourceName;
 
 use crate::yaml;
 
@@ -252,4 +253,11 @@ impl Config {
             .flat_map(|origin| origin.authorities.iter().map(|authority| (authority.as_str(), origin.name.as_str())))
             .collect()
     }
+}
+
+/// An authority as a parsed name holds it: the configuration spells it without escapes.
+pub(crate) fn canonical_authority(authority: &str) -> String {
+    let escaped = authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23");
+    let name = ResourceName::parse(&format!("xdstp://{escaped}/T")).ok();
+    name.and_then(|name| name.authority().map(str::to_owned)).unwrap_or_else(|| authority.to_owned())
 }

@@ -136,3 +136,31 @@ impl Dialed for Driven {
         self.wake.notify_one();
     }
 }
+
+#[cfg(all(test, feature = "file-origin"))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::file_origin::{Descriptors, load_embedded};
+
+    #[test]
+    fn what_a_file_says_beside_a_resource_is_served_beside_it() {
+        let text = r#"
+resources:
+- name: a
+  version: v7
+  ttl: 60s
+  aliases: [b]
+  resource: {"@type": x/envoy.config.cluster.v3.Cluster, name: a}
+- {"@type": x/envoy.config.cluster.v3.Cluster, name: c}
+"#;
+        let read = load_embedded(&[("a.yaml", text)], &Descriptors::built_in().unwrap()).unwrap();
+        let served = serve_as(&read);
+        let [(_, _, wrapped), (_, _, plain)] = served.as_slice() else { panic!("{served:?}") };
+        assert_eq!(wrapped.version.as_str(), "v7");
+        assert_eq!((wrapped.value.ttl(), wrapped.value.expires()), (Some(Duration::from_secs(60)), None));
+        assert_eq!(wrapped.value.aliases().collect::<Vec<_>>(), ["b".parse().unwrap()]);
+        assert_eq!((plain.value.ttl(), plain.value.wrapper().len()), (None, 0));
+    }
+}

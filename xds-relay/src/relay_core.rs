@@ -35,7 +35,7 @@ use self::streams::StreamEntry;
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
-use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams};
+use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 
 /// How many scopes that nobody uses are kept for what they remember.
@@ -106,10 +106,7 @@ impl RelayCore {
         let mut authorities = HashMap::new();
         for (index, origin) in config.origins.iter().enumerate() {
             for authority in &origin.authorities {
-                // The canonical spelling is what a parsed name holds.
-                let canonical = ResourceName::parse(&format!("xdstp://{}/T", escape_authority(authority)));
-                let canonical = canonical.ok().and_then(|name| name.authority().map(str::to_owned));
-                authorities.insert(canonical.unwrap_or_else(|| authority.clone()), index);
+                authorities.insert(canonical_authority(authority), index);
             }
         }
         let authorities = Arc::new(authorities);
@@ -342,11 +339,6 @@ fn own_node(config: &Config) -> Bytes {
         ..Node::default()
     };
     node_group::towards_origin(&Bytes::from(node.encode_to_vec()))
-}
-
-/// The configuration spells authorities without escapes.
-fn escape_authority(authority: &str) -> String {
-    authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23")
 }
 
 /// Types are named by clients: those beyond a bound are counted together.

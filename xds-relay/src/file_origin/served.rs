@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use xdstp_uri::ResourceName;
 
-use crate::config::Config;
+use crate::config::{Config, canonical_authority};
 
 /// The names of one origin: who else's they are is an error in a file, because they would be served to nobody.
 #[derive(Clone, Debug, Default)]
@@ -22,9 +22,12 @@ impl Served {
         let (own, elsewhere): (Vec<_>, Vec<_>) =
             config.authorities().into_iter().partition(|(_, owner)| *owner == origin);
         Self {
-            elsewhere: elsewhere.into_iter().map(|(name, owner)| (canonical(name), owner.to_owned())).collect(),
+            elsewhere: elsewhere
+                .into_iter()
+                .map(|(name, owner)| (canonical_authority(name), owner.to_owned()))
+                .collect(),
             default_origin: Some(config.default_origin.clone()).filter(|default| default != origin),
-            own: own.into_iter().map(|(name, _)| canonical(name)).collect(),
+            own: own.into_iter().map(|(name, _)| canonical_authority(name)).collect(),
         }
     }
 
@@ -42,11 +45,4 @@ impl Served {
             None => format!("`{name}` is served to nobody: names without an authority come from origin `{owner}`"),
         })
     }
-}
-
-/// The configuration spells authorities without escapes.
-fn canonical(authority: &str) -> String {
-    let escaped = authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23");
-    let name = ResourceName::parse(&format!("xdstp://{escaped}/T")).ok();
-    name.and_then(|name| name.authority().map(str::to_owned)).unwrap_or_else(|| authority.to_owned())
 }
