@@ -14,6 +14,7 @@ mod nodes;
 mod outage;
 mod pieces;
 mod resume;
+mod returning;
 mod routing;
 mod sharing;
 mod speakers;

@@ -79,16 +79,9 @@ fn an_origin_of_files_is_asked_nothing_and_keeps_nothing_of_its_clients() {
         assert_eq!(world.clients[client].held(CLUSTERS), ["b@1"]);
         world.disconnect(client);
     }
-    world.advance(SECOND);
+    // What they had is remembered for a while, for when they come back.
+    world.advance(3602 * SECOND);
     assert_eq!(world.scopes_of(files), [""; 0]);
-}
-
-fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::FromFile {
-    let mut origin = Origin::new();
-    let now = std::time::Instant::now();
-    origin.put(now, of, name, body);
-    let resource = origin.resource(of, name);
-    (of.into(), name.parse().unwrap(), resource)
 }
 
 #[test]

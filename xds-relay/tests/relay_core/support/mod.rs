@@ -268,3 +268,11 @@ impl World {
 pub(crate) fn endpoints(authority: &str, name: &str) -> String {
     format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/{name}")
 }
+
+pub(crate) fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::FromFile {
+    let mut origin = Origin::new();
+    let now = Instant::now();
+    origin.put(now, of, name, body);
+    let resource = origin.resource(of, name);
+    (of.into(), name.parse().unwrap(), resource)
+}
