@@ -1,6 +1,7 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod changes;
 mod client_node;
 mod demand;
 mod feed;
@@ -8,8 +9,10 @@ mod node_group;
 mod places;
 mod routes;
 mod scope;
+mod scope_key;
 mod settling;
 mod streams;
+mod subscriber;
 mod upstream;
 mod view;
 
@@ -29,7 +32,8 @@ use xdstp_uri::ResourceName;
 pub use self::client_node::ClientNode;
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 pub use self::routes::Routes;
-use self::scope::{Scope, ScopeKey};
+use self::scope::Scope;
+use self::scope_key::ScopeKey;
 pub use self::streams::ServedStream;
 use self::streams::StreamEntry;
 pub use self::upstream::{Dial, Dialed};

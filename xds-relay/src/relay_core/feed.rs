@@ -11,9 +11,10 @@ use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 
 use crate::config::Protocol;
+use crate::relay_core::changes::Changes;
 use crate::relay_core::lock;
 use crate::relay_core::places::{Elsewhere, Places};
-use crate::relay_core::scope::{Changes, Scopes};
+use crate::relay_core::scope::Scopes;
 use crate::relay_core::settling::{Settled, Settling};
 use crate::relay_core::upstream::{OriginInfo, Speakers, UpstreamState};
 

@@ -7,7 +7,9 @@ use xds_transport::client::Changed;
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::scope::{Changes, Scope, ScopeKey};
+use crate::relay_core::changes::Changes;
+use crate::relay_core::scope::Scope;
+use crate::relay_core::scope_key::ScopeKey;
 
 /// The scopes of a stream, by their position: by authority on the stream of `xdstp:` names; a node group's own stream
 /// feeds just its scope.

@@ -1,6 +1,6 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,8 +14,9 @@ use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, Subscriber
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::node_group::NodeGroup;
-use crate::relay_core::scope::{Scope, Standing};
+use crate::relay_core::scope::Scope;
 use crate::relay_core::streams::{Part, View};
+use crate::relay_core::subscriber::{Counts, Subscriber, authority_of, contests};
 use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many authorities one type of one stream may have names of: each costs a scope.
@@ -37,22 +38,6 @@ pub struct Routes {
     private: HashMap<usize, Arc<Scope>>,
     subscribers: Slab<Subscriber>,
     view: Arc<View>,
-}
-
-struct Subscriber {
-    type_url: TypeUrl,
-    parts: Vec<Part>,
-    /// In the scopes of this stream alone.
-    private_parts: Vec<Part>,
-    /// Names that this stream is served from those, and the shared scope that says so.
-    private: HashMap<ResourceName, Arc<Scope>>,
-    /// A part was opened for what the client brought along, though it may not want it.
-    resumed: bool,
-    /// Its first request is being handled.
-    opening: bool,
-    /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at. With
-    /// each, whether the part of its own authority said that it is gone.
-    contested: BTreeMap<ResourceName, bool>,
 }
 
 impl Routes {
@@ -286,92 +271,6 @@ impl Routes {
     }
 }
 
-/// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has.
-/// With it, whether that part said that it is gone.
-fn contests<'a>(relay: &RelayCore, part: &Part, pull: &Pull<'a, Frame>) -> Option<(&'a ResourceName, bool)> {
-    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
-    match pull {
-        Pull::Put { name, .. } if !own(name) => Some((name, false)),
-        Pull::Removed { name } if !name.is_glob() => Some((name, own(name))),
-        _ => None,
-    }
-}
-
-/// What counts for a name that several parts may have.
-enum Counts {
-    /// What the part of its own authority says, as that is pulled.
-    Own,
-    /// What another part has.
-    Other(Arc<Scope>, Resource<Frame>),
-    /// That no part has it.
-    Gone,
-}
-
-impl Subscriber {
-    /// The part that serves an interest, if it is open.
-    fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
-        let place = relay.place(authority_of(interest));
-        self.parts.iter().find(|part| part.scope.key.is_at(place))
-    }
-
-    /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
-    /// another that has it (rule 152).
-    fn counts(&self, relay: &RelayCore, name: &ResourceName, own_gone: bool) -> Counts {
-        let own = relay.place(name.authority());
-        let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
-        let counts = |part: &&Part| match part.scope.standing(part.id, name) {
-            Standing::Present(_) => true,
-            Standing::Unknown => !own_gone,
-            Standing::Absent => false,
-        };
-        if own.iter().any(counts) {
-            return Counts::Own;
-        }
-        let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
-            Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
-            Standing::Absent | Standing::Unknown => None,
-        });
-        other.unwrap_or(Counts::Gone)
-    }
-
-    /// The shared parts, then the private ones.
-    fn all_parts(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().chain(&self.private_parts)
-    }
-
-    /// The names that a client with a wildcard may go on to hold once it leaves an interest. To the client its wildcard
-    /// covers every name, but another scope answers it: it has these names or else they are gone (rules 52, 53, 152).
-    fn left_under_wildcard(&self, relay: &RelayCore, part: &Part, interest: &Interest) -> BTreeSet<ResourceName> {
-        let Interest::Name(left) = interest else { return BTreeSet::new() };
-        let wildcard =
-            self.part(relay, &Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
-        if wildcard.is_none_or(|group| group.id == part.id && Arc::ptr_eq(&group.scope, &part.scope)) {
-            return BTreeSet::new();
-        }
-        if !left.is_glob() {
-            return [left.clone()].into();
-        }
-        let mut names = BTreeSet::new();
-        part.scope.visit(part.id, &mut |name, _| {
-            if name.answers(left) {
-                names.insert(name.clone());
-            }
-        });
-        names
-    }
-
-    /// All of its first request is said: the origins may be asked.
-    fn end_opening(&mut self) {
-        if std::mem::take(&mut self.opening) {
-            self.parts.iter().for_each(|part| part.scope.end_opening());
-        }
-    }
-
-    fn fetches_from(&self, origin: usize) -> bool {
-        self.private_parts.iter().any(|part| part.scope.origin == origin)
-    }
-}
-
 impl Source for Routes {
     fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
         let (node, group) = self.relay.identify(node)?;
@@ -594,13 +493,5 @@ impl Drop for Routes {
             }
         }
         self.relay.forget_stream(self.stream);
-    }
-}
-
-/// The authority whose scope serves an interest; none for a node group's.
-fn authority_of(interest: &Interest) -> Option<&str> {
-    match interest {
-        Interest::Name(name) => name.authority(),
-        Interest::Wildcard => None,
     }
 }

@@ -4,7 +4,6 @@
 //! and no two scopes are locked at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
@@ -13,70 +12,22 @@ use std::time::{Duration, Instant};
 use xds_transport::Frame;
 use xds_transport::client::{Changed, Command};
 use xdstp_cache::{
-    Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, ResourceError, Subscribed, SubscriberId,
-    TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::ResourceName;
 
+use crate::relay_core::changes::Changes;
 use crate::relay_core::demand::{Demand, Wish};
-use crate::relay_core::node_group::NodeGroup;
+use crate::relay_core::lock;
+use crate::relay_core::scope_key::ScopeKey;
 use crate::relay_core::upstream::Upstream;
-use crate::relay_core::{Place, lock};
 
 /// How long what files had is remembered for who comes back: as long as tombstones are kept.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
 /// How many names are stored under one hold of the lock.
 const BATCH: usize = 256;
-
-/// Which scope a name belongs to.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ScopeKey {
-    /// `xdstp:` names of one authority, in canonical spelling.
-    Authority(String),
-    /// What an origin, by position, has for one node group.
-    Group(usize, NodeGroup),
-    /// Old-style names of an origin that answers every node alike.
-    EveryNode,
-    /// What one stream does not share (rule 121).
-    Private(u64),
-}
-
-impl ScopeKey {
-    /// The authority whose names it holds.
-    pub(crate) fn authority(&self) -> Option<&str> {
-        match self {
-            Self::Authority(authority) => Some(authority),
-            _ => None,
-        }
-    }
-
-    /// Whether it is the scope of a place, for the one node group that the asking stream is of.
-    pub(crate) fn is_at(&self, place: Place<'_>) -> bool {
-        match (self, place) {
-            (Self::Authority(own), Place::Authority { authority, .. }) => own == authority,
-            (Self::Group(own, _), Place::Group { origin }) => *own == origin,
-            (Self::EveryNode, Place::Group { .. }) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether a stream carries nothing but this scope, so that its wildcard means everything on it.
-    pub(crate) fn has_own_stream(&self) -> bool {
-        matches!(self, Self::Group(..) | Self::Private(_))
-    }
-}
-
-impl fmt::Display for ScopeKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Authority(authority) => write!(f, "xdstp://{authority}"),
-            Self::Group(_, group) => write!(f, "{group}"),
-            Self::EveryNode => f.write_str("every node"),
-            Self::Private(stream) => write!(f, "stream {stream}"),
-        }
-    }
-}
 
 pub(crate) struct Scope {
     pub(crate) key: ScopeKey,
@@ -109,33 +60,6 @@ pub(crate) enum Standing {
     Absent,
     /// Its origin has not answered.
     Unknown,
-}
-
-/// What came from an origin for one scope, of one type.
-#[derive(Default)]
-pub(crate) struct Changes {
-    pub(crate) changed: Vec<Changed>,
-    pub(crate) removed: Vec<ResourceName>,
-    /// Names that no response brought: gone, unless somebody brought them along (rule 150).
-    pub(crate) missing: Vec<ResourceName>,
-    /// Why something is not sent (TP3).
-    pub(crate) errors: Vec<(ResourceName, ResourceError)>,
-    /// What lives on for a time: clients are told so by their own sessions (rule 148).
-    pub(crate) refreshed: Vec<(ResourceName, Duration)>,
-    /// Collections of which what there is may be shown.
-    pub(crate) begun: Vec<Interest>,
-    /// Collections that are complete with this.
-    pub(crate) complete: Vec<Interest>,
-    /// The version a SotW origin gave to the type.
-    pub(crate) version: Option<Version>,
-}
-
-impl Changes {
-    pub(crate) fn is_empty(&self) -> bool {
-        let Self { changed, removed, missing, errors, refreshed, begun, complete, version } = self;
-        let names = removed.is_empty() && missing.is_empty() && errors.is_empty() && refreshed.is_empty();
-        changed.is_empty() && names && begun.is_empty() && complete.is_empty() && version.is_none()
-    }
 }
 
 impl Scope {

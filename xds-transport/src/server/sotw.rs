@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Interest, Pull, Removals, Resource, ResourceError, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
@@ -19,6 +19,9 @@ use crate::server::version::TypeHash;
 use crate::type_rules::TypeRule;
 use crate::wire::DiscoveryRequest;
 
+/// `google.rpc.Code.INVALID_ARGUMENT`.
+const INVALID_ARGUMENT: i32 = 3;
+
 pub(crate) struct Session {
     pub(crate) id: SubscriberId,
     pub(crate) tally: Tally,
@@ -27,6 +30,9 @@ pub(crate) struct Session {
     /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
     ever_named: bool,
     spelling: Spelling,
+    /// Names that are none, and those among them that the client has not been told so of.
+    malformed: BTreeSet<String>,
+    untold: BTreeSet<String>,
     /// The version the client came with: what it holds must not be deleted before it is known to be gone.
     resumed: Option<String>,
     last_nonce: Option<u64>,
@@ -54,6 +60,8 @@ impl Session {
             wildcard: false,
             ever_named: false,
             spelling: Spelling::default(),
+            malformed: BTreeSet::new(),
+            untold: BTreeSet::new(),
             resumed: Some(request.version_info.clone()).filter(|version| !version.is_empty()),
             last_nonce: None,
             awaits_ack: false,
@@ -102,9 +110,12 @@ impl Session {
         self.ever_named |= !requested.is_empty();
         let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
         let mut names = BTreeSet::new();
+        let mut malformed = BTreeSet::new();
         for text in requested {
-            // A name that is none cannot exist: SotW has no way to say so.
-            let Ok(name) = ResourceName::parse(text) else { continue };
+            let Ok(name) = ResourceName::parse(text) else {
+                malformed.insert(text.clone());
+                continue;
+            };
             match Interest::from(name) {
                 Interest::Wildcard => wildcard = true,
                 Interest::Name(name) => {
@@ -128,6 +139,9 @@ impl Session {
             source.unsubscribe(self.id, &Interest::Name(name.clone()));
             self.spelling.forget(name);
         }
+        self.untold.retain(|text| malformed.contains(text));
+        self.untold.extend(malformed.difference(&self.malformed).cloned());
+        self.malformed = malformed;
         (self.names, self.wildcard) = (names, wildcard);
         if self.names.is_empty() && !self.wildcard {
             self.refreshes.clear();
@@ -135,7 +149,7 @@ impl Session {
     }
 
     pub(crate) fn names(&self) -> usize {
-        self.names.len()
+        self.names.len() + self.malformed.len()
     }
 
     /// Nobody is there to send an ACK.
@@ -148,7 +162,7 @@ impl Session {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        self.changed || source.has_work(self.id)
+        self.changed || !self.untold.is_empty() || source.has_work(self.id)
     }
 
     /// The same, but for removals.
@@ -179,7 +193,7 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<Transmit> {
         let removals = tells.removals();
-        if self.names.is_empty() && !self.wildcard {
+        if self.names.is_empty() && !self.wildcard && self.untold.is_empty() {
             return None;
         }
         let mut references = Vec::new();
@@ -301,7 +315,7 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         // What changed and is withheld goes first.
-        if self.changed || !source.has_work(self.id) {
+        if self.changed || !(source.has_work(self.id) || !self.untold.is_empty()) {
             return None;
         }
         let (mut transmit, hash) = if rule.full_state_in_sotw {
@@ -317,6 +331,11 @@ impl Session {
             }
             ControlFlow::Continue(())
         });
+        // A text that is no name cannot be that of a resource: SotW has no other way to say so.
+        while let Some(text) = self.untold.pop_first() {
+            let reason = ResourceName::parse(&text).err().map_or_else(String::new, |error| error.to_string());
+            transmit.push_error(7, &text, &ResourceError::new(INVALID_ARGUMENT, reason));
+        }
         (transmit.errors > 0).then_some((transmit, hash))
     }
 

@@ -142,3 +142,23 @@ fn rule_117_more_errors_than_a_response_holds_are_told_in_several() {
     let encoded = prost::Message::encode_to_vec(&client.delta[0]);
     assert!(Fields::of(&encoded).all(|field| field.is_ok()));
 }
+
+/// A text that starts as an `xdstp:` name and is none is told to be none, once, and the others of its request are served.
+#[test]
+fn a_name_that_does_not_parse_is_refused_in_words_over_sotw() {
+    const BAD: &str = "xdstp://a";
+    for of in [CLUSTERS, ENDPOINTS] {
+        let mut server = Server::with(of, &["a"]);
+        let mut client = Client::sotw();
+        let mut said = client.names(&mut server, of, &["a", BAD]);
+        said.extend(client.settle(&mut server));
+        let said = said.join("|");
+        assert_eq!(said.matches(&format!("!{BAD}:3")).count(), 1, "{said}");
+        assert!(said.contains("a@1"), "{said}");
+        server.put(of, "a", "2");
+        let said = client.settle(&mut server).join("|");
+        assert!(said.contains("a@2") && !said.contains(BAD), "once: {said}");
+        let mut alone = Client::sotw();
+        assert!(alone.names(&mut server, of, &[BAD]).join("|").contains(BAD));
+    }
+}

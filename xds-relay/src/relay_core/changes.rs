@@ -1,0 +1,34 @@
+//! What an origin says, sorted by scope.
+
+use std::time::Duration;
+
+use xds_transport::client::Changed;
+use xdstp_cache::{Interest, ResourceError, Version};
+use xdstp_uri::ResourceName;
+
+/// What came from an origin for one scope, of one type.
+#[derive(Default)]
+pub(crate) struct Changes {
+    pub(crate) changed: Vec<Changed>,
+    pub(crate) removed: Vec<ResourceName>,
+    /// Names that no response brought: gone, unless somebody brought them along (rule 150).
+    pub(crate) missing: Vec<ResourceName>,
+    /// Why something is not sent (TP3).
+    pub(crate) errors: Vec<(ResourceName, ResourceError)>,
+    /// What lives on for a time: clients are told so by their own sessions (rule 148).
+    pub(crate) refreshed: Vec<(ResourceName, Duration)>,
+    /// Collections of which what there is may be shown.
+    pub(crate) begun: Vec<Interest>,
+    /// Collections that are complete with this.
+    pub(crate) complete: Vec<Interest>,
+    /// The version a SotW origin gave to the type.
+    pub(crate) version: Option<Version>,
+}
+
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { changed, removed, missing, errors, refreshed, begun, complete, version } = self;
+        let names = removed.is_empty() && missing.is_empty() && errors.is_empty() && refreshed.is_empty();
+        changed.is_empty() && names && begun.is_empty() && complete.is_empty() && version.is_none()
+    }
+}

@@ -1,0 +1,127 @@
+//! One type of one downstream stream: its parts in the scopes, and which of them counts where several have a name.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use xds_transport::Frame;
+use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::relay_core::RelayCore;
+use crate::relay_core::scope::{Scope, Standing};
+use crate::relay_core::streams::Part;
+
+pub(crate) struct Subscriber {
+    pub(crate) type_url: TypeUrl,
+    pub(crate) parts: Vec<Part>,
+    /// In the scopes of this stream alone.
+    pub(crate) private_parts: Vec<Part>,
+    /// Names that this stream is served from those, and the shared scope that says so.
+    pub(crate) private: HashMap<ResourceName, Arc<Scope>>,
+    /// A part was opened for what the client brought along, though it may not want it.
+    pub(crate) resumed: bool,
+    /// Its first request is being handled.
+    pub(crate) opening: bool,
+    /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at. With
+    /// each, whether the part of its own authority said that it is gone.
+    pub(crate) contested: BTreeMap<ResourceName, bool>,
+}
+
+/// What counts for a name that several parts may have.
+pub(crate) enum Counts {
+    /// What the part of its own authority says, as that is pulled.
+    Own,
+    /// What another part has.
+    Other(Arc<Scope>, Resource<Frame>),
+    /// That no part has it.
+    Gone,
+}
+
+impl Subscriber {
+    /// The part that serves an interest, if it is open.
+    pub(crate) fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
+        let place = relay.place(authority_of(interest));
+        self.parts.iter().find(|part| part.scope.key.is_at(place))
+    }
+
+    /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
+    /// another that has it (rule 152).
+    pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, own_gone: bool) -> Counts {
+        let own = relay.place(name.authority());
+        let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        let counts = |part: &&Part| match part.scope.standing(part.id, name) {
+            Standing::Present(_) => true,
+            Standing::Unknown => !own_gone,
+            Standing::Absent => false,
+        };
+        if own.iter().any(counts) {
+            return Counts::Own;
+        }
+        let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
+            Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
+            Standing::Absent | Standing::Unknown => None,
+        });
+        other.unwrap_or(Counts::Gone)
+    }
+
+    /// The shared parts, then the private ones.
+    pub(crate) fn all_parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().chain(&self.private_parts)
+    }
+
+    /// The names that a client with a wildcard may go on to hold once it leaves an interest. To the client its wildcard
+    /// covers every name, but another scope answers it: it has these names or else they are gone (rules 52, 53, 152).
+    pub(crate) fn left_under_wildcard(
+        &self,
+        relay: &RelayCore,
+        part: &Part,
+        interest: &Interest,
+    ) -> BTreeSet<ResourceName> {
+        let Interest::Name(left) = interest else { return BTreeSet::new() };
+        let wildcard =
+            self.part(relay, &Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
+        if wildcard.is_none_or(|group| group.id == part.id && Arc::ptr_eq(&group.scope, &part.scope)) {
+            return BTreeSet::new();
+        }
+        if !left.is_glob() {
+            return [left.clone()].into();
+        }
+        let mut names = BTreeSet::new();
+        part.scope.visit(part.id, &mut |name, _| {
+            if name.answers(left) {
+                names.insert(name.clone());
+            }
+        });
+        names
+    }
+
+    /// All of its first request is said: the origins may be asked.
+    pub(crate) fn end_opening(&mut self) {
+        if std::mem::take(&mut self.opening) {
+            self.parts.iter().for_each(|part| part.scope.end_opening());
+        }
+    }
+
+    pub(crate) fn fetches_from(&self, origin: usize) -> bool {
+        self.private_parts.iter().any(|part| part.scope.origin == origin)
+    }
+}
+
+/// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has.
+/// With it, whether that part said that it is gone.
+pub(crate) fn contests<'a>(relay: &RelayCore, part: &Part, pull: &Pull<'a, Frame>) -> Option<(&'a ResourceName, bool)> {
+    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+    match pull {
+        Pull::Put { name, .. } if !own(name) => Some((name, false)),
+        Pull::Removed { name } if !name.is_glob() => Some((name, own(name))),
+        _ => None,
+    }
+}
+
+/// The authority whose scope serves an interest; none for a node group's.
+pub(crate) fn authority_of(interest: &Interest) -> Option<&str> {
+    match interest {
+        Interest::Name(name) => name.authority(),
+        Interest::Wildcard => None,
+    }
+}
