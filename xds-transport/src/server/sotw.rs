@@ -315,7 +315,7 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<(Transmit, TypeHash)> {
         // What changed and is withheld goes first.
-        if self.changed || !(source.has_work(self.id) || !self.untold.is_empty()) {
+        if self.changed || !source.has_work(self.id) && self.untold.is_empty() {
             return None;
         }
         let (mut transmit, hash) = if rule.full_state_in_sotw {
