@@ -291,22 +291,26 @@ impl<V> Cache<V> {
             at = self.lists[list as usize].after(&self.slots, at);
         }
         let members = &self.lists[list as usize];
+        let type_index = members.type_index;
         let complete = members.answer == Answer::Complete;
         if members.answer != Answer::None && !self.walks[walk as usize].answered {
             self.walks[walk as usize].answered = true;
             pulled.answered = true;
         }
         if complete && !self.walks[walk as usize].complete {
+            // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
+            let since = self.walks[walk as usize].since;
+            let before = members.gone.iter().take_while(|gone| gone.seq <= since).map(|gone| &gone.name);
+            let missed: Vec<_> = before.filter(|name| !self.is_asked_for(id, type_index, name)).cloned().collect();
+            let empty = members.glob.clone().filter(|_| members.live == 0);
             let walk = &mut self.walks[walk as usize];
             walk.complete = true;
-            let empty = members.glob.clone().filter(|_| members.live == 0);
             let subscriber = &mut self.subscribers[id.index()];
             subscriber.missing.extend(empty.clone());
             subscriber.leaving.extend(empty);
-            // What went before it came, it may have missed (rule 100).
-            for gone in members.gone.iter().take_while(|gone| gone.seq <= walk.since) {
-                subscriber.missing.remove(&gone.name);
-                subscriber.leaving.insert(gone.name.clone());
+            for name in missed {
+                subscriber.missing.remove(&name);
+                subscriber.leaving.insert(name);
             }
             (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
             self.remove_resumed(id, list);

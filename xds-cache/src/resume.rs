@@ -33,15 +33,13 @@ impl<V> Cache<V> {
         for (name, version) in held {
             match self.was_told(id, type_index, &name) {
                 Some(Told::Sent) => continue,
-                Some(Told::Gone) => {
-                    let Subscriber { leaving, missing, .. } = &mut self.subscribers[id.index()];
-                    leaving.insert(name.clone());
-                    missing.remove(&name);
-                }
+                Some(Told::Gone) => _ = self.subscribers[id.index()].leaving.insert(name.clone()),
                 None => {}
             }
             let by_alias = !self.is_wanted_itself(id, type_index, &name);
             let subscriber = &mut self.subscribers[id.index()];
+            // It may have it, whatever it asked for before.
+            subscriber.missing.remove(&name);
             if by_alias {
                 subscriber.unclaimed.insert(name.clone());
             }

@@ -334,6 +334,7 @@ impl<V> Cache<V> {
         }
         // Whether it is gone is for what else covers it to say now.
         subscriber.leaving.remove(&name);
+        subscriber.missing.remove(&name);
         if covered && !other_name {
             subscriber.forced.insert(name);
         }
