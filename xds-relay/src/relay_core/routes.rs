@@ -150,6 +150,9 @@ impl Routes {
     fn close_done(&mut self, id: SubscriberId) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
         for part in subscriber.parts.extract_if(.., |part| part.scope.is_done_with(part.id)) {
+            if subscriber.opening {
+                part.scope.end_opening();
+            }
             self.view.close(&subscriber.type_url, &part);
         }
     }

@@ -252,3 +252,25 @@ fn the_page_says_how_long_ago_a_client_rejected_something() {
     let nack = dump.clients[0].types[0].last_nack.as_ref().unwrap();
     assert_eq!((nack.message.as_str(), nack.seconds_ago), ("no", 7));
 }
+
+/// A first request that takes back what it asks for must not keep the origin from being asked for others.
+#[test]
+fn a_request_that_takes_back_what_it_asks_for_holds_nobody_up() {
+    let name = endpoints("a", "x");
+    let mut world = World::new(DELTA);
+    world.put(0, ENDPOINTS, &name, "1");
+    let core = world.relays[0].core.clone();
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
+    let mut stream = Stream::new(DELTA, core.settings());
+    let request = DeltaDiscoveryRequest {
+        type_url: ENDPOINTS.into(),
+        resource_names_subscribe: vec![name.clone(), "old".into()],
+        resource_names_unsubscribe: vec![name.clone(), "old".into()],
+        ..Default::default()
+    };
+    stream.handle_message(world.now, request.encode_to_vec().into(), &mut routes).unwrap();
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&name]);
+    assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{name}@1")]);
+    stream.close(&mut routes);
+}
