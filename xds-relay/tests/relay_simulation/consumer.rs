@@ -162,7 +162,10 @@ impl Kind {
         let place = place_of(name, GROUPS[client]);
         let there = origins.resource(place, of, name).filter(|_| self.serves(name));
         let held = self.view.get(name);
-        let silent = !world.says_absence(of, place, client);
+        // What only the wildcard covers, to the client, is for the wildcard's origin to say.
+        let wildcard = Place { origin: 0, group: Some(GROUPS[client]) };
+        let silent =
+            !world.says_absence(of, place, client) || !self.serves(name) && !world.says_absence(of, wildcard, client);
         match (there, held) {
             (Some((body, _)), _) if body.bad && self.refused.contains(name) => Ok(()),
             (Some((body, resource)), Some((held, version))) if body.serial == held.serial => {

@@ -23,10 +23,11 @@ pub(crate) enum Fault {
     RejectUpstream,
     LoseWake,
     LeakStream,
+    TakePieceForWhole,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -36,6 +37,7 @@ impl Fault {
         Self::RejectUpstream,
         Self::LoseWake,
         Self::LeakStream,
+        Self::TakePieceForWhole,
     ];
 
     pub(crate) fn grouping(fault: Option<Self>) -> Box<dyn NodeGrouping> {
@@ -84,6 +86,7 @@ impl Consumer for Feed {
         self.updates += 1;
         match self.fault {
             Some(Fault::LoseRemovals) => update.removed.clear(),
+            Some(Fault::TakePieceForWhole) => update.complete.clone_from(&update.answered),
             Some(Fault::LoseUpdate) if self.updates.is_multiple_of(5) => return Verdict::Accept,
             Some(Fault::RejectUpstream) if update.changed.len() > 1 => {
                 let reasons = vec![Rejected::new(update.changed[0].name.as_str(), "not today")];

@@ -28,6 +28,14 @@ pub(crate) enum Step {
     Outage(usize, u64),
     /// A replica of an origin starts anew, with the content alone.
     Restart(usize, usize),
+    /// The relay starts anew, and knows nothing.
+    RestartRelay,
+    /// An origin reads, and says nothing for so many ms.
+    Silence(usize, u64),
+    /// A balancer without an origin behind it: for so many ms every stream ends as it begins.
+    HangUp(usize, u64),
+    /// For so many ms what an origin says takes long to come in, byte by byte.
+    Slow(usize, u64),
     Wait(u64),
     /// Whoever is away returns, and all comes to rest.
     Settle,
@@ -91,7 +99,11 @@ fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
         77..80 => Step::CutOrigin(origin),
         80..84 => Step::Outage(origin, random.pick(&[100, 3000, 60_000])),
         84..86 => Step::Restart(origin, random.index(2)),
-        86..96 => Step::Wait(random.pick(&[1, 10, 100, 1000, 40_000])),
+        86..88 => Step::RestartRelay,
+        88..89 => Step::Silence(origin, random.pick(&[1000, 20_000, 100_000])),
+        89..90 => Step::HangUp(origin, random.pick(&[1000, 60_000])),
+        90..91 => Step::Slow(origin, random.pick(&[1000, 60_000])),
+        91..97 => Step::Wait(random.pick(&[1, 10, 100, 1000, 40_000])),
         _ => Step::Settle,
     }
 }

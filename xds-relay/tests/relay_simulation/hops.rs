@@ -78,8 +78,8 @@ impl UpHop {
         }
     }
 
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let server = self.far.as_ref().and_then(|far| far.server.poll_timeout());
+    pub(crate) fn poll_timeout(&self, silent: bool) -> Option<Instant> {
+        let server = self.far.as_ref().filter(|_| !silent).and_then(|far| far.server.poll_timeout());
         [self.machine.poll_timeout(), self.feed.poll_timeout(), server].into_iter().flatten().min()
     }
 }

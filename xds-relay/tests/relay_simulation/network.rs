@@ -23,8 +23,12 @@ use crate::random::Random;
 use crate::world::{GROUPS, ORIGINS, Of, World, place_of};
 
 /// After the last change all comes to rest within this time and this many messages.
-const REST: u64 = 120_000;
+const REST: u64 = 180_000;
 const REST_MESSAGES: u64 = 1000;
+/// The longest that a slow answer is on its way.
+const SLOWEST: u64 = 40_000;
+/// The time between two of its bytes.
+const BYTE: u64 = 5000;
 /// Longer than what nobody wants any more lingers upstream.
 const LINGER: u64 = 30_000;
 
@@ -56,6 +60,12 @@ struct Network<'a> {
     origins: Origins,
     /// No stream to an origin is made before.
     away_until: [u64; ORIGINS],
+    /// What an origin has to say waits until then.
+    silent_until: [u64; ORIGINS],
+    /// Streams to an origin end as they begin until then.
+    hangs_up_until: [u64; ORIGINS],
+    /// What an origin says takes long to come in until then.
+    slow_until: [u64; ORIGINS],
     /// What a planted fault keeps open.
     leaked: Vec<Served>,
     messages: u64,
@@ -67,17 +77,8 @@ impl<'a> Network<'a> {
         let world = World::new(history.setup.clone());
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let start = Instant::now();
-        let mut text = String::from("default_origin: o0\nshare_by: [cluster]\norigins:\n");
-        for (at, authority) in ["x", "y"].iter().enumerate() {
-            let protocol = if world.setup.up[at] == Variant::Delta { "delta" } else { "sotw" };
-            let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
-            let _ = writeln!(text, "    authorities: [{authority}]");
-        }
-        let config = Config::parse("relay.yaml", &text).unwrap();
         let dialed = Arc::new(Mutex::new(Vec::new()));
-        let dialer = Dialer { variants: world.setup.up.into(), fault, start, dialed: dialed.clone() };
-        let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
-        let core = RelayCore::new(&config, Fault::grouping(fault), Box::new(dialer), metrics);
+        let core = relay(&world, fault, start, &dialed);
         let clients = GROUPS.iter().enumerate();
         let down =
             clients.map(|(client, group)| DownHop::new(&world, client, node(client, *group, world.setup.wrapped)));
@@ -94,6 +95,9 @@ impl<'a> Network<'a> {
             up: Vec::new(),
             origins: Origins::new(),
             away_until: [0; ORIGINS],
+            silent_until: [0; ORIGINS],
+            hangs_up_until: [0; ORIGINS],
+            slow_until: [0; ORIGINS],
             leaked: Vec::new(),
             messages: 0,
             log,
@@ -145,6 +149,13 @@ impl<'a> Network<'a> {
                 }
                 self.origins.restart(&self.world, origin, replica, now);
             }
+            Step::RestartRelay => self.restart_relay(),
+            Step::Silence(origin, ms) => self.silent_until[origin] = self.now + ms,
+            Step::HangUp(origin, ms) => {
+                self.hangs_up_until[origin] = self.now + ms;
+                self.cut_origin(origin);
+            }
+            Step::Slow(origin, ms) => self.slow_until[origin] = self.now + ms,
             Step::Wait(ms) => self.run_until(self.now + ms)?,
             Step::Settle => self.settle()?,
         }
@@ -174,9 +185,29 @@ impl<'a> Network<'a> {
         }
     }
 
+    /// Another relay takes the place of this one: its clients come back, with what they hold.
+    fn restart_relay(&mut self) {
+        let now = self.instant();
+        for hop in &mut self.down {
+            if let Some(served) = hop.served.take() {
+                close(served, self.fault, &mut self.leaked);
+                hop.machine.disconnected(now);
+                hop.connect_at = Some(self.now + self.random.below(500));
+            }
+        }
+        let mut hops = std::mem::take(&mut self.up);
+        hops.append(&mut self.dialed.lock().unwrap());
+        for mut hop in hops {
+            self.end(&mut hop);
+        }
+        self.core = relay(&self.world, self.fault, self.start, &self.dialed);
+    }
+
     /// Everybody returns; soon nobody has anything to say, and every client holds what the origins have for it.
     fn settle(&mut self) -> Result<(), String> {
-        self.away_until = [self.now; ORIGINS];
+        for until in [&mut self.away_until, &mut self.silent_until, &mut self.hangs_up_until, &mut self.slow_until] {
+            *until = [self.now; ORIGINS];
+        }
         self.rest()?;
         self.say(|| "at rest".into());
         for hop in &mut self.down {
@@ -277,7 +308,12 @@ impl<'a> Network<'a> {
     /// When something happens by itself.
     fn next(&self) -> Option<u64> {
         let up = self.up.iter().flat_map(|hop| {
-            [hop.poll_timeout().map(|at| self.ms(at)), hop.far.as_ref().and_then(|far| far.wire.next())]
+            let silent_until = self.silent_until[hop.origin];
+            let silent = silent_until > self.now;
+            let arrives = hop.far.as_ref().and_then(|far| far.wire.next());
+            // What is long on its way comes byte by byte.
+            let byte = arrives.filter(|at| *at > self.now + BYTE).map(|_| self.now + BYTE);
+            [hop.poll_timeout(silent).map(|at| self.ms(at)), arrives, byte, silent.then_some(silent_until)]
         });
         let down = self.down.iter().flat_map(|hop| {
             let served = hop.served.as_ref();
@@ -338,6 +374,10 @@ impl<'a> Network<'a> {
             progress = true;
             if away {
                 disconnected(hop, now, &mut self.random);
+            } else if self.hangs_up_until[hop.origin] > self.now {
+                let connection = hop.machine.connected(now);
+                hop.feed.connection(now, connection);
+                disconnected(hop, now, &mut self.random);
             } else {
                 let (replica, server) = (self.random.index(2), server::Stream::new(hop.variant, Settings::default()));
                 hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
@@ -363,7 +403,9 @@ impl<'a> Network<'a> {
             far.server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
             progress = true;
         }
-        while let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())? {
+        let silent = self.silent_until[hop.origin] > self.now;
+        let slow = self.slow_until[hop.origin] > self.now;
+        while !silent && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())? {
             let message = transmit.into_bytes();
             // What is said is only written down where it is read.
             if let Some(log) = &mut self.log {
@@ -371,9 +413,13 @@ impl<'a> Network<'a> {
                 let _ = writeln!(log, "{:>7} origin {label} -> {response}", self.now);
             }
             self.messages += 1;
-            let arrives = self.now + self.random.below(self.world.setup.latency);
+            let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
+            let arrives = self.now + self.random.below(self.world.setup.latency) + slowness;
             far.wire.down.send(arrives, "", message);
             progress = true;
+        }
+        if hop.far.as_ref().is_some_and(|far| far.wire.down.next().is_some()) {
+            hop.feed.received(now);
         }
         while let Some(far) = &mut hop.far
             && let Some(message) = far.wire.down.receive(self.now)
@@ -473,6 +519,20 @@ impl<'a> Network<'a> {
             let _ = writeln!(log, "{:>7} {}", self.now, line());
         }
     }
+}
+
+/// A relay that knows nothing.
+fn relay(world: &World, fault: Option<Fault>, start: Instant, dialed: &Arc<Mutex<Vec<UpHop>>>) -> Arc<RelayCore> {
+    let mut text = String::from("default_origin: o0\nshare_by: [cluster]\norigins:\n");
+    for (at, authority) in ["x", "y"].iter().enumerate() {
+        let protocol = if world.setup.up[at] == Variant::Delta { "delta" } else { "sotw" };
+        let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
+        let _ = writeln!(text, "    authorities: [{authority}]");
+    }
+    let config = Config::parse("relay.yaml", &text).unwrap();
+    let dialer = Dialer { variants: world.setup.up.into(), fault, start, dialed: dialed.clone() };
+    let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
+    RelayCore::new(&config, Fault::grouping(fault), Box::new(dialer), metrics)
 }
 
 /// The relay notices that a stream to an origin is over, or that none can be made.

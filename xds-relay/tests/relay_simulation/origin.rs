@@ -47,7 +47,7 @@ impl Origins {
     pub(crate) fn put(&mut self, world: &World, of: Of, name: &ResourceName, place: Place, bad: bool, now: Instant) {
         self.serial += 1;
         let group = place.group.map_or(0, |group| group as u64 + 1);
-        let body = Body { name: String::new(), serial: self.serial, group, bad };
+        let body = Body { name: String::new(), serial: self.serial, group, bad, padding: Vec::new() };
         let resource = world.resource(of, name, &body);
         self.content.insert((place, of, name.clone()), (body, resource.clone()));
         for replica in &mut self.replicas[place.origin] {

@@ -23,6 +23,9 @@ pub(crate) const GROUPS: [usize; 3] = [0, 0, 1];
 /// The first serves old-style names and the authority `x`, the other `y`.
 pub(crate) const ORIGINS: usize = 2;
 
+/// Two of these fill a response.
+const LARGE: usize = 200_000;
+
 /// A number for a type.
 pub(crate) type Of = usize;
 
@@ -39,6 +42,8 @@ pub(crate) struct Setup {
     pub(crate) own_versions: bool,
     /// The longest that a message is on its way, in ms.
     pub(crate) latency: u64,
+    /// Resources are so large that an answer comes in several responses.
+    pub(crate) large: bool,
 }
 
 impl Setup {
@@ -50,6 +55,7 @@ impl Setup {
             wrapped: random.one_in(2),
             own_versions: random.one_in(2),
             latency: random.pick(&[1, 20, 200]),
+            large: random.one_in(8),
         }
     }
 }
@@ -124,7 +130,8 @@ impl World {
     }
 
     pub(crate) fn resource(&self, of: Of, name: &ResourceName, body: &Body) -> Resource<Frame> {
-        let body = Body { name: name.as_str().into(), ..body.clone() };
+        let padding = if self.setup.large { vec![0; LARGE] } else { Vec::new() };
+        let body = Body { name: name.as_str().into(), padding, ..body.clone() };
         let frame = Frame::of_message(&self.kinds[of].url, &body.encode_to_vec());
         frame.into_resource(self.setup.own_versions.then(|| Version::from(format!("v{}", body.serial))))
     }
@@ -160,12 +167,15 @@ pub(crate) struct Body {
     /// Clients refuse it.
     #[prost(bool, tag = "1002")]
     pub(crate) bad: bool,
+    #[prost(bytes = "vec", tag = "1003")]
+    pub(crate) padding: Vec<u8>,
 }
 
 impl Body {
     /// The one in an encoded `Any`.
     pub(crate) fn of_any(any: &[u8]) -> Self {
-        Self::decode(xds_transport::wire::Any::decode(any).unwrap().value).unwrap()
+        let body = Self::decode(xds_transport::wire::Any::decode(any).unwrap().value).unwrap();
+        Self { padding: Vec::new(), ..body }
     }
 }
 
