@@ -15,5 +15,5 @@ mod version;
 
 pub use error::{NodeError, ProtocolError};
 pub use source::Source;
-pub use stream::{Nack, SessionView, Settings, Stream, Tally, Variant};
+pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;

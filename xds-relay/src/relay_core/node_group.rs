@@ -6,7 +6,7 @@ use std::fmt;
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use sha2::{Digest, Sha256};
-use xds_transport::server::NodeError;
+use xds_transport::server::{ASKS_FOR_OTHERS, NodeError};
 use xds_transport::wire::walk::{FieldValue, Fields};
 use xds_transport::wire::{Node, Value, value};
 
@@ -196,7 +196,7 @@ fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
 pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
     const CLIENT_FEATURES: u32 = 10;
     const ABOUT_TRANSPORT: &[u8] = b"xds.config.";
-    const HONOURED: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+    const HONOURED: [&str; 3] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl", ASKS_FOR_OTHERS];
     let mut out = BytesMut::with_capacity(node.len() + 32);
     let mut fields = Fields::of(node);
     while let Some(Ok((field, encoded))) = fields.next_encoded() {

@@ -95,7 +95,13 @@ fn the_origin_is_told_the_node_but_for_features_of_the_transport() {
     let told = world.node_upstream(0);
     assert_eq!(
         told.client_features,
-        ["envoy.lb.x", "mentions xds.config.y", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]
+        [
+            "envoy.lb.x",
+            "mentions xds.config.y",
+            "xds.config.resource-in-sotw",
+            "xds.config.supports-resource-ttl",
+            "xds.config.asks-for-others"
+        ]
     );
     assert_eq!(told.id, "n");
 }

@@ -79,6 +79,30 @@ fn rule_151_who_comes_in_the_middle_of_an_answer_loses_nothing() {
     }
 }
 
+/// A relay that asks a relay holds nothing itself: what the other has so far is not all there is, to its clients.
+#[test]
+fn rule_151_a_cold_chain_of_relays_removes_nothing() {
+    for between in [DELTA, SOTW] {
+        for downstream in [DELTA, SOTW] {
+            let mut world = World::new(DELTA);
+            put_many(&mut world, "*");
+            let client = world.client(downstream, "n");
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(20 * SECOND);
+            let middle = world.add_relay_before(Feeder::Origin(0), DELTA);
+            let edge = world.add_relay_before(Feeder::Relay(middle), between);
+            world.disconnect(client);
+            world.told(client);
+            world.origins[0].pace = 5 * SECOND;
+            world.connect(client, edge);
+            world.advance(200 * SECOND);
+            let told = world.told(client).join(" ");
+            assert!(!told.contains(" -"), "{between:?} {downstream:?}: {told:.200}");
+            assert_eq!(world.clients[client].held(CLUSTERS).len(), 20, "{between:?} {downstream:?}");
+        }
+    }
+}
+
 /// A stream that breaks in the middle of an answer, again and again.
 #[test]
 fn rule_151_an_answer_that_breaks_off_removes_nothing() {

@@ -19,6 +19,9 @@ use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
 use crate::wire::{DiscoveryRequest, ResourceError, Status, walk};
 
+/// What makes a version another one, that no server has given: something is held, and it is not what has this version.
+const OTHER: &str = "?";
+
 #[derive(Debug)]
 pub(super) struct Session {
     type_url: TypeUrl,
@@ -36,6 +39,8 @@ pub(super) struct Session {
     unfinished: Unfinished,
     /// The last accepted version. It survives the stream (rule 15).
     version: String,
+    /// That version does not say what is held: something else is wanted, or less is held.
+    outgrown: bool,
     /// The newest nonce of this stream (rule 14).
     nonce: String,
     /// The first request of this stream was sent.
@@ -83,6 +88,7 @@ impl Session {
             failing: BTreeSet::new(),
             unfinished: Unfinished::default(),
             version: String::new(),
+            outgrown: false,
             nonce: String::new(),
             opened: false,
             named: Named::Never,
@@ -135,7 +141,7 @@ impl Session {
     pub(super) fn subscribe(&mut self, interest: Interest) {
         if interest == Interest::Wildcard && self.wanted.wish(&interest).is_none() {
             // It is of what was wanted so far: whoever asks for everything at a version may be sent nothing (rule 87).
-            self.version.clear();
+            self.outgrown = true;
         }
         self.wanted.subscribe(interest);
     }
@@ -154,7 +160,7 @@ impl Session {
             _ => {
                 self.held.retain(|name| self.wanted.covers(name));
                 // Whoever asks for everything at a version it has may be sent nothing (rule 87).
-                self.version.clear();
+                self.outgrown = true;
             }
         }
         self.refused.retain(|name| self.wanted.covers(name));
@@ -173,6 +179,7 @@ impl Session {
         // A NACK goes with the version before (rule 26).
         if answer.error.is_none() {
             self.version = answer.version;
+            self.outgrown = false;
         }
         // An older nonce is stale: the server waits for the newest only (rule 16).
         if answer.nonce.is_some_and(|nonce| nonce == self.nonce) {
@@ -206,7 +213,7 @@ impl Session {
             update.answered.push(Interest::Wildcard);
         }
         // A full state repeats what did not change; other types do so on purpose (rules 66, 67).
-        let resent = !self.full_state && !self.asked && response.version == self.version;
+        let resent = !self.full_state && !self.asked && response.version == self.version && !self.outgrown;
         self.asked = false;
 
         let requests = self.wanted.requests();
@@ -331,7 +338,7 @@ impl Session {
         while let Some(name) = self.held.pop_expired(now) {
             update.removed.push(name);
             // A server that is told this version may think that we have it (rule 87).
-            self.version.clear();
+            self.outgrown = true;
         }
         let some_due = self.absences.next().is_some_and(|due| due <= now);
         let waiting: HashSet<_> = self.unfinished.names().filter(|_| some_due).cloned().collect();
@@ -381,16 +388,23 @@ impl Session {
         }
         // An origin that is silent because everything is as it was (rule 87) looks like one that has not answered, which
         // is no answer to a relay (rule 150).
-        let must_answer = !self.opened && self.full_state && self.silence == Silence::IsNoAnswer;
+        let first = !self.opened;
+        let must_answer = first && self.full_state && self.silence == Silence::IsNoAnswer;
         self.opened = true;
         if !self.names.is_empty() && self.named != Named::Read {
             self.named = if surely_read { Named::Read } else { Named::Sent };
         }
         // Nor is a version named that what waits for its verdict is about to replace.
         let awaits_verdict = surely_read && answer.is_none() && self.unfinished.any();
-        let version = if awaits_verdict || must_answer { "" } else { &self.version };
+        let holds = self.unfinished.any() || self.held.iter().next().is_some();
+        let version = match self.outgrown || must_answer || awaits_verdict {
+            false => self.version.clone(),
+            // Who names no version on a new stream holds nothing, and is sent what there is of an answer (rule 151).
+            true if first && !must_answer && holds => self.version.clone() + OTHER,
+            true => String::new(),
+        };
         let request = DiscoveryRequest {
-            version_info: version.into(),
+            version_info: version,
             type_url: self.type_url.as_str().into(),
             response_nonce: self.nonce.clone(),
             error_detail: answer.flatten(),

@@ -373,6 +373,8 @@ impl Tells {
 pub(crate) struct Features {
     pub(crate) wrapped: bool,
     pub(crate) ttl: bool,
+    /// It is a relay: see [`ASKS_FOR_OTHERS`](crate::server::ASKS_FOR_OTHERS).
+    pub(crate) for_others: bool,
 }
 
 /// Name and version of an entry of `initial_resource_versions`.

@@ -8,7 +8,7 @@ use xdstp_cache::{Interest, Pull, Removals, Resource, ResourceError, SubscriberI
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::server::delta::{BUDGET, Outgoing, Tells};
+use crate::server::delta::{BUDGET, Features, Outgoing, Tells};
 use crate::server::nonce;
 use crate::server::refreshes::Refreshes;
 use crate::server::source::Source;
@@ -33,7 +33,8 @@ pub(crate) struct Session {
     /// Names that are none, and those among them that the client has not been told so of.
     malformed: BTreeSet<String>,
     untold: BTreeSet<String>,
-    /// The version the client came with: what it holds must not be deleted before it is known to be gone.
+    /// The version the client came with: what it, or who it asks for, holds must not be deleted before it is known to be
+    /// gone.
     resumed: Option<String>,
     last_nonce: Option<u64>,
     awaits_ack: bool,
@@ -51,6 +52,7 @@ impl Session {
         type_url: &TypeUrl,
         request: &DiscoveryRequest,
         rule: &TypeRule,
+        features: Features,
         source: &mut impl Source,
     ) -> Self {
         let mut session = Self {
@@ -62,7 +64,7 @@ impl Session {
             spelling: Spelling::default(),
             malformed: BTreeSet::new(),
             untold: BTreeSet::new(),
-            resumed: Some(request.version_info.clone()).filter(|version| !version.is_empty()),
+            resumed: Some(request.version_info.clone()).filter(|version| features.for_others || !version.is_empty()),
             last_nonce: None,
             awaits_ack: false,
             changed: false,

@@ -475,7 +475,7 @@ impl Stream {
         if rule.delta_only {
             return self.refusals.ask(url, request);
         }
-        let session = sotw::Session::open(&url, request, &rule, source);
+        let session = sotw::Session::open(&url, request, &rule, self.features, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
     }
 
@@ -574,6 +574,10 @@ impl Session {
 }
 
 /// `client_features`, field 10 of the node, as far as responses depend on them.
+/// The `client_features` entry by which a relay says that others hold what it does not: a full state that is no more than a
+/// piece of the answer would take it from them (rule 151).
+pub const ASKS_FOR_OTHERS: &str = "xds.config.asks-for-others";
+
 fn features(node: &Bytes) -> Features {
     let mut found = Features::default();
     for field in Fields::of(node).flatten() {
@@ -581,6 +585,7 @@ fn features(node: &Bytes) -> Features {
         match feature {
             b"xds.config.resource-in-sotw" | b"xds.config.supports-resource-in-sotw" => found.wrapped = true,
             b"xds.config.supports-resource-ttl" => found.ttl = true,
+            feature if feature == ASKS_FOR_OTHERS.as_bytes() => found.for_others = true,
             _ => {}
         }
     }

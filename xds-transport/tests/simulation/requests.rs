@@ -78,7 +78,9 @@ impl Requests {
                 if !first && !answered && request.names == answers.last_names {
                     return Err("rule 25: a request that says nothing".into());
                 }
-                if !request.version.is_empty() && !accepted.contains(&(of, request.version.clone())) {
+                // Something is held, but not what has this version.
+                let version = request.version.strip_suffix('?').filter(|_| first).unwrap_or(&request.version);
+                if !version.is_empty() && !accepted.contains(&(of, version.to_owned())) {
                     return Err(format!("rules 15, 26: version {:?} was never accepted", request.version));
                 }
                 if request.names.iter().collect::<BTreeSet<_>>().len() != request.names.len() {

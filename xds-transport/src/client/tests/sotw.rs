@@ -490,6 +490,18 @@ fn rule_150_to_a_relay_silence_is_no_answer_and_a_response_without_the_name_is_o
     }
 }
 
+/// A server that is told no version may send a piece of its answer as the full state, which deletes the rest.
+#[test]
+fn rule_151_who_holds_something_names_a_version_even_if_that_is_of_something_else() {
+    let mut client = clusters(&["a", GLOB]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    client.unsubscribe(CDS, &[GLOB]);
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "v1?");
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+}
+
 /// Rule 87: an origin may say nothing to who asks for everything at the version it has.
 #[test]
 fn rule_150_a_relay_asks_for_everything_without_a_version_so_that_it_is_answered() {
