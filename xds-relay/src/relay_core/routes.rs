@@ -16,7 +16,7 @@ use xdstp_uri::ResourceName;
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::subscriber::{Counts, Subscriber, authority_of, contests};
+use crate::relay_core::subscriber::{Counts, News, Said, Subscriber, authority_of, contests};
 use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many authorities one type of one stream may have names of: each costs a scope.
@@ -157,19 +157,39 @@ impl Routes {
         }
     }
 
-    /// One round over the parts: what is visited comes from the shared scopes, but for stubs of
-    /// resources that must not be shared, which are noted instead.
+    /// Pulls the parts until the visitor has enough, or there is no more.
     fn pull_parts(
         &mut self,
         id: SubscriberId,
         removals: Removals,
+        said: &mut Said,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
         let mut pulled = Pulled::default();
+        loop {
+            let (round, again) = self.pull_round(id, removals, said, visitor);
+            pulled.answered |= round.answered;
+            pulled.more = round.more;
+            if !again {
+                return pulled;
+            }
+        }
+    }
+
+    /// One round over the parts: what is visited comes from the shared scopes, but for stubs of resources that must not
+    /// be shared, which are noted instead. Whether another round is due, though the visitor has not enough.
+    fn pull_round(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        said: &mut Said,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> (Pulled, bool) {
+        let mut pulled = Pulled::default();
         let mut stubs: Vec<(ResourceName, Arc<Scope>)> = Vec::new();
         let mut served: HashSet<ResourceName> = HashSet::new();
-        let mut contested: Vec<(ResourceName, bool)> = Vec::new();
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return pulled };
+        let mut contested: Vec<(ResourceName, News)> = Vec::new();
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
         let several = subscriber.parts.len() > 1;
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
@@ -177,9 +197,9 @@ impl Routes {
             let this = part.scope.pull(part.id, removals, &mut |pull| {
                 if several
                     && shared
-                    && let Some((name, own_gone)) = contests(&self.relay, part, &pull)
+                    && let Some((name, news)) = contests(&self.relay, part, &pull, said)
                 {
-                    contested.push((name.clone(), own_gone));
+                    contested.push((name.clone(), news));
                     // What waits to be looked at is bounded, too.
                     return if contested.len() < MAX_CONTESTED {
                         ControlFlow::Continue(())
@@ -214,7 +234,9 @@ impl Routes {
         if !served.is_empty() {
             self.drop_private(id, |name, _, _| served.contains(name));
         }
-        pulled.more |= self.settle_contested(id, contested, removals, &mut stubs, visitor);
+        let full = contested.len() >= MAX_CONTESTED;
+        let enough = self.settle_contested(id, contested, said, removals, &mut stubs, visitor);
+        pulled.more |= enough;
         let fetches = !stubs.is_empty() && !pulled.more;
         for (name, shared) in stubs {
             self.fetch_privately(id, name, shared);
@@ -228,7 +250,7 @@ impl Routes {
                 }
             }
         }
-        pulled
+        (pulled, full && !enough)
     }
 }
 
@@ -238,7 +260,8 @@ impl Routes {
     fn settle_contested(
         &mut self,
         id: SubscriberId,
-        contested: Vec<(ResourceName, bool)>,
+        contested: Vec<(ResourceName, News)>,
+        said: &mut Said,
         removals: Removals,
         stubs: &mut Vec<(ResourceName, Arc<Scope>)>,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
@@ -246,23 +269,36 @@ impl Routes {
         let Self { relay, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
-        subscriber.contested.extend(contested);
+        for (name, news) in contested {
+            // What its own part said last stays said.
+            if news != News::Other || !subscriber.contested.contains_key(&name) {
+                subscriber.contested.insert(name, news);
+            }
+        }
         let mut later = BTreeMap::new();
         let mut more = false;
-        while let Some((name, own_gone)) = subscriber.contested.pop_first() {
-            let visited = match subscriber.counts(relay, &name, own_gone) {
+        while let Some((name, news)) = subscriber.contested.pop_first() {
+            let counts = subscriber.counts(relay, &name, news);
+            let gone = matches!(counts, Counts::Gone);
+            match said.get(&name) {
+                _ if matches!(counts, Counts::Own) => continue,
+                Some(true) if gone => continue,
+                None if !gone || removals == Removals::Include => {}
+                _ => {
+                    later.insert(name, news);
+                    continue;
+                }
+            }
+            let visited = match counts {
                 Counts::Own => continue,
                 Counts::Other(scope, resource) if resource.value.do_not_cache() => {
                     stubs.push((name, scope));
                     continue;
                 }
                 Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
-                Counts::Gone if removals == Removals::Include => visitor(Pull::Removed { name: &name }),
-                Counts::Gone => {
-                    later.insert(name, own_gone);
-                    continue;
-                }
+                Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
+            said.insert(name, gone);
             if visited.is_break() {
                 more = true;
                 break;
@@ -318,7 +354,7 @@ impl Source for Routes {
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         if held {
-            subscriber.contested.extend(left.into_iter().map(|name| (name, false)));
+            subscriber.contested.extend(left.into_iter().map(|name| (name, News::Other)));
         }
         if !subscriber.private.is_empty() {
             self.drop_private(id, |name, shared, parts| {
@@ -357,22 +393,24 @@ impl Source for Routes {
             view.served.store(true, Ordering::Relaxed);
             visitor(pull)
         };
+        // Of names that several parts have, in this response.
+        let mut said = Said::new();
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return Pulled::default() };
         subscriber.end_opening();
         let resumed = subscriber.resumed;
         if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
-            let pulled = self.pull_parts(id, removals, visitor);
+            let pulled = self.pull_parts(id, removals, &mut said, visitor);
             if resumed && removals == Removals::Include && !pulled.more {
                 self.forget_resumed(id);
             }
             return pulled;
         }
         // Rule 134: no scope's removals before another's additions.
-        let additions = self.pull_parts(id, Removals::Defer, visitor);
+        let additions = self.pull_parts(id, Removals::Defer, &mut said, visitor);
         if additions.more {
             return additions;
         }
-        let pulled = additions.and(self.pull_parts(id, Removals::Include, visitor));
+        let pulled = additions.and(self.pull_parts(id, Removals::Include, &mut said, visitor));
         if resumed && !pulled.more {
             self.forget_resumed(id);
         }

@@ -24,8 +24,22 @@ pub(crate) struct Subscriber {
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at. With
     /// each, whether the part of its own authority said that it is gone.
-    pub(crate) contested: BTreeMap<ResourceName, bool>,
+    pub(crate) contested: BTreeMap<ResourceName, News>,
 }
+
+/// Why a name that several parts may have is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Another part has news of it, or the client left it.
+    Other,
+    /// The part of its own authority said that it is gone.
+    OwnGone,
+    /// That part has it, and what was said of it went out a moment before: no name stands twice in a response.
+    OwnPut,
+}
+
+/// What was said in one response of names that several parts may have: whether each is gone.
+pub(crate) type Said = HashMap<ResourceName, bool>;
 
 /// What counts for a name that several parts may have.
 pub(crate) enum Counts {
@@ -46,12 +60,20 @@ impl Subscriber {
 
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
     /// another that has it (rule 152).
-    pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, own_gone: bool) -> Counts {
+    pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News) -> Counts {
         let own = relay.place(name.authority());
         let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        if news == News::OwnPut
+            && let Some((part, resource)) = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
+                Standing::Present(resource) => Some((part, resource)),
+                Standing::Absent | Standing::Unknown => None,
+            })
+        {
+            return Counts::Other(part.scope.clone(), resource);
+        }
         let counts = |part: &&Part| match part.scope.standing(part.id, name) {
             Standing::Present(_) => true,
-            Standing::Unknown => !own_gone,
+            Standing::Unknown => news != News::OwnGone,
             Standing::Absent => false,
         };
         if own.iter().any(counts) {
@@ -107,13 +129,19 @@ impl Subscriber {
     }
 }
 
-/// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has.
-/// With it, whether that part said that it is gone.
-pub(crate) fn contests<'a>(relay: &RelayCore, part: &Part, pull: &Pull<'a, Frame>) -> Option<(&'a ResourceName, bool)> {
+/// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has,
+/// unless something was `said` of the name already.
+pub(crate) fn contests<'a>(
+    relay: &RelayCore,
+    part: &Part,
+    pull: &Pull<'a, Frame>,
+    said: &mut Said,
+) -> Option<(&'a ResourceName, News)> {
     let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
     match pull {
-        Pull::Put { name, .. } if !own(name) => Some((name, false)),
-        Pull::Removed { name } if !name.is_glob() => Some((name, own(name))),
+        Pull::Put { name, .. } if !own(name) => Some((name, News::Other)),
+        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, News::OwnPut)),
+        Pull::Removed { name } if !name.is_glob() => Some((name, if own(name) { News::OwnGone } else { News::Other })),
         _ => None,
     }
 }

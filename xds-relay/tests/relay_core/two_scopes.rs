@@ -57,6 +57,34 @@ fn rule_152_a_name_in_two_scopes_is_told_once_from_the_more_specific_one() {
     }
 }
 
+/// However many names are in both: 2501 of them were once told to nobody.
+#[test]
+fn rule_152_many_names_in_two_scopes_are_told_once() {
+    for downstream in [DELTA, SOTW] {
+        for order in [["*", GLOB], [GLOB, "*"]] {
+            let mut world = World::new(DELTA);
+            world.origins[0].wildcard_sends_xdstp();
+            let names: Vec<_> = (0..1000).map(|at| GLOB.replace('*', &format!("c{at}"))).collect();
+            let now = world.now;
+            for name in &names {
+                world.origins[0].put(now, CLUSTERS, name, "1");
+            }
+            let client = world.client(downstream, "n");
+            world.subscribe(client, CLUSTERS, &order);
+            world.advance(20 * SECOND);
+            assert_eq!(world.clients[client].held(CLUSTERS).len(), names.len(), "{downstream:?} {order:?}");
+            world.told(client);
+            for name in &names[1..] {
+                world.origins[0].remove(now, CLUSTERS, name);
+            }
+            world.advance(20 * SECOND);
+            let told = world.told(client).join(" ");
+            assert_eq!(told.matches(" -").count(), names.len() - 1, "{downstream:?} {order:?}");
+            assert_eq!(world.clients[client].held(CLUSTERS).len(), 1, "{downstream:?} {order:?}");
+        }
+    }
+}
+
 #[test]
 fn rule_152_who_leaves_the_name_is_told_what_the_wildcard_has() {
     for specific in [NAME, GLOB] {
