@@ -99,11 +99,11 @@ fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
         77..80 => Step::CutOrigin(origin),
         80..84 => Step::Outage(origin, random.pick(&[100, 3000, 60_000])),
         84..86 => Step::Restart(origin, random.index(2)),
-        86..88 => Step::RestartRelay,
-        88..89 => Step::Silence(origin, random.pick(&[1000, 20_000, 100_000])),
-        89..90 => Step::HangUp(origin, random.pick(&[1000, 60_000])),
-        90..91 => Step::Slow(origin, random.pick(&[1000, 60_000])),
-        91..97 => Step::Wait(random.pick(&[1, 10, 100, 1000, 40_000])),
+        86..90 => Step::RestartRelay,
+        90..91 => Step::Silence(origin, random.pick(&[1000, 20_000, 100_000])),
+        91..92 => Step::HangUp(origin, random.pick(&[1000, 60_000])),
+        92..93 => Step::Slow(origin, random.pick(&[1000, 60_000])),
+        93..98 => Step::Wait(random.pick(&[1, 10, 100, 1000, 40_000])),
         _ => Step::Settle,
     }
 }

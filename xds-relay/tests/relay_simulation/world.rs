@@ -23,8 +23,8 @@ pub(crate) const GROUPS: [usize; 3] = [0, 0, 1];
 /// The first serves old-style names and the authority `x`, the other `y`.
 pub(crate) const ORIGINS: usize = 2;
 
-/// Two of these fill a response.
-const LARGE: usize = 200_000;
+/// One of these fills a response.
+const LARGE: usize = 256 * 1024;
 
 /// A number for a type.
 pub(crate) type Of = usize;
@@ -55,7 +55,7 @@ impl Setup {
             wrapped: random.one_in(2),
             own_versions: random.one_in(2),
             latency: random.pick(&[1, 20, 200]),
-            large: random.one_in(8),
+            large: random.one_in(4),
         }
     }
 }
