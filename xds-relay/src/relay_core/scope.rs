@@ -97,6 +97,7 @@ impl Scope {
     /// Nobody wants anything of it any more, and since when. It ends its stream, and remembers what went, and of files
     /// what goes, for those who come back (rule 100): none once there is nothing to remember.
     pub(crate) fn rest(&self, now: Instant) -> Option<Instant> {
+        // Not under its lock.
         let upstream = lock(&self.upstream).take();
         drop(upstream);
         let State { cache, demand, rests_since, .. } = &mut *self.lock();
@@ -434,7 +435,8 @@ impl Scope {
     }
 
     fn nudge(&self, needed: bool) {
-        if let Some(upstream) = Some(needed).filter(|needed| *needed).and_then(|_| self.upstream()) {
+        let upstream = if needed { self.upstream() } else { None };
+        if let Some(upstream) = upstream {
             upstream.nudge();
         }
     }

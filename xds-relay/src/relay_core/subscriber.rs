@@ -22,8 +22,7 @@ pub(crate) struct Subscriber {
     pub(crate) resumed: bool,
     /// Its first request is being handled.
     pub(crate) opening: bool,
-    /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at. With
-    /// each, whether the part of its own authority said that it is gone.
+    /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.
     pub(crate) contested: BTreeMap<ResourceName, News>,
 }
 
