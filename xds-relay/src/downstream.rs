@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-use xds_transport::grpc::server::{self, Accept, Opened, StreamHandle};
+use tonic::Status;
+use xds_transport::grpc::server::{self, Accept, Accepted, Opened, StreamHandle};
 use xds_transport::server::{Settings, Stream};
 
 use crate::relay_core::{RelayCore, Routes, ServedStream};
@@ -14,11 +15,11 @@ pub(crate) struct Downstream(pub(crate) Arc<RelayCore>);
 impl Accept for Downstream {
     type Source = Routes;
 
-    fn accept(&self, opened: Opened) -> Routes {
+    fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
         let Opened { peer, variant, wake, handle, .. } = opened;
         let peer = peer.map_or_else(String::new, |peer| peer.to_string());
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer })))
+        Ok(self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer }))).into())
     }
 
     fn settings(&self) -> Settings {
