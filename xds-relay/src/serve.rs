@@ -103,6 +103,8 @@ impl Relay {
         });
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
+        // Relays name each other by it when they find a loop.
+        tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
         let listener = listen(config.listen, "listen").await?;
         let admin = match config.admin {

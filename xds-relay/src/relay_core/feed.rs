@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tonic::metadata::MetadataMap;
 use xds_transport::Rejected;
 use xds_transport::client::{Command, Update, Verdict};
 use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
@@ -13,6 +14,7 @@ use xdstp_client::upstream::{Connection, Consumer};
 use crate::config::Protocol;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::lock;
+use crate::relay_core::loops::Side;
 use crate::relay_core::places::{Elsewhere, Places};
 use crate::relay_core::scope::Scopes;
 use crate::relay_core::settling::{Settled, Settling};
@@ -193,7 +195,7 @@ impl Consumer for Feed {
                 tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
-                self.scopes.all().iter().for_each(|scope| scope.ask_fates_again());
+                self.scopes.all().iter().for_each(|scope| scope.begin_stream(now));
             }
             Connection::Answered => self.answered(),
             Connection::Disconnected { error, .. } => {
@@ -210,7 +212,7 @@ impl Consumer for Feed {
                 self.settle(settled, now);
                 let mut state = lock(&self.state);
                 state.lost_since.get_or_insert(now);
-                (state.open, state.answered, state.guard) = (false, false, None);
+                (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
                 state.last_error = error.or(state.last_error.take());
                 drop(state);
                 self.scopes.all().iter().for_each(|scope| scope.origin_lost());
@@ -221,6 +223,19 @@ impl Consumer for Feed {
 
     fn node(&mut self) -> Option<Bytes> {
         lock(&self.speakers).speaker()
+    }
+
+    fn metadata(&mut self) -> MetadataMap {
+        self.info.relays.say(Side::Upstream)
+    }
+
+    fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
+        let heard = self.info.relays.hear(Side::Upstream, metadata).map_err(|error| {
+            self.info.metrics.upstream_loop(&self.info.name);
+            error.to_string()
+        })?;
+        lock(&self.state).relays = heard;
+        Ok(())
     }
 
     fn received(&mut self, at: Instant) {

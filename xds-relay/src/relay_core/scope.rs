@@ -352,16 +352,8 @@ impl Scope {
     pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) {
         let mut state = self.lock();
         let State { cache, demand: Some(demand), opening: 0, brought, .. } = &mut *state else { return };
-        let over = demand.expire(now, connected, |(type_url, interest)| match interest {
-            Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
-            collection => cache.is_known(type_url, collection),
-        });
-        for (type_url, interest) in over {
-            if !demand.wants_type(&type_url) {
-                cache.set_type_version(&type_url, None);
-            }
-            cache.evict(&type_url, &interest, now);
-        }
+        let over = demand.expire(now, connected, |wish| can_be_served(cache, wish));
+        evict(cache, demand, over, now);
         demand.take_asks(tell);
         for type_url in std::mem::take(brought) {
             let undecided = cache.undecided(&type_url);
@@ -371,9 +363,15 @@ impl Scope {
         }
     }
 
-    /// A stream begins: the origin is asked again for the fate of what clients brought along.
-    pub(crate) fn ask_fates_again(&self) {
-        let State { demand, brought, .. } = &mut *self.lock();
+    /// A stream begins: the origin is asked again for the fate of what clients brought along, and not for what nobody
+    /// wants any more and is not here. In a loop of relays one would keep asking for what the next only asks for because
+    /// of it (rule 159).
+    pub(crate) fn begin_stream(&self, now: Instant) {
+        let State { cache, demand, brought, .. } = &mut *self.lock();
+        if let Some(demand) = demand {
+            let over = demand.forgo(now, |wish| can_be_served(cache, wish));
+            evict(cache, demand, over, now);
+        }
         let collections = demand.iter().flat_map(Demand::wanted).filter(|(_, interest)| interest.is_collection());
         brought.extend(collections.map(|(type_url, _)| type_url.clone()));
     }
@@ -456,6 +454,24 @@ fn stub(resource: &Resource<Frame>) -> Resource<Frame> {
     let version = Version::from(format!("do_not_cache {}", resource.version));
     let frame = Frame::new(bytes::Bytes::new()).with_wrapper(bytes::Bytes::new(), None, true);
     Resource::new(version, resource.digest, frame)
+}
+
+/// Whether there is anything to tell who wants this.
+fn can_be_served(cache: &Cache<Frame>, (type_url, interest): &Wish) -> bool {
+    match interest {
+        Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
+        collection => cache.is_known(type_url, collection),
+    }
+}
+
+/// Forgets what is not demanded any more.
+fn evict(cache: &mut Cache<Frame>, demand: &Demand, over: Vec<Wish>, now: Instant) {
+    for (type_url, interest) in over {
+        if !demand.wants_type(&type_url) {
+            cache.set_type_version(&type_url, None);
+        }
+        cache.evict(&type_url, &interest, now);
+    }
 }
 
 /// The scopes fed by one upstream stream.
