@@ -110,6 +110,17 @@ impl Relays {
         drop(known);
         Ok(Some(Seen { relays: self.clone(), side, path }))
     }
+
+    /// Adds this relay to what is said with a call that it hands on, if that comes from a relay or not.
+    ///
+    /// # Errors
+    /// The call came by here before.
+    pub(crate) fn hand_on(&self, metadata: &mut MetadataMap) -> Result<(), LoopError> {
+        let path = RelayPath::read(metadata).map_err(|_| LoopError::Unreadable)?.unwrap_or_default();
+        check(self.own, Side::Downstream, &path, &Hops::default())?;
+        RelayPath([BTreeSet::from([self.own])].into_iter().chain(path.0).collect()).write(metadata);
+        Ok(())
+    }
 }
 
 impl Seen {

@@ -111,6 +111,14 @@ impl RelayCore {
         Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen })
     }
 
+    /// Says of a call that is handed on to an origin, as it is, that it came by here (rule 159).
+    ///
+    /// # Errors
+    /// It did so before.
+    pub(crate) fn hand_on(&self, metadata: &mut MetadataMap) -> Result<(), LoopError> {
+        self.relays.hand_on(metadata)
+    }
+
     /// A new stream: what its driver shows of it is for admin pages. The result is what a
     /// [`Stream`] of that variant pulls from; the waker says that there is something to pull.
     pub fn open_stream(

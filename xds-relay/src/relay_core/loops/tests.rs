@@ -204,6 +204,17 @@ fn rule_159_nine_relays_may_stand_one_behind_the_other() {
 }
 
 #[test]
+fn rule_159_a_call_that_is_handed_on_does_not_come_by_twice() {
+    let network = Network::of(3);
+    let mut metadata = MetadataMap::new();
+    for relay in 0..3 {
+        network.relay(relay).hand_on(&mut metadata).unwrap();
+    }
+    let error = network.relay(0).hand_on(&mut metadata).unwrap_err();
+    assert_eq!(brief(&error), "a loop of relays: 0 → 1 → 2 → 0");
+}
+
+#[test]
 fn rule_159_who_says_something_else_is_refused_and_who_says_nothing_is_no_relay() {
     let network = Network::of(1);
     for side in [Side::Downstream, Side::Upstream] {
