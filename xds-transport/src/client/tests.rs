@@ -5,6 +5,7 @@ mod delta;
 mod failures;
 mod pace;
 mod sotw;
+mod verdicts;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
