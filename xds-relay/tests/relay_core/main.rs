@@ -11,6 +11,7 @@ mod errors;
 mod groups;
 mod lifetime;
 mod nodes;
+mod order;
 mod outage;
 mod pieces;
 mod resume;
