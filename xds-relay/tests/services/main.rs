@@ -1,8 +1,9 @@
-//! What a relay serves beside discovery, over loopback: load reports and its health.
+//! What a relay serves beside discovery, over loopback: load reports and its health; and whole ways through it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
 
 mod health;
 mod load_reports;
+mod returning;
 mod stream;
 
 use std::net::SocketAddr;

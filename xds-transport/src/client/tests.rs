@@ -2,6 +2,7 @@
 
 mod aliases;
 mod delta;
+mod either;
 mod failures;
 mod pace;
 mod sotw;

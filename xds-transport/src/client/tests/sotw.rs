@@ -198,6 +198,24 @@ fn rule_087_a_version_of_what_was_given_up_is_not_named() {
     assert_eq!(client.sotw().unwrap().version_info, "");
 }
 
+/// At the version it named the server would send nothing, as to who has it all.
+#[test]
+fn rule_087_a_version_of_what_ran_out_is_not_named() {
+    let mut client = clusters(&["*"]);
+    let resource = Resource {
+        name: "a".into(),
+        resource: Some(body(CDS, "a", "1")),
+        ttl: Some(WireDuration { seconds: 10, nanos: 0 }),
+        ..Resource::default()
+    };
+    client.accept(&DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(CDS, "v1", "n1", &[]) });
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+    client.advance(10);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    client.reconnect();
+    assert_ne!(client.sotw().unwrap().version_info, "v1");
+}
+
 #[test]
 fn rule_002_what_is_delta_only_is_refused_and_not_asked_for() {
     for of in [
