@@ -119,7 +119,8 @@ fn rule_088_no_answer_outlives_its_stream_in_either_variant() {
         let mut client = Client::subscribed(protocol, CDS, &["*"]);
         client.receives(CDS, "n1", &[("a", "1")]);
         let told = client.update().unwrap();
-        client.finish(&told, Verdict::Accept);
+        // There is no room for its answer.
+        client.finish(&told, Verdict::Reject { reasons: vec![Rejected::new("a", "no")] });
         client.receives(CDS, "n2", &[("a", "2")]);
         let late = client.update().unwrap();
         client.reconnect();
