@@ -47,6 +47,10 @@ use crate::check::FileContent;
 use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 
+/// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
+/// ask for what it goes to.
+const REMOVALS_WAIT: Duration = Duration::from_secs(1);
+
 /// How many scopes that nobody uses are kept for what they remember.
 const MAX_RESTING: usize = 1024;
 
@@ -123,6 +127,7 @@ impl RelayCore {
         let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin).unwrap_or(0);
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
+        settings.removals_wait = REMOVALS_WAIT;
         let relays = Relays::new(Instance::draw());
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {

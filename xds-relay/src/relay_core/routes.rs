@@ -13,6 +13,7 @@ use xds_transport::server::{NodeError, Source, Tally};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
+use crate::config::Protocol;
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::streams::{Part, View};
@@ -499,6 +500,11 @@ impl Source for Routes {
         if !found {
             let _ = subscriber.parts.iter().any(|part| part.scope.look_up(part.id, name, look));
         }
+    }
+
+    fn has_sotw_origin(&self) -> bool {
+        let (Place::Authority { origin, .. } | Place::Group { origin }) = self.relay.place(None);
+        self.relay.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
     }
 
     /// Of one origin only: what comes from two has a version that neither of them gave.

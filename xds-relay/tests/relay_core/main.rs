@@ -12,6 +12,7 @@ mod groups;
 mod lifetime;
 mod loops;
 mod nodes;
+mod order;
 mod outage;
 mod pieces;
 mod resume;

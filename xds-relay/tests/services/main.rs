@@ -1,9 +1,11 @@
-//! What a relay serves beside discovery, over loopback: load reports and its health; and relays in a ring.
+//! What a relay serves beside discovery, over loopback: load reports and its health; whole ways through it; and relays in a
+//! ring.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
 
 mod health;
 mod load_reports;
 mod loops;
+mod returning;
 mod stream;
 
 use std::net::SocketAddr;

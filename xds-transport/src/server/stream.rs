@@ -1,7 +1,7 @@
 //! One gRPC stream of a server: its sessions, their order, and the node they share.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
@@ -47,6 +47,10 @@ pub struct Settings {
     /// Whether a TTL is sent over SotW to clients that understand it. Envoy does, but over SotW it does not take its
     /// heartbeats for what they are, and has crashed when endpoints expired (rules 113, 114).
     pub ttl_in_sotw: bool,
+    /// How long the removal of clusters and endpoints waits for listeners and routes, on streams that ask for any: of a
+    /// source that does not hear of one change at once, as a relay from its origin, what stops using them may come later
+    /// (rule 122). And a gRPC client asks for the cluster that it goes to only once it has the route. Zero by default.
+    pub removals_wait: Duration,
 }
 
 impl Default for Settings {
@@ -58,6 +62,7 @@ impl Default for Settings {
             names_per_type: 1_000_000,
             requests: None,
             ttl_in_sotw: false,
+            removals_wait: Duration::ZERO,
         }
     }
 }
@@ -348,7 +353,7 @@ impl Stream {
         }
         self.held_until = None;
         loop {
-            let (at, say) = match order::next(now, &self.standings) {
+            let (at, say) = match order::next(now, &self.standings, self.settings.removals_wait) {
                 Turn::Of(at, say) => (at, say),
                 Turn::Nobody(next) => {
                     self.held_until = next;

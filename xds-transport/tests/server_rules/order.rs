@@ -108,6 +108,25 @@ fn rule_124_a_changed_cluster_is_followed_by_its_endpoints() {
     assert_eq!(client.poll(&mut server), ["C c@3"]);
 }
 
+/// Over SotW a response of endpoints is due to nobody who was sent them, but for this.
+#[test]
+fn rule_124_over_sotw_too_a_changed_cluster_is_followed_by_its_endpoints() {
+    let mut server = Server::origin();
+    server.put_cluster("c", "service", "1");
+    server.put_cluster("d", "other", "1");
+    for name in ["service", "other"] {
+        server.put(ENDPOINTS, name, "1");
+    }
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    client.names(&mut server, ENDPOINTS, &["service", "other"]);
+    client.settle(&mut server);
+    server.put_cluster("c", "service", "2");
+    let said = client.settle(&mut server);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("C ") && said[1] == "E service@1", "{said:?}");
+}
+
 #[test]
 fn rule_124_what_the_origin_sends_again_is_sent_again() {
     let mut server = Server::with(ENDPOINTS, &["a"]);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally, Variant};
-use xds_transport::wire::{DeltaDiscoveryResponse, Node};
+use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryRequest, Node};
 use xds_transport::{Frame, RateLimit};
 use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
@@ -360,6 +360,56 @@ fn more_types_or_names_than_allowed_end_the_stream() {
     let ask = Ask { of: ENDPOINTS, subscribe: &["b", "c", "xdstp:not a name"], ..Ask::default() };
     let error = client.try_send(&mut server, ask.encode()).unwrap_err();
     assert_eq!((error.code(), error), (8, ProtocolError::TooMany { what: "names of one type", limit: 3 }));
+}
+
+/// What is refused is remembered, so that it is refused once: this counts too.
+#[test]
+fn types_and_names_that_are_refused_count_towards_the_limits() {
+    let delta_only = ["route.v3.VirtualHost", "endpoint.v3.LbEndpoint"];
+    let [hosts, localities] = delta_only.map(|of| format!("type.googleapis.com/envoy.config.{of}"));
+    let mut settings = Settings::default();
+    (settings.types_per_stream, settings.names_per_type) = (2, 3);
+    let request = |of: &str, names: &[&str]| {
+        let resource_names = names.iter().map(|name| (*name).into()).collect();
+        let request = DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() };
+        request.encode_to_vec().into()
+    };
+    let mut server = Server::origin();
+    let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+    for of in [CLUSTERS, &hosts, &hosts] {
+        client.try_send(&mut server, request(of, &["a"])).unwrap();
+    }
+    let error = client.try_send(&mut server, request(&localities, &["a"])).unwrap_err();
+    assert_eq!(error, ProtocolError::TooMany { what: "types", limit: 2 });
+
+    let mut client = Client::new(Stream::new(Variant::Sotw, settings));
+    let error = client.try_send(&mut server, request(&hosts, &["a", "b", "c", "d"])).unwrap_err();
+    assert_eq!(error, ProtocolError::TooMany { what: "names of one type", limit: 3 });
+}
+
+/// Answers that are empty, errors and refusals are responses as well.
+#[test]
+fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own() {
+    let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    let mut settings = Settings::default();
+    settings.identifier = "relay-7".into();
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let mut server = Server::origin();
+        server.fail(ENDPOINTS, "failed", 14);
+        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        client.want(&mut server, CLUSTERS, &[]);
+        client.want(&mut server, ENDPOINTS, &["failed"]);
+        client.want(&mut server, hosts, &["refused"]);
+        let delta = client.delta.into_iter().map(|response| (response.control_plane, response.nonce));
+        let sotw = client.sotw.into_iter().map(|response| (response.control_plane, response.nonce));
+        let (says, mut nonces): (Vec<_>, Vec<_>) = delta.chain(sotw).unzip();
+        assert!(says.len() >= 3, "{variant:?} {says:?}");
+        assert!(says.into_iter().all(|plane| plane.unwrap().identifier == "relay-7"), "{variant:?}");
+        let count = nonces.len();
+        nonces.sort();
+        nonces.dedup();
+        assert_eq!(nonces.len(), count, "{variant:?}: rule 13");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The driver over HTTP/2 in memory: an origin written by hand, and a clock that jumps when all wait.
 
+mod aged;
 mod frames;
 
 use std::collections::VecDeque;
@@ -131,12 +132,12 @@ fn endpoint() -> Endpoint {
     Endpoint::new("in.memory:1").unwrap().with_backoff(Backoff::new(Duration::from_secs(1), Duration::from_secs(1)))
 }
 
-/// Drives `recorder` over connections in memory; the far ends come out of the channel.
+/// Drives a consumer over connections in memory; the far ends come out of the channel.
 fn run(recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
     run_at(endpoint(), recorder)
 }
 
-fn run_at(endpoint: Endpoint, recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
+fn run_at(endpoint: Endpoint, consumer: impl Consumer) -> mpsc::UnboundedReceiver<DuplexStream> {
     let (connections, far_ends) = mpsc::unbounded_channel();
     let transport = endpoint.transport.clone();
     let connect = move || -> Connecting {
@@ -153,7 +154,7 @@ fn run_at(endpoint: Endpoint, recorder: Recorder) -> mpsc::UnboundedReceiver<Dup
             Ok(Connected { channel, go_away })
         })
     };
-    tokio::spawn(drive_over(connect, endpoint, recorder, Arc::new(Notify::new())));
+    tokio::spawn(drive_over(connect, endpoint, consumer, Arc::new(Notify::new())));
     far_ends
 }
 
