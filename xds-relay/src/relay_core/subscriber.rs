@@ -138,10 +138,20 @@ pub(crate) fn contests<'a>(
 ) -> Option<(&'a ResourceName, News)> {
     let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
     match pull {
-        Pull::Put { name, .. } if !own(name) => Some((name, News::Other)),
-        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, News::OwnPut)),
-        Pull::Removed { name } if !name.is_glob() => Some((name, if own(name) { News::OwnGone } else { News::Other })),
+        Pull::Put { name, .. } if !own(name) => Some((name, news_of(relay, part, pull))),
+        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, news_of(relay, part, pull))),
+        Pull::Removed { name } if !name.is_glob() => Some((name, news_of(relay, part, pull))),
         _ => None,
+    }
+}
+
+/// What the news of a part are to the others.
+pub(crate) fn news_of(relay: &RelayCore, part: &Part, pull: &Pull<'_, Frame>) -> News {
+    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+    match pull {
+        Pull::Put { name, .. } if own(name) => News::OwnPut,
+        Pull::Removed { name } if own(name) => News::OwnGone,
+        _ => News::Other,
     }
 }
 
