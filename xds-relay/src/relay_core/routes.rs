@@ -14,7 +14,7 @@ use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, Subscriber
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::node_group::NodeGroup;
-use crate::relay_core::scope::Scope;
+use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::subscriber::{Counts, News, Said, Subscriber, authority_of, contests, news_of};
 use crate::relay_core::{Place, RelayCore, lock};
@@ -456,12 +456,16 @@ impl Source for Routes {
         // What the part of the name's own authority has, counts.
         let mut own: HashSet<ResourceName> = HashSet::new();
         let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.relay.place(name.authority()));
-        let mut unanswered = Unanswered::default();
+        let (mut unanswered, mut fetched) = (Unanswered::default(), Unanswered::default());
         let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
                 if shared && resource.value.do_not_cache() {
+                    if subscriber.awaits_private(name) {
+                        fetched.names += 1;
+                        fetched.held += usize::from(may_be_held(resource));
+                    }
                     return;
                 }
                 if several && shared {
@@ -480,7 +484,7 @@ impl Source for Routes {
                 visitor(&name, &resource);
             }
         }
-        unanswered
+        unanswered.and(fetched)
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {

@@ -123,6 +123,13 @@ impl Subscriber {
         }
     }
 
+    /// Whether what this stream fetches for itself of a name is not there yet.
+    pub(crate) fn awaits_private(&self, name: &ResourceName) -> bool {
+        let Some(shared) = self.private.get(name) else { return true };
+        let part = self.private_parts.iter().find(|part| part.scope.origin == shared.origin);
+        part.is_none_or(|part| matches!(part.scope.standing(part.id, name), Standing::Unknown))
+    }
+
     pub(crate) fn fetches_from(&self, origin: usize) -> bool {
         self.private_parts.iter().any(|part| part.scope.origin == origin)
     }

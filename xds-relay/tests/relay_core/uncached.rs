@@ -120,6 +120,55 @@ fn rule_069_what_is_fetched_for_one_client_and_gone_for_all_is_named_once_in_a_r
 }
 
 #[test]
+fn rule_150_what_must_not_be_shared_any_more_is_not_taken_from_who_holds_it() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::of(&[upstream], &[&[]], "share_by: [cluster]");
+        world.put(0, CLUSTERS, "u", "1");
+        world.put(0, CLUSTERS, "v", "1");
+        let client = world.client(SOTW, "n");
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(SECOND);
+        world.told(client);
+        let now = world.now;
+        world.origins[0].put_uncached(now, "", CLUSTERS, "u", "2");
+        world.origins[0].slowness = 10 * SECOND;
+        world.put(0, CLUSTERS, "v", "2");
+        world.advance(60 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains("-u"), "{upstream:?}: {told}");
+        assert_eq!(world.clients[client].held(CLUSTERS), ["u@2", "v@2"], "{upstream:?}");
+        // Who comes back with it, too.
+        world.disconnect(client);
+        world.connect(client, 0);
+        world.advance(60 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains("-u"), "{upstream:?}: {told}");
+        assert_eq!(world.clients[client].held(CLUSTERS), ["u@2", "v@2"], "{upstream:?}");
+        // And gone it is when the origin says so.
+        world.remove(0, CLUSTERS, "u");
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["v@2"], "{upstream:?}");
+    }
+}
+
+#[test]
+fn rule_150_who_was_sent_something_else_does_not_wait_for_what_must_not_be_shared() {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+    world.put(0, CLUSTERS, "v", "1");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(SECOND);
+    let now = world.now;
+    world.origins[0].put_uncached(now, "", CLUSTERS, "u", "1");
+    world.origins[0].slowness = 10 * SECOND;
+    world.put(0, CLUSTERS, "v", "2");
+    world.advance(11 * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["v@2"]);
+    world.advance(60 * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["u@1", "v@2"]);
+}
+
+#[test]
 fn rule_121_who_comes_back_with_an_uncached_resource_hits_the_origin_too() {
     let mut world = world();
     put_uncached(&mut world, "u", "1");
