@@ -58,6 +58,9 @@ pub struct Unanswered {
     pub collections: usize,
     /// Globs, and the wildcard, of which something came, and more may be there.
     pub incomplete: usize,
+    /// Of the names, those that the subscriber may have been sent before: a cache has what it sent, but what is asked for
+    /// anew for one subscriber is not there meanwhile.
+    pub held: usize,
 }
 
 impl Unanswered {
@@ -73,6 +76,7 @@ impl Unanswered {
             names: self.names + other.names,
             collections: self.collections + other.collections,
             incomplete: self.incomplete + other.incomplete,
+            held: self.held + other.held,
         }
     }
 }

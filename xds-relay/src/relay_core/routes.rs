@@ -15,9 +15,9 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Protocol;
 use crate::relay_core::node_group::NodeGroup;
-use crate::relay_core::scope::Scope;
+use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::subscriber::{Counts, News, Said, Subscriber, authority_of, contests};
+use crate::relay_core::subscriber::{Counts, News, Said, Subscriber, authority_of, contests, news_of};
 use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many authorities one type of one stream may have names of: each costs a scope.
@@ -196,17 +196,16 @@ impl Routes {
             let shared = part.scope.shared;
             let private = &subscriber.private;
             let this = part.scope.pull(part.id, removals, &mut |pull| {
+                let mut contest = |name: &ResourceName, news| {
+                    contested.push((name.clone(), news));
+                    // What waits to be looked at is bounded, too.
+                    if contested.len() < MAX_CONTESTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                };
                 if several
                     && shared
                     && let Some((name, news)) = contests(&self.relay, part, &pull, said)
                 {
-                    contested.push((name.clone(), news));
-                    // What waits to be looked at is bounded, too.
-                    return if contested.len() < MAX_CONTESTED {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    };
+                    return contest(name, news);
                 }
                 let name = match &pull {
                     Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
@@ -218,9 +217,16 @@ impl Routes {
                 };
                 if shared && private.contains_key(*name) {
                     served.insert((*name).clone());
-                } else if !shared && served.contains(*name) {
+                    if said.contains_key(*name) {
+                        // What was fetched for this client went out a moment before: the rest is said in the next.
+                        return contest(name, news_of(&self.relay, part, &pull));
+                    }
+                } else if !shared {
                     // Rule 103: no name twice in a response.
-                    return ControlFlow::Continue(());
+                    if served.contains(*name) {
+                        return ControlFlow::Continue(());
+                    }
+                    said.insert((*name).clone(), matches!(pull, Pull::Removed { .. }));
                 }
                 visitor(pull)
             });
@@ -451,12 +457,16 @@ impl Source for Routes {
         // What the part of the name's own authority has, counts.
         let mut own: HashSet<ResourceName> = HashSet::new();
         let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.relay.place(name.authority()));
-        let mut unanswered = Unanswered::default();
+        let (mut unanswered, mut fetched) = (Unanswered::default(), Unanswered::default());
         let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
                 if shared && resource.value.do_not_cache() {
+                    if subscriber.awaits_private(name) {
+                        fetched.names += 1;
+                        fetched.held += usize::from(may_be_held(resource));
+                    }
                     return;
                 }
                 if several && shared {
@@ -475,7 +485,7 @@ impl Source for Routes {
                 visitor(&name, &resource);
             }
         }
-        unanswered
+        unanswered.and(fetched)
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use xds_transport::Frame;
 use xds_transport::client::{Changed, Command};
 use xdstp_cache::{
@@ -281,8 +282,11 @@ impl Scope {
                 let State { cache, demand, .. } = state;
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let aliases: Vec<_> = resource.value.aliases().collect();
-                    let resource =
-                        if self.shared && resource.value.do_not_cache() { stub(&resource) } else { resource };
+                    let resource = if self.shared && resource.value.do_not_cache() {
+                        stub(&resource, cache.resource(type_url, &name).is_some_and(may_be_held))
+                    } else {
+                        resource
+                    };
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
                     cache.upsert_raw_with_aliases(type_url, &name, aliases, resource, now, woken);
                     if touched {
@@ -448,12 +452,21 @@ impl State {
     }
 }
 
-/// What a shared scope keeps of a resource that must not be shared: that there is one, and when it changes.
-/// No client holds it at this version, so whoever comes back is sent to the origin too (rule 121).
-fn stub(resource: &Resource<Frame>) -> Resource<Frame> {
+/// What a shared scope keeps of a resource that must not be shared: that there is one, when it changes, and whether it was
+/// `once_shared`. No client holds it at this version, so whoever comes back is sent to the origin too (rule 121).
+fn stub(resource: &Resource<Frame>, once_shared: bool) -> Resource<Frame> {
     let version = Version::from(format!("do_not_cache {}", resource.version));
-    let frame = Frame::new(bytes::Bytes::new()).with_wrapper(bytes::Bytes::new(), None, true);
+    let body = Bytes::from_static(if once_shared { ONCE_SHARED } else { b"" });
+    let frame = Frame::new(body).with_wrapper(Bytes::new(), None, true);
     Resource::new(version, resource.digest, frame)
+}
+
+/// The body of a stub for what clients may hold from before.
+const ONCE_SHARED: &[u8] = b"once shared";
+
+/// Whether clients may hold what was shared under the name of what is here.
+pub(crate) fn may_be_held(here: &Resource<Frame>) -> bool {
+    !here.value.do_not_cache() || here.value.any() == ONCE_SHARED
 }
 
 /// Whether there is anything to tell who wants this.

@@ -123,6 +123,13 @@ impl Subscriber {
         }
     }
 
+    /// Whether what this stream fetches for itself of a name is not there yet.
+    pub(crate) fn awaits_private(&self, name: &ResourceName) -> bool {
+        let Some(shared) = self.private.get(name) else { return true };
+        let part = self.private_parts.iter().find(|part| part.scope.origin == shared.origin);
+        part.is_none_or(|part| matches!(part.scope.standing(part.id, name), Standing::Unknown))
+    }
+
     pub(crate) fn fetches_from(&self, origin: usize) -> bool {
         self.private_parts.iter().any(|part| part.scope.origin == origin)
     }
@@ -138,10 +145,20 @@ pub(crate) fn contests<'a>(
 ) -> Option<(&'a ResourceName, News)> {
     let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
     match pull {
-        Pull::Put { name, .. } if !own(name) => Some((name, News::Other)),
-        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, News::OwnPut)),
-        Pull::Removed { name } if !name.is_glob() => Some((name, if own(name) { News::OwnGone } else { News::Other })),
+        Pull::Put { name, .. } if !own(name) => Some((name, news_of(relay, part, pull))),
+        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, news_of(relay, part, pull))),
+        Pull::Removed { name } if !name.is_glob() => Some((name, news_of(relay, part, pull))),
         _ => None,
+    }
+}
+
+/// What the news of a part are to the others.
+pub(crate) fn news_of(relay: &RelayCore, part: &Part, pull: &Pull<'_, Frame>) -> News {
+    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+    match pull {
+        Pull::Put { name, .. } if own(name) => News::OwnPut,
+        Pull::Removed { name } if own(name) => News::OwnGone,
+        _ => News::Other,
     }
 }
 

@@ -90,6 +90,85 @@ fn rule_121_a_resource_that_may_be_shared_again_is() {
 }
 
 #[test]
+fn rule_069_what_is_fetched_for_one_client_and_gone_for_all_is_named_once_in_a_response() {
+    for shared_again in [false, true] {
+        let mut world = world();
+        // The node group's stream is the first client's.
+        let (one, two) = (world.client(DELTA, "n1"), world.client(DELTA, "n2"));
+        let now = world.now;
+        for node in ["", "n2"] {
+            world.origins[0].put_uncached(now, node, LISTENERS, "u", "1");
+        }
+        for client in [one, two] {
+            world.subscribe(client, LISTENERS, &["*"]);
+        }
+        world.told(two);
+        world.clients[two].stalled = true;
+        world.origins[0].put_uncached(now, "n2", LISTENERS, "u", "2");
+        world.settle();
+        world.origins[0].remove_from(now, "", LISTENERS, "u");
+        world.settle();
+        if shared_again {
+            world.put(0, LISTENERS, "u", "3");
+        }
+        world.clients[two].stalled = false;
+        world.settle();
+        let held = world.clients[two].held(LISTENERS);
+        assert_eq!(held, if shared_again { vec!["u@3"] } else { Vec::new() });
+        assert_eq!(world.streams_of(0), 1, "nothing is fetched for one client any more");
+    }
+}
+
+#[test]
+fn rule_150_what_must_not_be_shared_any_more_is_not_taken_from_who_holds_it() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::of(&[upstream], &[&[]], "share_by: [cluster]");
+        world.put(0, CLUSTERS, "u", "1");
+        world.put(0, CLUSTERS, "v", "1");
+        let client = world.client(SOTW, "n");
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(SECOND);
+        world.told(client);
+        let now = world.now;
+        world.origins[0].put_uncached(now, "", CLUSTERS, "u", "2");
+        world.origins[0].slowness = 10 * SECOND;
+        world.put(0, CLUSTERS, "v", "2");
+        world.advance(60 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains("-u"), "{upstream:?}: {told}");
+        assert_eq!(world.clients[client].held(CLUSTERS), ["u@2", "v@2"], "{upstream:?}");
+        // Who comes back with it, too.
+        world.disconnect(client);
+        world.connect(client, 0);
+        world.advance(60 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains("-u"), "{upstream:?}: {told}");
+        assert_eq!(world.clients[client].held(CLUSTERS), ["u@2", "v@2"], "{upstream:?}");
+        // And gone it is when the origin says so.
+        world.remove(0, CLUSTERS, "u");
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["v@2"], "{upstream:?}");
+    }
+}
+
+#[test]
+fn rule_150_who_was_sent_something_else_does_not_wait_for_what_must_not_be_shared() {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+    world.put(0, CLUSTERS, "v", "1");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(SECOND);
+    let now = world.now;
+    world.origins[0].put_uncached(now, "", CLUSTERS, "u", "1");
+    world.origins[0].slowness = 10 * SECOND;
+    world.put(0, CLUSTERS, "v", "2");
+    world.advance(11 * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["v@2"]);
+    world.advance(60 * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["u@1", "v@2"]);
+}
+
+#[test]
 fn rule_121_who_comes_back_with_an_uncached_resource_hits_the_origin_too() {
     let mut world = world();
     put_uncached(&mut world, "u", "1");

@@ -302,7 +302,8 @@ impl Session {
         });
         // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
         // one that holds nothing, what there is of an answer does not lie.
-        let unknown = visited.collections > 0 && self.wildcard || self.resumed.is_some() && visited.any();
+        let holds = self.resumed.is_some() && visited.any() || self.sent.is_some() && visited.held > 0;
+        let unknown = visited.collections > 0 && self.wildcard || holds;
         (!unknown).then_some((transmit, hash))
     }
 

@@ -1,0 +1,40 @@
+//! What happens in a script, for who looks at a finding: with `RELAY_TRANSCRIPT=1`, on stderr.
+
+use std::fmt::Debug;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::server::Variant;
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse};
+
+pub(crate) fn say(line: impl FnOnce() -> String) {
+    static WANTED: OnceLock<bool> = OnceLock::new();
+    if *WANTED.get_or_init(|| std::env::var_os("RELAY_TRANSCRIPT").is_some()) {
+        eprintln!("{}", line());
+    }
+}
+
+pub(crate) fn request(from: &dyn Debug, variant: Variant, message: &Bytes) {
+    say(|| format!("{from:?} -> {}", read::<DeltaDiscoveryRequest, DiscoveryRequest>(variant, message)));
+}
+
+pub(crate) fn response(to: &dyn Debug, variant: Variant, message: &Bytes) {
+    say(|| format!("{to:?} <- {}", read::<DeltaDiscoveryResponse, DiscoveryResponse>(variant, message)));
+}
+
+/// All of a message but what it lacks.
+fn read<D: Message + Default + Debug, S: Message + Default + Debug>(variant: Variant, message: &Bytes) -> String {
+    let text = match variant {
+        Variant::Delta => D::decode(message.clone()).map(|message| format!("{message:?}")),
+        Variant::Sotw => S::decode(message.clone()).map(|message| format!("{message:?}")),
+    };
+    let mut text = text.unwrap_or_else(|error| format!("{} bytes: {error}", message.len()));
+    for nothing in ["[]", "None", "\"\"", "b\"\"", "false"] {
+        while let Some(at) = text.find(&format!(": {nothing}")) {
+            let from = text[..at].rfind([' ', '{']).unwrap_or(at);
+            text.replace_range(from..at + 2 + nothing.len(), "");
+        }
+    }
+    text.replace(",,", ",").replace("type.googleapis.com/envoy.", "").chars().take(2000).collect()
+}
