@@ -22,7 +22,7 @@ mod text;
 mod urn;
 
 pub use collection::{CollectionError, collection_type, member_type};
-pub use context_params::{ContextParams, ReservedParam};
+pub use context_params::{ContextParams, ContextParamsIter, ReservedParam};
 pub use directive::Directive;
 pub use error::{ParseError, ParseErrorKind};
 pub use grammar::{MAX_ALT_DEPTH, MAX_LEN, Scheme};

@@ -10,7 +10,7 @@ use alloc::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    ContextParams, Directive, Locator, ParseError, ParseErrorKind, ResourceName, Urn,
+    ContextParams, Locator, ParseError, ParseErrorKind, ResourceName, Urn,
     a47::{self, InvalidTarget, ListenerError, UnknownAuthority},
 };
 
@@ -145,9 +145,9 @@ fn locator(locator: &Locator<'_>) -> Map<String, Value> {
     ]);
     let directives: Vec<Value> = locator
         .directives()
-        .map(|directive| match directive {
-            Directive::Alt(alt) => json!({"alt": self::locator(&alt)}),
-            Directive::Entry(entry) => json!({ "entry": entry }),
+        .map(|directive| match directive.alt() {
+            Some(alt) => json!({"alt": self::locator(alt)}),
+            None => json!({ "entry": directive.entry() }),
         })
         .collect();
     if !directives.is_empty() {
@@ -162,7 +162,7 @@ fn compose(input: &Value) -> Result<Value, Refusal> {
     let attributes = well_known.into_iter().flatten().map(|(key, value)| Ok((key.as_str(), text(value)?)));
     let attributes = attributes.collect::<Result<Vec<_>, Refusal>>()?;
     let (node, resource) = (params(input.get("node"))?, params(input.get("resource"))?);
-    let composed = ContextParams::compose(&node, &resource, features, attributes);
+    let composed = ContextParams::compose(&node, &resource, features, attributes)?;
     let mut found = fields([("context_params", map(&composed))]);
     if let Some(url) = input.get("url") {
         let locator = Locator::parse(text(url)?)?;
@@ -205,7 +205,8 @@ fn object(value: Option<&Value>) -> Result<Option<&Map<String, Value>>, Refusal>
 }
 
 fn params(value: Option<&Value>) -> Result<ContextParams<'static>, Refusal> {
-    object(value)?.into_iter().flatten().map(|(key, value)| Ok((key, text(value)?))).collect()
+    let pairs = object(value)?.into_iter().flatten().map(|(key, value)| Ok((key, text(value)?)));
+    Ok(ContextParams::new(pairs.collect::<Result<Vec<_>, Refusal>>()?)?)
 }
 
 impl From<ParseError> for Refusal {

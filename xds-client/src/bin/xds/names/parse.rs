@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use xdstp_uri::{Directive, Locator, MAX_LEN, ParseError, ParseErrorKind, ResourceName, Urn};
+use xdstp_uri::{Locator, MAX_LEN, ParseError, ParseErrorKind, ResourceName, Urn};
 
 use crate::input::Records;
 use crate::show::{underline, visible};
@@ -127,7 +127,7 @@ fn print_parts(out: &mut impl Write, locator: &Locator<'_>, level: usize) -> io:
     part("authority", &locator.authority())?;
     part("resource type", &locator.resource_type())?;
     part("id", &locator.id())?;
-    for (key, value) in locator.context_params().iter() {
+    for (key, value) in &locator.context_params() {
         part("parameter", &format!("{key} = {value}"))?;
     }
     if locator.is_glob() {
@@ -137,15 +137,13 @@ fn print_parts(out: &mut impl Write, locator: &Locator<'_>, level: usize) -> io:
         part("canonical", &locator.to_canonical())?;
     }
     for directive in locator.directives() {
-        match directive {
-            Directive::Entry(entry) => {
-                writeln!(out, "{:level$}{:<15}{}", "", "entry", visible(&entry), level = 2 * level)?;
-            }
-            Directive::Alt(alt) => {
-                writeln!(out, "{:level$}{:<15}{}", "", "alternative", visible(&alt.to_canonical()), level = 2 * level)?;
-                // As deep as locators are nested, which has a bound.
-                print_parts(out, &alt, level + 1)?;
-            }
+        if let Some(entry) = directive.entry() {
+            writeln!(out, "{:level$}{:<15}{}", "", "entry", visible(entry), level = 2 * level)?;
+        }
+        if let Some(alt) = directive.alt() {
+            writeln!(out, "{:level$}{:<15}{}", "", "alternative", visible(&alt.to_canonical()), level = 2 * level)?;
+            // As deep as locators are nested, which has a bound.
+            print_parts(out, alt, level + 1)?;
         }
     }
     Ok(())
