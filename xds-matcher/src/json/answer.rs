@@ -84,7 +84,7 @@ fn lint(question: &Value) -> Result<Value, ConstraintError> {
         .collect();
     let lists: Vec<(&str, &[&str])> = lists.iter().map(|(key, values)| (*key, values.as_slice())).collect();
     let keys: Option<Vec<&str>> = sent.as_ref().map(|keys| keys.iter().map(String::as_str).collect());
-    let options = LintOptions { values: &lists, sent: keys.as_deref() };
+    let options = keys.iter().fold(LintOptions::new().values(&lists), |options, keys| options.sent(keys));
     let variants = read_file(question)?;
     let report = match &variants {
         Variants::Final(variants) => variants.lint(&options),

@@ -7,6 +7,7 @@
 //! [`DynamicParameters`](crate::DynamicParameters) as a map of strings.
 
 mod answer;
+#[cfg(feature = "draft")]
 mod draft;
 mod fields;
 mod final_form;
