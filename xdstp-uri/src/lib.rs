@@ -10,8 +10,6 @@ mod context_params;
 mod directive;
 mod error;
 mod grammar;
-#[cfg(feature = "json")]
-pub mod json;
 mod locator;
 mod name;
 mod name_key;

@@ -125,19 +125,35 @@ impl<N: Ord> FinalVariants<N> {
 
     fn for_each_match(&self, parameters: &DynamicParameters, mut visit: impl FnMut(u32)) {
         // A variant is in a group once per tuple, and in two groups for values that exclude each other: nothing is visited twice.
-        let mut verify = |number: u32| {
-            if self.variants.get(number as usize).is_some_and(|(_, constraint)| constraint.matches(parameters)) {
-                visit(number);
-            }
-        };
         for group in &self.groups {
-            group.table.find(tuple(&group.keys, parameters)).for_each(&mut verify);
+            for number in group.table.find(tuple(&group.keys, parameters)) {
+                if self.is_match(number, parameters) {
+                    visit(number);
+                }
+            }
         }
+        if !self.ranged.is_empty() {
+            self.for_each_match_by_range(parameters, &mut visit);
+        }
+    }
+
+    /// Apart, so that it costs nothing where no variant has a range.
+    #[inline(never)]
+    fn for_each_match_by_range(&self, parameters: &DynamicParameters, visit: &mut dyn FnMut(u32)) {
         for group in &self.ranged {
             if let Some(n) = parameters.lookup(&group.ranged).and_then(|value| integer(value)) {
-                group.intervals.for_each_around(tuple(&group.keys, parameters), n, &mut verify);
+                group.intervals.for_each_around(tuple(&group.keys, parameters), n, &mut |number| {
+                    if self.is_match(number, parameters) {
+                        visit(number);
+                    }
+                });
             }
         }
+    }
+
+    #[inline]
+    fn is_match(&self, number: u32, parameters: &DynamicParameters) -> bool {
+        self.variants.get(number as usize).is_some_and(|(_, constraint)| constraint.matches(parameters))
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 use xdstp_uri::{Locator, MAX_LEN, ParseError, ParseErrorKind, ResourceName, Urn};
 
+use super::answer;
 use crate::input::Records;
 use crate::show::{underline, visible};
 
@@ -62,7 +63,7 @@ impl Name {
 fn print_json(out: &mut impl Write, name: &Name) -> io::Result<bool> {
     let (mut found, offset) = match name.not_utf8 {
         Some(at) => (json!({"error": ParseErrorKind::InvalidUtf8.as_str()}), Some(at)),
-        None => (xdstp_uri::json::parse(&name.text), first_error(&name.text).map(|error| error.offset())),
+        None => (answer::parse(&name.text), first_error(&name.text).map(|error| error.offset())),
     };
     let is_valid = found.get("error").is_none();
     let kind = match (is_valid, offset) {

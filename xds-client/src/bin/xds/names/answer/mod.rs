@@ -1,18 +1,10 @@
-//! Questions about names and their answers as JSON, for command lines and test vectors. With the feature `json` only.
+//! Questions about names and their answers as JSON: the protocol of the test vectors.
 
 mod bootstrap;
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use serde_json::{Map, Value, json};
-
-use crate::{
-    ContextParams, Locator, ParseError, ParseErrorKind, ResourceName, Urn,
-    a47::{self, InvalidTarget, ListenerError, UnknownAuthority},
-};
+use xdstp_uri::a47::{self, InvalidTarget, ListenerError, UnknownAuthority};
+use xdstp_uri::{ContextParams, Locator, ParseError, ParseErrorKind, ResourceName, Urn};
 
 /// Answers a question about names.
 ///
@@ -35,19 +27,7 @@ use crate::{
 ///
 /// What is refused gives `{"error": kind}`: that of the error's `as_str`, `invalid_target`, `wrong_type` for a missing or
 /// mistyped input, `unknown_op`.
-///
-/// # Examples
-/// ```
-/// use serde_json::json;
-/// use xdstp_uri::json::answer;
-///
-/// let question = json!({"op": "equivalent", "input": ["xdstp://a/T/x?k=1&j=2", "xdstp://a/T/x?j=2&k=1"]});
-/// assert_eq!(answer(&question), json!({"equal": true}));
-///
-/// let question = json!({"op": "expand_template", "input": {"template": "xdstp://a/T/%s"}});
-/// assert_eq!(answer(&question), json!({"error": "wrong_type"}));
-/// ```
-pub fn answer(question: &Value) -> Value {
+pub(crate) fn answer(question: &Value) -> Value {
     answer_or_refuse(question).unwrap_or_else(|Refusal(kind)| json!({ "error": kind }))
 }
 
@@ -57,16 +37,7 @@ pub fn answer(question: &Value) -> Value {
 /// any, and `urn_error` if it is not the name of one resource. Any other text has `error`, the rule it breaks. One that is no
 /// `xdstp:` name at all has `url_error` too, which tells why it is no other locator, and `opaque_name`: whether it will do as an
 /// old-style name.
-///
-/// # Examples
-/// ```
-/// use serde_json::json;
-/// use xdstp_uri::json::parse;
-///
-/// assert_eq!(parse("xdstp://a/T/*")["urn_error"], "glob_in_urn");
-/// assert_eq!(parse("web"), json!({"error": "not_xdstp", "url_error": "unsupported_scheme", "opaque_name": true}));
-/// ```
-pub fn parse(text: &str) -> Value {
+pub(crate) fn parse(text: &str) -> Value {
     match (Urn::parse(text), Locator::parse(text)) {
         (Ok(_), Ok(url)) => locator(&url).into(),
         (Err(error), Ok(url)) => {
