@@ -77,19 +77,20 @@ impl<N: Ord> FinalVariants<N> {
 
     /// The variant for a subscriber with these parameters. Allocates nothing.
     pub fn select(&self, parameters: &DynamicParameters) -> Selection<'_, N> {
-        let (mut first, mut count) = (u32::MAX, 0);
-        self.for_each_match(parameters, |number| {
-            first = first.min(number);
-            count += 1;
-        });
-        let variant = self.variants.get(first as usize).map(|(name, _)| name);
-        Selection { variant, ambiguous: count > 1 }
+        let mut found = Found { first: u32::MAX, count: 0 };
+        self.for_each_exact_match(parameters, |number| found.add(number));
+        if !self.ranged.is_empty() {
+            found = self.find_by_range(parameters, found);
+        }
+        let variant = self.variants.get(found.first as usize).map(|(name, _)| name);
+        Selection { variant, ambiguous: found.count > 1 }
     }
 
     /// Every variant that matches, in canonical order: what a subscription to a glob collection gets.
     pub fn matches(&self, parameters: &DynamicParameters) -> Vec<&N> {
         let mut numbers = Vec::new();
-        self.for_each_match(parameters, |number| numbers.push(number));
+        self.for_each_exact_match(parameters, |number| numbers.push(number));
+        self.for_each_match_by_range(parameters, |number| numbers.push(number));
         numbers.sort_unstable();
         numbers.into_iter().filter_map(|number| Some(&self.variants.get(number as usize)?.0)).collect()
     }
@@ -123,8 +124,9 @@ impl<N: Ord> FinalVariants<N> {
         FinalVariantsIter(self.variants.iter())
     }
 
-    fn for_each_match(&self, parameters: &DynamicParameters, mut visit: impl FnMut(u32)) {
-        // A variant is in a group once per tuple, and in two groups for values that exclude each other: nothing is visited twice.
+    // A variant is in a group once per tuple, and in two groups for values that exclude each other: nothing is visited twice.
+
+    fn for_each_exact_match(&self, parameters: &DynamicParameters, mut visit: impl FnMut(u32)) {
         for group in &self.groups {
             for number in group.table.find(tuple(&group.keys, parameters)) {
                 if self.is_match(number, parameters) {
@@ -132,14 +134,16 @@ impl<N: Ord> FinalVariants<N> {
                 }
             }
         }
-        if !self.ranged.is_empty() {
-            self.for_each_match_by_range(parameters, &mut visit);
-        }
     }
 
     /// Apart, so that it costs nothing where no variant has a range.
     #[inline(never)]
-    fn for_each_match_by_range(&self, parameters: &DynamicParameters, visit: &mut dyn FnMut(u32)) {
+    fn find_by_range(&self, parameters: &DynamicParameters, mut found: Found) -> Found {
+        self.for_each_match_by_range(parameters, |number| found.add(number));
+        found
+    }
+
+    fn for_each_match_by_range(&self, parameters: &DynamicParameters, mut visit: impl FnMut(u32)) {
         for group in &self.ranged {
             if let Some(n) = parameters.lookup(&group.ranged).and_then(|value| integer(value)) {
                 group.intervals.for_each_around(tuple(&group.keys, parameters), n, &mut |number| {
@@ -154,6 +158,21 @@ impl<N: Ord> FinalVariants<N> {
     #[inline]
     fn is_match(&self, number: u32, parameters: &DynamicParameters) -> bool {
         self.variants.get(number as usize).is_some_and(|(_, constraint)| constraint.matches(parameters))
+    }
+}
+
+/// The matches seen so far.
+struct Found {
+    /// The first in canonical order.
+    first: u32,
+    count: usize,
+}
+
+impl Found {
+    #[inline]
+    fn add(&mut self, number: u32) {
+        self.first = self.first.min(number);
+        self.count += 1;
     }
 }
 
