@@ -8,9 +8,8 @@ use core::fmt;
 /// use xds_matcher::{ErrorKind, final_form::{ConstraintList, DynamicParameterConstraints, Kind, SingleConstraint}};
 ///
 /// let key_alone = SingleConstraint { key: "env".into(), constraint_type: None };
-/// let message = DynamicParameterConstraints::from(Kind::OrConstraints(ConstraintList {
-///     constraints: vec![Kind::Constraint(key_alone).into()],
-/// }));
+/// let list = ConstraintList::new([Kind::Constraint(key_alone).into()]).unwrap();
+/// let message = DynamicParameterConstraints::from(Kind::OrConstraints(list));
 /// let error = message.lower().unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::MissingConstraintType);
 /// assert_eq!(error.path(), "or_constraints.constraints[0].constraint");

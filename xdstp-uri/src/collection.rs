@@ -73,7 +73,7 @@ impl fmt::Display for CollectionError {
             Self::ResourceTypeMismatch { expected, found } => {
                 write!(f, "expected the resource type {expected:?}, found {found:?}")
             }
-            Self::Name(error) => write!(f, "with the parameters of the node: {error}"),
+            Self::Name(_) => f.write_str("expected a shorter name, with the parameters of the node"),
         }
     }
 }

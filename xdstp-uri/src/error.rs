@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::MAX_LEN;
+
 /// Why a name, locator or part of one was refused, and at which byte.
 ///
 /// # Examples
@@ -23,6 +25,13 @@ impl ParseError {
     pub(crate) const fn new(kind: ParseErrorKind, offset: usize) -> Self {
         // Nothing past MAX_LEN is read, so every offset fits.
         Self { kind, offset: offset as u32 }
+    }
+
+    /// The text has more bytes than may be read; the offset is that of the first character that is not all within.
+    #[cold]
+    pub(crate) fn too_long(text: &str) -> Self {
+        let within = (0..=MAX_LEN.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+        Self::new(ParseErrorKind::TooLong, within.unwrap_or_default())
     }
 
     /// Which rule was broken.

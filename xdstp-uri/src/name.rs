@@ -17,8 +17,8 @@ const AUTHORITY_START: usize = "xdstp://".len();
 /// What the wire carries as a name in a subscription or with a resource: an opaque (old-style) name, or an `xdstp:`
 /// name, which may be a glob.
 ///
-/// The value holds the canonical form, so comparing, ordering and hashing it compares components: the order of context
-/// parameters and the way of escaping make no difference. Cloning costs a reference count; the value is 24 bytes.
+/// The value holds the canonical form, so comparing and hashing it compares components: the order of context parameters
+/// and the way of escaping make no difference. Names are ordered as the strings that their canonical forms are. Cloning costs a reference count; the value is 24 bytes.
 ///
 /// A server answers in the spelling of the client: keep the text as it was received beside this value for that.
 ///

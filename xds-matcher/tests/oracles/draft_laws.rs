@@ -83,7 +83,7 @@ pub(crate) fn draft_lint_law(input: &[u8]) {
     let parameters: Vec<Parameters> = (0..choices.below(6)).map(|_| choices.parameters()).collect();
     let variants = DraftVariants::new(parameters.iter().map(to_dynamic).enumerate());
     let values = [("a", ["5", "x", "new"].as_slice())];
-    let report = variants.lint(&LintOptions { values: &values, sent: None });
+    let report = variants.lint(&LintOptions::new().values(&values));
     let agree =
         |a: &Parameters, b: &Parameters| a.iter().all(|(key, value)| b.get(key).is_none_or(|other| other == value));
     let pairs = (0..parameters.len()).flat_map(|j| (0..j).map(move |i| (i, j)));

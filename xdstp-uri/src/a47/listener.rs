@@ -23,11 +23,19 @@ pub trait Bootstrap {
 
 /// What names depend on in an entry of `authorities`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AuthorityEntry<'a> {
     /// The template for targets with this authority; absent: [`default_template`].
     pub client_listener_resource_name_template: Option<&'a str>,
     /// The entry has `xds_servers` of its own (not an empty list).
     pub has_servers: bool,
+}
+
+impl<'a> AuthorityEntry<'a> {
+    /// An entry with or without a template and servers of its own.
+    pub const fn new(client_listener_resource_name_template: Option<&'a str>, has_servers: bool) -> Self {
+        Self { client_listener_resource_name_template, has_servers }
+    }
 }
 
 /// The name of the listener that a client asks for.
@@ -83,6 +91,7 @@ pub fn look_up_authority(bootstrap: &impl Bootstrap, name: &ResourceName) -> Res
 
 /// Where in the bootstrap a name belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lookup {
     /// The key of the entry of `authorities`; `None` for an opaque name.
     pub authority: Option<String>,
@@ -92,6 +101,7 @@ pub struct Lookup {
 
 /// Whose servers to ask for a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Servers {
     /// The list at the top of the bootstrap.
     TopLevel,
@@ -184,6 +194,13 @@ impl core::error::Error for UnknownAuthority {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdsServiceNameRequired {
     cluster: String,
+}
+
+impl EdsServiceNameRequired {
+    /// The name of the cluster.
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
 }
 
 impl fmt::Display for EdsServiceNameRequired {
