@@ -17,7 +17,9 @@ use crate::server::refusals::Refusals;
 use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
+use crate::server::wanted::Names;
 use crate::type_rules::{TypeRule, TypeRules};
+use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 
@@ -315,14 +317,26 @@ impl Stream {
                 }
             }
             Variant::Sotw => {
+                let split = Split::of(&message);
+                let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
+                let encoded = split.as_ref().map(|split| &*split.names);
+                if let (Ok(Some(others)), Some(encoded)) = (others, encoded)
+                    && let Ok(Some(Type { session: Session::Sotw(session), rule, .. })) =
+                        self.open_type(&others.type_url)
+                    && session.repeats(encoded)
+                {
+                    session.handle_request(now, &others, &Names::Repeated, rule, source);
+                    return Ok(());
+                }
                 let request = DiscoveryRequest::decode(message).map_err(malformed)?;
                 self.identify(&request.node, source)?;
+                let names = Names::Listed(&request.resource_names, encoded);
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Sotw(session), rule, .. }) => {
-                        session.handle_request(now, &request, rule, source);
+                        session.handle_request(now, &request, &names, rule, source);
                     }
                     Some(_) => {}
-                    None => self.open_sotw(&request, source),
+                    None => self.open_sotw(&request, &names, source),
                 }
             }
         }
@@ -474,13 +488,13 @@ impl Stream {
         self.insert(Type { url, rule, session: Session::Delta(session) });
     }
 
-    fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
+    fn open_sotw(&mut self, request: &DiscoveryRequest, names: &Names<'_>, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         if rule.delta_only {
             return self.refusals.ask(url, request);
         }
-        let session = sotw::Session::open(&url, request, &rule, self.features, source);
+        let session = sotw::Session::open(&url, request, names, &rule, self.features, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
     }
 
