@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Status;
 use xds_transport::Frame;
-use xds_transport::grpc::server::{Accept, Opened, Service};
+use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
 use xds_transport::server::Settings;
 use xdstp_cache::{Cache, Options};
 
@@ -20,7 +21,7 @@ struct Aging(AtomicUsize);
 impl Accept for Aging {
     type Source = Cache<Frame>;
 
-    fn accept(&self, _: Opened) -> Cache<Frame> {
+    fn accept(&self, _: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let stream = self.0.fetch_add(1, Ordering::SeqCst);
         let mut cache = Cache::new(Options::default());
         for (name, version) in [("kept".to_owned(), 0), ("changed".to_owned(), stream), (format!("of-{stream}"), 0)] {
@@ -30,7 +31,7 @@ impl Accept for Aging {
             let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
             cache.upsert_raw(&CDS.into(), &name.parse().unwrap(), resource, now(), &mut Vec::new());
         }
-        cache
+        Ok(cache.into())
     }
 
     fn settings(&self) -> Settings {
