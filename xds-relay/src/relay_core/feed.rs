@@ -170,13 +170,17 @@ impl Consumer for Feed {
         let ends = self.info.protocol == Protocol::Delta || self.info.rules.of(&update.type_url).full_state_in_sotw;
         let complete = self.settling.update(now, &update, ends);
         let type_url = update.type_url.clone();
-        let version = Some(update.version.as_str())
-            .filter(|version| self.info.protocol == Protocol::Sotw && !version.is_empty())
-            .map(Version::from);
+        let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
+        // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
+        let (version, system_version) = match self.info.protocol {
+            Protocol::Sotw => (said, None),
+            Protocol::Delta => (None, said),
+        };
         let scopes = self.scopes.all();
         let (parts, refused) = self.sort(update, complete, &Places::of(&scopes));
         for (scope, mut changes) in scopes.iter().zip(parts) {
             changes.version.clone_from(&version);
+            changes.system_version.clone_from(&system_version);
             if !changes.is_empty() {
                 scope.store(&type_url, changes, now);
             }

@@ -517,17 +517,27 @@ impl Source for Routes {
         self.relay.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
     }
 
-    /// Of one origin only: what comes from two has a version that neither of them gave.
     fn type_version(&self, id: SubscriberId) -> Option<Version> {
-        let subscriber = self.subscribers.get(id.index())?;
-        match subscriber.parts.as_slice() {
-            [only] if subscriber.private.is_empty() => only.scope.type_version(only.id),
-            _ => None,
-        }
+        let (_, only) = self.only_part(id)?;
+        only.scope.type_version(only.id)
+    }
+
+    fn system_version(&self, id: SubscriberId) -> Option<Version> {
+        let (type_url, only) = self.only_part(id)?;
+        only.scope.system_version(type_url, only.id)
     }
 }
 
 impl Routes {
+    /// What serves all of a subscriber: what comes from two has a version that neither of them gave.
+    fn only_part(&self, id: SubscriberId) -> Option<(&TypeUrl, &Part)> {
+        let subscriber = self.subscribers.get(id.index())?;
+        match subscriber.parts.as_slice() {
+            [only] if subscriber.private.is_empty() => Some((&subscriber.type_url, only)),
+            _ => None,
+        }
+    }
+
     /// What the client brought along was compared: parts that only that was looked up in can go.
     fn forget_resumed(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {

@@ -46,6 +46,8 @@ struct State {
     wakers: Vec<Option<Waker>>,
     /// What to ask of the origin; an origin of files is not asked.
     demand: Option<Demand>,
+    /// What a delta origin said last beside what is here, of types that are asked of it.
+    system_versions: BTreeMap<TypeUrl, Version>,
     /// Subscribers that have not yet said all that their first request says: the origin is asked for all of it at once.
     opening: usize,
     /// Types of which somebody brought something along that the origin was not asked about.
@@ -80,8 +82,15 @@ impl Scope {
 
     fn new(key: ScopeKey, origin: usize, options: Options, demand: Option<Demand>) -> Self {
         let cache = Cache::new(options);
-        let state =
-            State { cache, wakers: Vec::new(), demand, opening: 0, brought: BTreeSet::new(), rests_since: None };
+        let state = State {
+            cache,
+            wakers: Vec::new(),
+            demand,
+            system_versions: BTreeMap::new(),
+            opening: 0,
+            brought: BTreeSet::new(),
+            rests_since: None,
+        };
         let shared = !matches!(key, ScopeKey::Private(_));
         Self { key, origin, upstream: Mutex::default(), shared, state: Mutex::new(state) }
     }
@@ -267,9 +276,16 @@ impl Scope {
         self.lock().cache.type_version(id).cloned()
     }
 
+    /// What is told as `system_version_info`.
+    pub(crate) fn system_version(&self, type_url: &TypeUrl, id: SubscriberId) -> Option<Version> {
+        let state = self.lock();
+        state.cache.type_version(id).or_else(|| state.system_versions.get(type_url)).cloned()
+    }
+
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, mut removed, missing, errors, refreshed, begun, complete, version } = changes;
+        let Changes { changed, mut removed, missing, errors, refreshed, begun, complete, version, system_version } =
+            changes;
         if !missing.is_empty() {
             let brought = self.lock().cache.brought_along(type_url);
             removed.extend(missing.into_iter().filter(|name| !brought.contains(name)));
@@ -279,7 +295,7 @@ impl Scope {
         let mut over = false;
         while !over {
             self.change(|state, woken| {
-                let State { cache, demand, .. } = state;
+                let State { cache, demand, system_versions, .. } = state;
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let aliases: Vec<_> = resource.value.aliases().collect();
                     let resource = if self.shared && resource.value.do_not_cache() {
@@ -318,8 +334,13 @@ impl Scope {
                         cache.answered(type_url, collection, woken);
                     }
                     // With the last of what it is the version of: nobody must see it beside older content.
-                    if version.is_some() && demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
-                        cache.set_type_version(type_url, version.clone());
+                    if demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
+                        if version.is_some() {
+                            cache.set_type_version(type_url, version.clone());
+                        }
+                        if let Some(version) = &system_version {
+                            system_versions.insert(type_url.clone(), version.clone());
+                        }
                     }
                 }
             });
@@ -355,9 +376,10 @@ impl Scope {
     /// can still be served is dropped.
     pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) {
         let mut state = self.lock();
-        let State { cache, demand: Some(demand), opening: 0, brought, .. } = &mut *state else { return };
+        let State { cache, demand: Some(demand), opening: 0, .. } = &mut *state else { return };
         let over = demand.expire(now, connected, |wish| can_be_served(cache, wish));
-        evict(cache, demand, over, now);
+        state.evict(over, now);
+        let State { cache, demand: Some(demand), brought, .. } = &mut *state else { return };
         demand.take_asks(tell);
         for type_url in std::mem::take(brought) {
             let undecided = cache.undecided(&type_url);
@@ -371,11 +393,11 @@ impl Scope {
     /// wants any more and is not here. In a loop of relays one would keep asking for what the next only asks for because
     /// of it (rule 159).
     pub(crate) fn begin_stream(&self, now: Instant) {
-        let State { cache, demand, brought, .. } = &mut *self.lock();
-        if let Some(demand) = demand {
-            let over = demand.forgo(now, |wish| can_be_served(cache, wish));
-            evict(cache, demand, over, now);
-        }
+        let mut state = self.lock();
+        let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+        let over = demand.forgo(now, |wish| can_be_served(cache, wish));
+        state.evict(over, now);
+        let State { demand, brought, .. } = &mut *state;
         let collections = demand.iter().flat_map(Demand::wanted).filter(|(_, interest)| interest.is_collection());
         brought.extend(collections.map(|(type_url, _)| type_url.clone()));
     }
@@ -450,6 +472,18 @@ impl State {
             demand.leave(wish);
         }
     }
+
+    /// Forgets what is not demanded any more.
+    fn evict(&mut self, over: Vec<Wish>, now: Instant) {
+        let Self { cache, demand, system_versions, .. } = self;
+        for (type_url, interest) in over {
+            if !demand.as_ref().is_some_and(|demand| demand.wants_type(&type_url)) {
+                cache.set_type_version(&type_url, None);
+                system_versions.remove(&type_url);
+            }
+            cache.evict(&type_url, &interest, now);
+        }
+    }
 }
 
 /// What a shared scope keeps of a resource that must not be shared: that there is one, when it changes, and whether it was
@@ -474,16 +508,6 @@ fn can_be_served(cache: &Cache<Frame>, (type_url, interest): &Wish) -> bool {
     match interest {
         Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
         collection => cache.is_known(type_url, collection),
-    }
-}
-
-/// Forgets what is not demanded any more.
-fn evict(cache: &mut Cache<Frame>, demand: &Demand, over: Vec<Wish>, now: Instant) {
-    for (type_url, interest) in over {
-        if !demand.wants_type(&type_url) {
-            cache.set_type_version(&type_url, None);
-        }
-        cache.evict(&type_url, &interest, now);
     }
 }
 

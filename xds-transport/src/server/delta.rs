@@ -276,7 +276,7 @@ impl Session {
         let nonce = outgoing.nonce();
         self.unacked.push_back(nonce);
         // Rule 36: for people, and what the origin said.
-        if let Some(version) = source.type_version(self.id) {
+        if let Some(version) = source.system_version(self.id) {
             transmit.push_text(1, version.as_str());
         }
         transmit.push_text(4, outgoing.type_url.as_str());

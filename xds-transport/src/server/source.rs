@@ -92,10 +92,16 @@ pub trait Source {
         false
     }
 
-    /// The version that an origin gave to everything this subscriber is interested in: `version_info` over SotW,
-    /// `system_version_info` over delta.
+    /// The version that an origin gave to everything this subscriber is interested in: `version_info` over SotW, where
+    /// an equal one says that nothing has changed (rule 33).
     fn type_version(&self, _id: SubscriberId) -> Option<Version> {
         None
+    }
+
+    /// What is said as `system_version_info` over delta, which is for people (rule 36): the version of the type by
+    /// default.
+    fn system_version(&self, id: SubscriberId) -> Option<Version> {
+        self.type_version(id)
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Client {
     pub(crate) holds: BTreeMap<(String, String), String>,
     /// The versions of the responses, or of the resources, in order.
     pub(crate) versions: Vec<String>,
+    /// What was said beside resources over delta.
+    pub(crate) system_versions: Vec<String>,
     /// The chunks of every response, as they went out.
     pub(crate) chunks: Vec<Vec<Bytes>>,
 }
@@ -47,6 +49,7 @@ impl Client {
             told: Vec::new(),
             holds: BTreeMap::new(),
             versions: Vec::new(),
+            system_versions: Vec::new(),
             chunks: Vec::new(),
         }
     }
@@ -137,6 +140,7 @@ impl Client {
         match self.variant {
             Variant::Sotw => self.versions.push(update.version.clone()),
             Variant::Delta => {
+                self.system_versions.extend(Some(update.version.clone()).filter(|_| !update.changed.is_empty()));
                 self.versions.extend(update.changed.iter().map(|changed| changed.resource.version.to_string()));
             }
         }
