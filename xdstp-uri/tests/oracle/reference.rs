@@ -165,7 +165,7 @@ impl Read {
             let by = choose() % params.len();
             params.rotate_left(by);
         }
-        self.written(&mut |part, byte| !is_plain(part, byte) || choose() % 4 == 0, &params)
+        self.written(&mut |part, byte| !is_plain(part, byte) || choose().is_multiple_of(4), &params)
     }
 
     fn written(&self, escaped: &mut dyn FnMut(Part, u8) -> bool, params: &[(&String, &String)]) -> String {
