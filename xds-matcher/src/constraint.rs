@@ -39,6 +39,7 @@ pub struct Constraint {
 
 impl Constraint {
     /// Matches everything: what a message without a type means.
+    #[must_use]
     pub const fn unconstrained() -> Self {
         Self { node: Node::True, depth: 0, size: 1 }
     }
@@ -119,6 +120,7 @@ impl Constraint {
     }
 
     /// Whether the parameters satisfy the constraint. Allocates nothing.
+    #[must_use]
     pub fn matches(&self, parameters: &DynamicParameters) -> bool {
         self.node.matches(parameters)
     }

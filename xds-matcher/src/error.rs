@@ -36,11 +36,13 @@ impl ConstraintError {
     }
 
     /// What is wrong.
+    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// Where: field names from the outermost message inwards, empty for that message itself.
+    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -106,6 +108,7 @@ impl ErrorKind {
     /// ```
     /// assert_eq!(xds_matcher::ErrorKind::BadRange.as_str(), "bad_range");
     /// ```
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MissingConstraintType => "missing_constraint_type",

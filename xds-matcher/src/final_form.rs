@@ -65,11 +65,13 @@ impl ConstraintList {
     }
 
     /// 1: the constraints.
+    #[must_use]
     pub fn constraints(&self) -> &[DynamicParameterConstraints] {
         &self.constraints
     }
 
     /// The constraints, moved out.
+    #[must_use]
     pub fn into_constraints(self) -> Vec<DynamicParameterConstraints> {
         self.constraints
     }
@@ -93,11 +95,13 @@ impl Negated {
     }
 
     /// What it is the opposite of.
+    #[must_use]
     pub fn constraints(&self) -> &DynamicParameterConstraints {
         &self.constraints
     }
 
     /// What it is the opposite of, moved out.
+    #[must_use]
     pub fn into_constraints(self) -> DynamicParameterConstraints {
         *self.constraints
     }

@@ -27,11 +27,13 @@ pub struct DynamicParameters {
 
 impl DynamicParameters {
     /// No parameters.
+    #[must_use]
     pub const fn new() -> Self {
         Self { entries: Vec::new() }
     }
 
     /// The value of `key`, if the parameters have it.
+    #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.find(prefix(key), key).map(|value| &**value)
     }
@@ -71,16 +73,19 @@ impl DynamicParameters {
     }
 
     /// How many there are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether there are none.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Keys and values in the order of the keys.
+    #[must_use]
     pub fn iter(&self) -> DynamicParametersIter<'_> {
         DynamicParametersIter(self.entries.iter())
     }

@@ -129,6 +129,7 @@ impl<'a> ContextParams<'a> {
     /// assert_eq!(params.to_canonical(), "a=1&b=2");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn into_owned(self) -> ContextParams<'static> {
         let text = if self.canonical { self.text.shared() } else { Arc::from(self.to_canonical()) };
         ContextParams { text: Text::Shared(text), canonical: true }
@@ -145,6 +146,7 @@ impl<'a> ContextParams<'a> {
     /// assert!(matches!(owned.borrowed().get("k"), Some(std::borrow::Cow::Borrowed("v"))));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn borrowed(&self) -> ContextParams<'_> {
         ContextParams { text: Text::Borrowed(&self.text), canonical: self.canonical }
     }
@@ -158,6 +160,7 @@ impl<'a> ContextParams<'a> {
     /// assert!(ContextParams::default().is_empty());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         grammar::pairs(&self.text).next().is_none()
     }
@@ -171,6 +174,7 @@ impl<'a> ContextParams<'a> {
     /// assert_eq!(ContextParams::parse("k=1&k=2")?.len(), 1);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn len(&self) -> usize {
         if self.canonical { grammar::pairs(&self.text).count() } else { canonical::sorted_pairs(&self.text).len() }
     }
@@ -204,6 +208,7 @@ impl<'a> ContextParams<'a> {
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     #[inline]
+    #[must_use]
     pub fn iter(&self) -> ContextParamsIter<'a> {
         ContextParamsIter(match &self.text {
             Text::Borrowed(text) if self.canonical => Pairs::Canonical(text),
@@ -224,6 +229,7 @@ impl<'a> ContextParams<'a> {
     /// assert_eq!(ContextParams::parse("b=%32&a")?.to_canonical(), "a=&b=2");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_canonical(&self) -> Cow<'a, str> {
         self.text.read(|text| {
             if self.canonical {
@@ -322,6 +328,7 @@ impl<'a> IntoIterator for &ContextParams<'a> {
 pub struct ContextParamsIter<'a>(Pairs<'a>);
 
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "the few parameters of a name are kept in place, not allocated for")]
 enum Pairs<'a> {
     /// What is left of a text that is in order.
     Canonical(&'a str),
@@ -364,6 +371,7 @@ pub struct ReservedParam {
 
 impl ReservedParam {
     /// The key, decoded.
+    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }

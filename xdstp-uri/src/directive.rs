@@ -122,6 +122,7 @@ impl<'a> Directive<'a> {
     /// assert_eq!(directive.alt().map(|locator| locator.authority()).as_deref(), Some("b"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn alt(&self) -> Option<&Locator<'a>> {
         match &self.0 {
             Kind::Alt(locator) => Some(locator),
@@ -138,6 +139,7 @@ impl<'a> Directive<'a> {
     /// assert_eq!(Directive::parse("entry=m")?.entry(), Some("m"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn entry(&self) -> Option<&str> {
         match &self.0 {
             Kind::Alt(_) => None,
@@ -155,6 +157,7 @@ impl<'a> Directive<'a> {
     /// assert_eq!(directive.entry(), Some("m"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn into_owned(self) -> Directive<'static> {
         Directive(match self.0 {
             Kind::Alt(locator) => Kind::Alt(locator.into_owned()),

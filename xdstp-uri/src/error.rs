@@ -42,6 +42,7 @@ impl ParseError {
     ///
     /// assert_eq!(Urn::parse("web").unwrap_err().kind(), ParseErrorKind::NotXdstp);
     /// ```
+    #[must_use]
     pub const fn kind(&self) -> ParseErrorKind {
         self.kind
     }
@@ -57,6 +58,7 @@ impl ParseError {
     /// // `%09` is a tab inside the inner locator.
     /// assert_eq!(Locator::parse("xdstp://a/T/x#alt=xdstp://b/T/%09").unwrap_err().offset(), 30);
     /// ```
+    #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
@@ -119,6 +121,7 @@ pub enum ParseErrorKind {
 
 impl ParseErrorKind {
     /// The kind as a word for logs and other machines, such as `missing_resource_type`.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotXdstp => "not_xdstp",

@@ -70,6 +70,7 @@ pub enum Scheme {
 
 impl Scheme {
     /// The scheme without its `:`.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Xdstp => "xdstp",

@@ -62,6 +62,7 @@ impl<'a> Locator<'a> {
     /// assert!(locator.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn into_owned(self) -> Locator<'static> {
         Locator(self.0.into_owned(|text| grammar::locator(text, 0)))
     }
@@ -75,6 +76,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/T/x")?.scheme(), Scheme::Http);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.0.layout.scheme
     }
@@ -90,6 +92,7 @@ impl<'a> Locator<'a> {
     /// assert!(matches!(owned.borrowed().id(), std::borrow::Cow::Borrowed("x")));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn borrowed(&self) -> Locator<'_> {
         Locator(self.0.borrowed())
     }
@@ -103,6 +106,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("xdstp://a.com:80/T/x")?.authority(), "a.com:80");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn authority(&self) -> Cow<'a, str> {
         self.0.component(self.0.layout.authority)
     }
@@ -116,6 +120,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/a.v3.Type/x")?.resource_type(), "a.v3.Type");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn resource_type(&self) -> Cow<'a, str> {
         self.0.component(self.0.layout.resource_type)
     }
@@ -129,6 +134,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("file:///etc/lds.yaml")?.id(), "etc/lds.yaml");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn id(&self) -> Cow<'a, str> {
         self.0.component(self.0.layout.id)
     }
@@ -142,6 +148,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/T/x?k=v")?.context_params().get("k").as_deref(), Some("v"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn context_params(&self) -> ContextParams<'a> {
         ContextParams::of(&self.0)
     }
@@ -178,7 +185,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(locator.alt(), Some(Locator::parse("http://b/T/y")?));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn alt(&self) -> Option<Locator<'a>> {
+    pub fn alt(&self) -> Option<Self> {
         self.directives().find_map(Directive::into_alt)
     }
 
@@ -205,6 +212,7 @@ impl<'a> Locator<'a> {
     /// assert!(!Locator::parse("xdstp://a/T/foo*")?.is_glob());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_glob(&self) -> bool {
         self.0.is_glob()
     }
@@ -218,6 +226,7 @@ impl<'a> Locator<'a> {
     /// assert!(!Locator::parse("xdstp://a/T/%78")?.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_canonical(&self) -> bool {
         self.0.layout.canonical
     }
@@ -231,6 +240,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/T/x?k")?.to_canonical(), "http://a/T/x?k=");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_canonical(&self) -> Cow<'a, str> {
         self.0.to_canonical()
     }
@@ -245,6 +255,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("file:///a")?.to_name(), None);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_name(&self) -> Option<ResourceName> {
         (self.scheme() == Scheme::Xdstp).then(|| ResourceName::from_layout(&self.0.text, &self.0.layout))
     }
@@ -259,6 +270,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("xdstp://a/T/*")?.to_urn(), None);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_urn(&self) -> Option<Urn<'static>> {
         self.to_name().filter(|name| !name.is_glob()).and_then(|name| name.as_str().parse().ok())
     }

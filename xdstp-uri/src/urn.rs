@@ -126,6 +126,7 @@ impl<'a> Urn<'a> {
     /// assert!(matches!(owned.borrowed().id(), std::borrow::Cow::Borrowed("x")));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn borrowed(&self) -> Urn<'_> {
         Urn(self.0.borrowed())
     }
@@ -139,6 +140,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://%23.com/T/x")?.authority(), "#.com");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn authority(&self) -> Cow<'a, str> {
         self.0.component(self.0.layout.authority)
     }
@@ -152,6 +154,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/a.v3.Type/x")?.resource_type(), "a.v3.Type");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn resource_type(&self) -> Cow<'a, str> {
         self.0.component(self.0.layout.resource_type)
     }
@@ -165,6 +168,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/T/x%20y/z")?.id(), "x y/z");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn id(&self) -> Cow<'a, str> {
         self.0.component(self.0.layout.id)
     }
@@ -178,6 +182,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/T/x?k=v")?.context_params().len(), 1);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn context_params(&self) -> ContextParams<'a> {
         ContextParams::of(&self.0)
     }
@@ -192,6 +197,7 @@ impl<'a> Urn<'a> {
     /// assert!(!Urn::parse("xdstp://a/T/x?b=2&a=1")?.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_canonical(&self) -> bool {
         self.0.layout.canonical
     }
@@ -207,6 +213,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp:/T/%78?b=2&a=1")?.to_canonical(), "xdstp:///T/x?a=1&b=2");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_canonical(&self) -> Cow<'a, str> {
         self.0.to_canonical()
     }
@@ -220,6 +227,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/T/x/")?.to_name().as_str(), "xdstp://a/T/x/");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_name(&self) -> ResourceName {
         match &self.0.text {
             Text::Shared(text) => ResourceName::from_canonical(text.clone(), &self.0.layout),

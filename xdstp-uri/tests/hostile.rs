@@ -1,7 +1,7 @@
 //! Inputs that are long, deep or broken: bounds hold, and errors say where.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
-use std::error::Error;
+use std::{borrow::Cow, error::Error};
 
 use xdstp_uri::{ContextParams, Directive, Locator, MAX_ALT_DEPTH, MAX_LEN, ParseErrorKind, ResourceName, Urn};
 
@@ -172,7 +172,7 @@ fn directives_are_made_as_they_are_parsed() {
 
 #[test]
 fn keys_are_compared_decoded_once() {
-    let get = |text: &str, key: &str| ContextParams::parse(text).unwrap().get(key).map(|value| value.into_owned());
+    let get = |text: &str, key: &str| ContextParams::parse(text).unwrap().get(key).map(Cow::into_owned);
     assert_eq!(get("%41=x", "%41"), None);
     assert_eq!(get("%41=x", "A"), Some("x".to_owned()));
     assert_eq!(get("%2541=x", "%41"), Some("x".to_owned()));

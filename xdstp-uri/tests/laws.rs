@@ -102,6 +102,20 @@ proptest! {
         oracle::locator(&text);
     }
 
+    /// Two texts are equal as locators if and only if the reference reads the same in both.
+    #[test]
+    fn texts_are_equal_that_say_the_same(a in spelling(), b in spelling(), choices in prop::collection::vec(0..16_usize, 64)) {
+        let mut choices = choices.into_iter().cycle();
+        let Some(read) = oracle::reference::read(&a) else { return Ok(()) };
+        let again = read.respelled(&mut || choices.next().unwrap_or_default());
+        prop_assert_eq!(oracle::reference::read(&again), Some(read.clone()));
+        oracle::locator(&again);
+        prop_assert_eq!(Locator::parse(&a).unwrap(), Locator::parse(&again).unwrap());
+        if let Some(other) = oracle::reference::read(&b) {
+            prop_assert_eq!(Locator::parse(&a).unwrap() == Locator::parse(&b).unwrap(), read == other);
+        }
+    }
+
     #[test]
     fn the_order_of_parameters_never_matters(params in params(), shift in 0..5_usize) {
         let unique: BTreeMap<_, _> = params.into_iter().collect();

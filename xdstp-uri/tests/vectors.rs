@@ -4,6 +4,8 @@
 
 #[path = "../../xds-client/src/bin/xds/names/answer/mod.rs"]
 mod answer;
+#[allow(dead_code, reason = "other tests use the rest")]
+mod oracle;
 
 use std::collections::BTreeMap;
 
@@ -51,6 +53,21 @@ fn names_locators_and_resource_names_agree() {
             }
             (urn, _) => assert!(urn.is_err(), "{text}"),
         }
+    }
+}
+
+/// The second implementation that laws and fuzzers compare with is itself held to the vectors.
+#[test]
+fn the_reference_reads_the_vectors_alike() {
+    let vectors: Vec<Value> = serde_json::from_str(include_str!("vectors/uri.json")).unwrap();
+    for vector in vectors.iter().filter(|vector| vector.get("op").is_none()) {
+        let read = oracle::reference::read(vector["input"].as_str().unwrap());
+        assert_eq!(
+            read.map(|read| read.canonical()).as_deref(),
+            vector["expect"]["canonical"].as_str(),
+            "{}",
+            vector["input"]
+        );
     }
 }
 

@@ -47,6 +47,7 @@ impl DynamicParameters {
     /// let subscription = client.to_draft_constraints().lower().unwrap();
     /// assert_eq!(subscription.to_parameters().unwrap(), client);
     /// ```
+    #[must_use]
     pub fn to_draft_constraints(&self) -> DynamicParameterConstraints {
         let exactly = |value: &str| super::Constraint { kind: Some(Kind::Value(value.into())) };
         let keys = self.iter().map(|(key, value)| {

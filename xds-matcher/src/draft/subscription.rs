@@ -75,11 +75,13 @@ impl Subscription {
     }
 
     /// The same as an expression over a variant's parameters.
+    #[must_use]
     pub fn constraint(&self) -> &Constraint {
         &self.constraint
     }
 
     /// Whether a variant with these parameters answers the subscription.
+    #[must_use]
     pub fn matches(&self, variant: &DynamicParameters) -> bool {
         self.keys.iter().all(|rule| variant.lookup(rule.key()).is_none_or(|value| rule.holds(value)))
     }
@@ -109,6 +111,7 @@ impl Subscription {
 
     /// Whether a cache that would answer with `selected` must nevertheless ask upstream, because a variant with a larger integer
     /// would be preferred and may exist. Not for glob collections, which use all matching variants.
+    #[must_use]
     pub fn must_ask_upstream(&self, selected: &DynamicParameters) -> bool {
         self.keys.iter().any(|rule| rule.largest().is_some_and(|largest| rule.integer(selected) < Some(largest)))
     }

@@ -27,6 +27,7 @@ impl DynamicParameterConstraints {
     }
 
     /// The message as proto JSON.
+    #[must_use]
     pub fn to_json(&self) -> Value {
         write(self)
     }

@@ -46,6 +46,9 @@ fn find_overlaps<'a, N>(variants: &[(&'a N, &'a DynamicParameters)], report: &mu
     report.steps = LintReport::<N>::STEPS - steps;
 }
 
+/// Variants, each with its value of one key.
+type Valued<'a, N> = Vec<(&'a N, &'a str)>;
+
 /// Variants with the same parameters but for keys nobody sends: a subscriber gets one of them at random.
 fn find_unsent<'a, N>(
     variants: &[(&'a N, &'a DynamicParameters)],
@@ -54,7 +57,7 @@ fn find_unsent<'a, N>(
 ) {
     // Variants with the same number have the same parameters but for keys nobody sends.
     let mut alike: BTreeMap<Vec<(&str, &str)>, usize> = BTreeMap::new();
-    let mut with_key: BTreeMap<&str, BTreeMap<usize, Vec<(&'a N, &str)>>> = BTreeMap::new();
+    let mut with_key: BTreeMap<&str, BTreeMap<usize, Valued<'a, N>>> = BTreeMap::new();
     for (name, parameters) in variants {
         let (rest, unsent): (Vec<_>, Vec<_>) = parameters.iter().partition(|(key, _)| sent.contains(key));
         let next = alike.len();
@@ -64,7 +67,7 @@ fn find_unsent<'a, N>(
         }
     }
     let differing =
-        |group: &Vec<(&N, &str)>| group.iter().any(|(_, value)| group.first().is_some_and(|(_, first)| first != value));
+        |group: &Valued<'_, N>| group.iter().any(|(_, value)| group.first().is_some_and(|(_, first)| first != value));
     for (key, groups) in with_key {
         let names: Vec<_> = groups.into_values().filter(differing).flatten().map(|(name, _)| name).collect();
         if !names.is_empty() {

@@ -33,16 +33,19 @@ pub struct LintOptions<'a> {
 
 impl<'a> LintOptions<'a> {
     /// Nothing is known.
+    #[must_use]
     pub const fn new() -> Self {
         Self { values: &[], sent: None }
     }
 
     /// Keys with the values that subscribers use for them: there should be a variant for each.
+    #[must_use]
     pub const fn values(self, values: &'a [(&'a str, &'a [&'a str])]) -> Self {
         Self { values, ..self }
     }
 
     /// The keys that subscribers send already, if that is known: nothing should depend on others yet.
+    #[must_use]
     pub const fn sent(self, keys: &'a [&'a str]) -> Self {
         Self { sent: Some(keys), ..self }
     }
@@ -83,6 +86,7 @@ impl<N> LintReport<'_, N> {
     pub const PAIRS: usize = 100_000;
 
     /// Whether there is nothing to report.
+    #[must_use]
     pub fn is_clean(&self) -> bool {
         let Self { overlaps, undecided, same_keys, uncovered, uncovered_undecided, unsent, complete, steps: _ } = self;
         *complete
@@ -95,6 +99,7 @@ impl<N> LintReport<'_, N> {
     }
 
     /// Whether every pair of variants was looked at.
+    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }

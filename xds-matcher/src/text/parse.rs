@@ -35,6 +35,7 @@ enum Problem {
 
 impl ParseError {
     /// The byte of the text at which it stops being a constraint, or its length.
+    #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }

@@ -58,6 +58,7 @@ impl<N: Ord> DraftVariants<N> {
     }
 
     /// Every variant that matches, in canonical order: what a subscription to a glob collection gets.
+    #[must_use]
     pub fn matches(&self, subscription: &Subscription) -> Vec<&N> {
         let mut numbers = Vec::new();
         self.for_each_match(subscription, false, |number, _| numbers.push(number));
@@ -72,6 +73,7 @@ impl<N: Ord> DraftVariants<N> {
     }
 
     /// [`matches`](Self::matches) for a subscriber of the final form.
+    #[must_use]
     pub fn matches_final(&self, parameters: &DynamicParameters) -> Vec<&N> {
         let mut numbers = Vec::new();
         self.for_each_final_match(parameters, |number, _| numbers.push(number));
@@ -80,6 +82,7 @@ impl<N: Ord> DraftVariants<N> {
 
     /// Whether a cache that holds these variants must ask upstream before it answers the subscription: it has no match, or one that
     /// a larger integer would be preferred to. Not for glob collections.
+    #[must_use]
     pub fn must_ask_upstream(&self, subscription: &Subscription) -> bool {
         let mut best = Best::default();
         self.for_each_match(subscription, true, |number, parameters| {
@@ -95,6 +98,7 @@ impl<N: Ord> DraftVariants<N> {
     }
 
     /// Names and parameters in canonical order.
+    #[must_use]
     pub fn iter(&self) -> DraftVariantsIter<'_, N> {
         DraftVariantsIter(self.variants.iter())
     }

@@ -87,6 +87,7 @@ impl<N: Ord> FinalVariants<N> {
     }
 
     /// Every variant that matches, in canonical order: what a subscription to a glob collection gets.
+    #[must_use]
     pub fn matches(&self, parameters: &DynamicParameters) -> Vec<&N> {
         let mut numbers = Vec::new();
         self.for_each_exact_match(parameters, |number| numbers.push(number));
@@ -120,6 +121,7 @@ impl<N: Ord> FinalVariants<N> {
     }
 
     /// Names and constraints in canonical order.
+    #[must_use]
     pub fn iter(&self) -> FinalVariantsIter<'_, N> {
         FinalVariantsIter(self.variants.iter())
     }
@@ -208,11 +210,14 @@ impl<'a, N> Iterator for FinalVariantsIter<'a, N> {
 
 impl<N> ExactSizeIterator for FinalVariantsIter<'_, N> {}
 
+/// A combination of exact values, a range, and the variant that has both.
+type Ranged = (TupleHash, IntRange, u32);
+
 /// What the groups are made of, by their keys.
 #[derive(Default)]
 struct Index<'a> {
     exact: BTreeMap<Vec<&'a str>, Vec<(TupleHash, u32)>>,
-    ranged: BTreeMap<(Vec<&'a str>, &'a str), Vec<(TupleHash, IntRange, u32)>>,
+    ranged: BTreeMap<(Vec<&'a str>, &'a str), Vec<Ranged>>,
 }
 
 impl<'a> Index<'a> {

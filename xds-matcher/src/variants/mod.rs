@@ -31,11 +31,13 @@ impl<'a, N> Selection<'a, N> {
     const NONE: Self = Self { variant: None, ambiguous: false };
 
     /// The name of the selected variant; `None` if none matches, which is the same as if the resource did not exist.
+    #[must_use]
     pub fn variant(&self) -> Option<&'a N> {
         self.variant
     }
 
     /// Whether another variant was just as good.
+    #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         self.ambiguous
     }

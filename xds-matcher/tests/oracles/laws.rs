@@ -85,6 +85,28 @@ pub(crate) fn final_selection_law(input: &[u8]) {
     }
 }
 
+/// The same of as many variants as an index and a lint go about differently, and in the shapes that both are made for.
+pub(crate) fn many_variants_law(input: &[u8]) {
+    let mut choices = Choices(input);
+    let trees: Vec<Tree> = (0..choices.below(40)).map(|_| choices.variant()).collect();
+    let variants = FinalVariants::new(trees.iter().map(Tree::to_constraint).enumerate());
+    let matching: Vec<BTreeSet<usize>> = all_parameters()
+        .map(|(parameters, _)| (0..trees.len()).filter(|&i| trees[i].holds(parameters)).collect())
+        .collect();
+    let mut overlaps = BTreeSet::new();
+    for ((_, dynamic), expected) in all_parameters().zip(&matching) {
+        let matches: Vec<usize> = variants.matches(dynamic).into_iter().copied().collect();
+        assert_eq!(matches.len(), expected.len(), "no variant is found twice");
+        let selection = variants.select(dynamic);
+        assert_eq!((selection.variant(), selection.is_ambiguous()), (matches.first(), expected.len() > 1));
+        assert_eq!(matches.into_iter().collect::<BTreeSet<_>>(), *expected);
+        overlaps.extend(expected.iter().flat_map(|a| expected.range(a + 1..).map(move |b| (*a, *b))));
+    }
+    let report = variants.lint(&LintOptions::new());
+    assert!(report.is_complete() && report.undecided.is_empty());
+    assert!(report.overlaps.iter().map(|(a, b)| (**a, **b)).eq(overlaps));
+}
+
 /// Lint finds the overlaps and gaps that trying all parameters finds.
 pub(crate) fn final_lint_law(input: &[u8]) {
     let mut choices = Choices(input);

@@ -33,6 +33,7 @@ pub struct AuthorityEntry<'a> {
 
 impl<'a> AuthorityEntry<'a> {
     /// An entry with or without a template and servers of its own.
+    #[must_use]
     pub const fn new(client_listener_resource_name_template: Option<&'a str>, has_servers: bool) -> Self {
         Self { client_listener_resource_name_template, has_servers }
     }
@@ -146,6 +147,7 @@ pub enum ListenerError {
 
 impl ListenerError {
     /// The kind as a word for logs and other machines, such as `unknown_authority`.
+    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::UnknownAuthority(_) => "unknown_authority",
@@ -177,6 +179,7 @@ pub struct UnknownAuthority {
 
 impl UnknownAuthority {
     /// The authority, decoded.
+    #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -198,6 +201,7 @@ pub struct EdsServiceNameRequired {
 
 impl EdsServiceNameRequired {
     /// The name of the cluster.
+    #[must_use]
     pub fn cluster(&self) -> &str {
         &self.cluster
     }
