@@ -382,9 +382,38 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
     let error = client.try_send(&mut server, request(&localities, &["a"])).unwrap_err();
     assert_eq!(error, ProtocolError::TooMany { what: "types", limit: 2 });
 
-    let mut client = Client::new(Stream::new(Variant::Sotw, settings));
-    let error = client.try_send(&mut server, request(&hosts, &["a", "b", "c", "d"])).unwrap_err();
-    assert_eq!(error, ProtocolError::TooMany { what: "names of one type", limit: 3 });
+    for (of, names) in [(hosts.as_str(), ["a", "b", "c", "d"]), (ENDPOINTS, ["a", "b", "xdstp:c", "xdstp:d"])] {
+        let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+        client.try_send(&mut server, request(of, &names[..3])).unwrap();
+        let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+        let error = client.try_send(&mut server, request(of, &names)).unwrap_err();
+        assert_eq!(error, ProtocolError::TooMany { what: "names of one type", limit: 3 });
+    }
+}
+
+/// Whoever drives the stream looks after a request only if it is told to.
+#[test]
+fn what_a_stream_has_to_say_is_work() {
+    let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    for (of, names) in [(CLUSTERS, &[] as &[&str]), (ENDPOINTS, &["xdstp:"]), (hosts, &["refused"]), (hosts, &[])] {
+        for variant in [Variant::Delta, Variant::Sotw] {
+            let mut server = Server::with(CLUSTERS, &["a"]);
+            let mut client = Client::new(Stream::new(variant, Settings::default()));
+            assert!(!client.stream.has_work(&server.cache));
+            let resource_names: Vec<_> = names.iter().map(|name| (*name).into()).collect();
+            let request = match variant {
+                Variant::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
+                Variant::Sotw => {
+                    let request = DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() };
+                    request.encode_to_vec().into()
+                }
+            };
+            client.try_send(&mut server, request).unwrap();
+            assert!(client.stream.has_work(&server.cache), "{variant:?} {of} {names:?}");
+            assert_eq!(client.poll(&mut server).len(), 1, "{variant:?} {of} {names:?}");
+            assert!(!client.stream.has_work(&server.cache), "{variant:?} {of} {names:?}");
+        }
+    }
 }
 
 /// Answers that are empty, errors and refusals are responses as well.
