@@ -147,6 +147,15 @@ fn rule_133_sotw_responses_are_split_by_size_where_each_resource_may_come_alone(
     assert_eq!(client.sotw.iter().map(|response| response.resources.len()).collect::<Vec<_>>(), [550]);
 }
 
+#[test]
+fn rule_133_names_that_are_none_are_told_in_parts_too() {
+    let names: Vec<_> = (0..60).map(|n| format!("xdstp:{n:02}{}", "x".repeat(10_000))).collect();
+    let mut client = Client::delta();
+    client.subscribe(&mut Server::origin(), ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(client.delta.iter().map(|response| response.removed_resources.len()).sum::<usize>(), 60);
+    assert!(client.delta.len() > 2 && client.delta.iter().all(|response| response.encoded_len() < 256 * 1024 + 11_000));
+}
+
 /// Who sends no more sends no ACKs: what it asked for goes out without.
 #[test]
 fn who_sends_no_more_is_sent_every_part_without_an_ack() {

@@ -1,5 +1,8 @@
 //! Spelling, globs and odd names: rules 94–98, 103, 104, 109.
 
+use prost::Message;
+use xds_transport::wire::{DiscoveryResponse, Resource};
+
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
 
 #[test]
@@ -104,6 +107,16 @@ fn rule_098_a_member_that_was_left_as_a_name_comes_under_its_concrete_name_again
     client.unsubscribe(&mut server, CLUSTERS, &[spelled]);
     server.put(CLUSTERS, concrete, "2");
     assert_eq!(client.poll(&mut server), [format!("C {concrete}@2")]);
+    // Over SotW names are outside where the client understands the wrapper.
+    let mut client = Client::sotw().with_features(&["xds.config.resource-in-sotw"]);
+    let glob = "xdstp://a/T/d/*?a=2&b=1";
+    client.names(&mut server, CLUSTERS, &[glob, spelled]);
+    client.names(&mut server, CLUSTERS, &[glob]);
+    server.put(CLUSTERS, concrete, "3");
+    client.settle(&mut server);
+    let outside = |response: &DiscoveryResponse| Resource::decode(&*response.resources[0].value).unwrap().name;
+    assert_eq!(outside(&client.sotw[0]), spelled);
+    assert_eq!(outside(client.sotw.last().unwrap()), concrete);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The order of one stream: rules 122–126.
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server, seconds};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, SCOPED_ROUTES, Server, seconds};
 
 const TYPES: [&str; 4] = [ROUTES, LISTENERS, ENDPOINTS, CLUSTERS];
 
@@ -21,6 +21,37 @@ fn rule_122_one_change_goes_out_in_order_and_removals_last() {
     }
     let said = client.poll(&mut server);
     assert_eq!(said, ["C new@1", "E new@1", "L new@1 -old", "R new@1 -old", "C -old", "E -old"]);
+}
+
+#[test]
+fn rule_122_every_type_has_its_place() {
+    let in_order = [
+        CLUSTERS,
+        ENDPOINTS,
+        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        LISTENERS,
+        SCOPED_ROUTES,
+        ROUTES,
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.example.com/of.somebody.Else",
+    ];
+    let over_sotw = in_order.into_iter().filter(|of| !of.ends_with("LbEndpoint") && !of.ends_with("VirtualHost"));
+    for (mut client, in_order) in [(Client::delta(), in_order.to_vec()), (Client::sotw(), over_sotw.collect())] {
+        let mut server = Server::origin();
+        for of in in_order.iter().rev() {
+            client.want(&mut server, of, &["a"]);
+        }
+        client.settle(&mut server);
+        for of in in_order.iter().rev() {
+            server.put(of, "a", "1");
+        }
+        let before = client.delta.len() + client.sotw.len();
+        client.settle(&mut server);
+        let delta = client.delta.iter().map(|response| response.type_url.as_str());
+        let sotw = client.sotw.iter().map(|response| response.type_url.as_str());
+        assert_eq!(delta.chain(sotw).skip(before).collect::<Vec<_>>(), in_order);
+    }
 }
 
 #[test]

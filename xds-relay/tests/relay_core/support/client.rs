@@ -99,7 +99,10 @@ impl Client {
         while let Some(request) = self.machine.poll_transmit(now) {
             progress = true;
             stream.handle_message(now, request, routes).unwrap();
-            self.woken.set();
+            // As the gRPC layer does: else nobody looks.
+            if stream.has_work(routes) {
+                self.woken.set();
+            }
         }
         let due = stream.poll_timeout().is_some_and(|due| due <= now);
         if self.stalled || !(self.woken.take() || due) {

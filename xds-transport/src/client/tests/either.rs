@@ -130,3 +130,30 @@ fn rule_088_no_answer_outlives_its_stream_in_either_variant() {
         assert!(requests.iter().all(|request| request.nonce.is_empty() && request.error.is_none()), "{protocol:?}");
     }
 }
+
+/// What was under way on a stream is nothing to the next: its first request names all that is wanted, as a first one does.
+#[test]
+fn rule_088_a_first_request_is_one_whatever_was_said_before() {
+    let mut client = Client::subscribed(Protocol::Sotw, EDS, &["a", "b"]);
+    client.receives(EDS, "n1", &[("a", "1"), ("b", "1")]);
+    let update = client.update().unwrap();
+    client.finish(&update, Verdict::Accept);
+    client.requests();
+    client.unsubscribe(EDS, &["a"]);
+    client.requests();
+    client.stream.disconnected(client.now);
+    client.subscribe(EDS, &["a"]);
+    client.connect();
+    assert_eq!(client.sotw().unwrap().resource_names, ["a", "b"]);
+    assert!(client.requests().is_empty());
+
+    // Rule 43: the wildcard is an empty list until names were sent.
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["*", "x"]);
+    client.receives(CDS, "n1", &[("x", "1")]);
+    let update = client.update().unwrap();
+    client.finish(&update, Verdict::Accept);
+    client.unsubscribe(CDS, &["x"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().resource_names, [""; 0]);
+}
