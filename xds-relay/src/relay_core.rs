@@ -102,6 +102,14 @@ pub(crate) enum Place<'a> {
     Group { origin: usize },
 }
 
+impl Place<'_> {
+    fn origin(self) -> usize {
+        match self {
+            Self::Authority { origin, .. } | Self::Group { origin } => origin,
+        }
+    }
+}
+
 /// What streams that are over did, and how much of everything the metrics were told already.
 #[derive(Default)]
 struct Counted {

@@ -87,8 +87,9 @@ impl Feed {
 
     /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
     fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &Places<'_>) -> (Vec<Changes>, Vec<Rejected>) {
+        let by_alias = self.info.protocol == Protocol::Delta;
         let mut parts: Vec<Changes> = Vec::new();
-        parts.resize_with(places.len(), Changes::default);
+        parts.resize_with(places.len(), || Changes { by_alias, ..Changes::default() });
         let mut refused = Vec::new();
         let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
         for changed in changed.into_iter().chain(repeated) {
@@ -98,7 +99,8 @@ impl Feed {
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
             }
-            let (mut at, left) = places.of_resource(&type_url, &changed, &mut self.elsewhere);
+            let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
+            let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
             for place in left {
                 places.put(&mut parts, place, |part| part.removed.push(name.clone()));
             }

@@ -1,6 +1,6 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -88,23 +88,26 @@ impl Routes {
         Some(part)
     }
 
-    /// The part that serves a name the client brought along. A wildcard of a node group may hold `xdstp:` names.
-    fn part_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Part> {
+    /// The parts that a name which the client brought along may be from: a wildcard of a node group may hold `xdstp:`
+    /// names, too.
+    fn parts_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Part> {
         let own = Interest::Name(name.clone());
-        let subscriber = self.subscribers.get(id.index())?;
-        let by_authority = subscriber.part(&self.relay, &own).filter(|part| part.scope.covers(part.id, name));
-        let wildcard = subscriber.part(&self.relay, &Interest::Wildcard);
-        let by_wildcard = || wildcard.filter(|part| part.scope.covers(part.id, name));
-        match by_authority.or_else(by_wildcard).cloned() {
-            Some(part) => Some(part),
-            None => {
-                let part = self.part(id, &own);
-                if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
-                    subscriber.resumed = true;
-                }
-                part
-            }
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return Vec::new() };
+        let place = self.relay.place(name.authority());
+        let covers = |part: &&Part| part.scope.covers(part.id, name);
+        let by_authority = subscriber.part(&self.relay, &own).filter(covers);
+        let wildcard = subscriber.part(&self.relay, &Interest::Wildcard).filter(covers);
+        // Rule 153: no other origin's wildcard may hold it, but to say that of what nobody else is asked of.
+        let wildcard = wildcard.filter(|part| by_authority.is_none() || part.scope.origin == place.origin());
+        let parts: Vec<_> = by_authority.into_iter().chain(wildcard.filter(|_| !name.is_opaque())).cloned().collect();
+        if !parts.is_empty() {
+            return parts;
         }
+        let part = self.part(id, &own);
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.resumed = true;
+        }
+        part.into_iter().collect()
     }
 
     /// Asks an origin for a name on a stream of this client's own.
@@ -276,9 +279,11 @@ impl Routes {
         let Self { relay, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
-        for (name, news) in contested {
+        let unanswered = std::mem::take(&mut subscriber.unanswered);
+        for (name, news) in unanswered.into_iter().map(|name| (name, News::Unanswered)).chain(contested) {
             // What its own part said last stays said.
-            if news != News::Other || !subscriber.contested.contains_key(&name) {
+            let says = !matches!(news, News::Other | News::Unanswered);
+            if says || !subscriber.contested.contains_key(&name) {
                 subscriber.contested.insert(name, news);
             }
         }
@@ -288,7 +293,13 @@ impl Routes {
             let counts = subscriber.counts(relay, &name, news);
             let gone = matches!(counts, Counts::Gone);
             match said.get(&name) {
-                _ if matches!(counts, Counts::Own) => continue,
+                _ if matches!(counts, Counts::Own | Counts::Undecided) => continue,
+                _ if matches!(counts, Counts::Unanswered) => {
+                    subscriber.unanswered.insert(name);
+                    continue;
+                }
+                // It was never told of it.
+                _ if gone && news == News::Unanswered => continue,
                 Some(true) if gone => continue,
                 None if !gone || removals == Removals::Include => {}
                 _ => {
@@ -297,7 +308,7 @@ impl Routes {
                 }
             }
             let visited = match counts {
-                Counts::Own => continue,
+                Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
                 Counts::Other(scope, resource) if resource.value.do_not_cache() => {
                     stubs.push((name, scope));
                     continue;
@@ -335,6 +346,7 @@ impl Source for Routes {
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -376,10 +388,12 @@ impl Source for Routes {
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
         let mut parts: Vec<(Part, Vec<(ResourceName, Version)>)> = Vec::new();
         for (name, version) in held {
-            let Some(part) = self.part_holding(id, &name) else { continue };
-            match parts.iter_mut().find(|(known, _)| Arc::ptr_eq(&known.scope, &part.scope)) {
-                Some((_, held)) => held.push((name, version)),
-                None => parts.push((part, vec![(name, version)])),
+            for part in self.parts_holding(id, &name) {
+                let held = (name.clone(), version.clone());
+                match parts.iter_mut().find(|(known, _)| Arc::ptr_eq(&known.scope, &part.scope)) {
+                    Some((_, all)) => all.push(held),
+                    None => parts.push((part, vec![held])),
+                }
             }
         }
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };

@@ -284,8 +284,18 @@ impl Scope {
 
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, mut removed, missing, errors, refreshed, begun, complete, version, system_version } =
-            changes;
+        let Changes {
+            changed,
+            by_alias,
+            mut removed,
+            missing,
+            errors,
+            refreshed,
+            begun,
+            complete,
+            version,
+            system_version,
+        } = changes;
         if !missing.is_empty() {
             let brought = self.lock().cache.brought_along(type_url);
             removed.extend(missing.into_iter().filter(|name| !brought.contains(name)));
@@ -297,7 +307,7 @@ impl Scope {
             self.change(|state, woken| {
                 let State { cache, demand, system_versions, .. } = state;
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
-                    let aliases: Vec<_> = resource.value.aliases().collect();
+                    let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
                     let resource = if self.shared && resource.value.do_not_cache() {
                         stub(&resource, cache.resource(type_url, &name).is_some_and(may_be_held))
                     } else {
@@ -425,6 +435,11 @@ impl Scope {
         } else {
             Standing::Unknown
         }
+    }
+
+    /// Whether the subscriber is yet to be told what became of a name that it brought along.
+    pub(crate) fn will_tell(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.lock().cache.will_tell(id, name)
     }
 
     /// When the next name has lingered long enough.

@@ -400,6 +400,8 @@ impl Session {
         let awaits_verdict = surely_read && answer.is_none() && self.unfinished.any();
         let holds = self.unfinished.any() || self.held.iter().next().is_some();
         let version = match self.outgrown || must_answer || awaits_verdict {
+            // Nothing was ever accepted as a whole, and of what was refused something is held (rule 29).
+            false if first && self.version.is_empty() && holds => OTHER.to_owned(),
             false => self.version.clone(),
             // Who names no version on a new stream holds nothing, and is sent what there is of an answer (rule 151).
             true if first && !must_answer && holds => self.version.clone() + OTHER,

@@ -88,8 +88,9 @@ impl Session {
         }
         session.change_subscription(request, source);
         if !rule.skip_known_on_resume {
+            // Sent again, but known to be held.
             for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
-                held.remove(&asked);
+                held.entry(asked).and_modify(|version| *version = Version::from(""));
             }
         }
         if rule.absent_by_alias {

@@ -66,6 +66,16 @@ fn rule_026_a_nack_has_the_version_before_and_the_nonce_of_what_it_refuses() {
     assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("v2", "n3"));
 }
 
+/// Who names no version is taken for one that holds nothing.
+#[test]
+fn rule_151_who_accepted_nothing_as_a_whole_and_holds_something_names_a_version() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a", "b"]);
+    client.reject(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]), "a", "no");
+    assert_eq!(client.sotw().unwrap().version_info, "", "rule 26");
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "?");
+}
+
 #[test]
 fn a_refused_resource_is_offered_again() {
     let mut client = endpoints(&["a"]);
