@@ -299,13 +299,18 @@ impl Routes {
                     continue;
                 }
                 // It was never told of it.
-                _ if gone && news == News::Unanswered => continue,
+                _ if gone && news == News::Unanswered && !subscriber.from_others.contains(&name) => continue,
                 Some(true) if gone => continue,
                 None if !gone || removals == Removals::Include => {}
                 _ => {
                     later.insert(name, news);
                     continue;
                 }
+            }
+            if gone {
+                subscriber.from_others.remove(&name);
+            } else {
+                subscriber.from_others.insert(name.clone());
             }
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
@@ -347,6 +352,7 @@ impl Source for Routes {
             opening: true,
             contested: BTreeMap::new(),
             unanswered: BTreeSet::new(),
+            from_others: HashSet::new(),
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -373,6 +379,9 @@ impl Source for Routes {
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         if held {
+            if *interest == Interest::Wildcard {
+                subscriber.from_others.clear();
+            }
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::Other)));
         }
         if !subscriber.private.is_empty() {

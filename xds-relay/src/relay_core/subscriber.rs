@@ -1,6 +1,6 @@
 //! One type of one downstream stream: its parts in the scopes, and which of them counts where several have a name.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use xds_transport::Frame;
@@ -27,6 +27,8 @@ pub(crate) struct Subscriber {
     /// Those that another part has, and of which the part of their own authority has said nothing yet. That it has no such
     /// name, it may say without naming it.
     pub(crate) unanswered: BTreeSet<ResourceName>,
+    /// Those that the client was told from another part, and not that they are gone since.
+    pub(crate) from_others: HashSet<ResourceName>,
 }
 
 /// Why a name that several parts may have is to be looked at.
