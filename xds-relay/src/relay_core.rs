@@ -35,7 +35,7 @@ pub use self::client_node::ClientNode;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
-use self::relay_path::Instance;
+use self::relay_path::Token;
 pub use self::routes::Routes;
 use self::scope::Scope;
 use self::scope_key::ScopeKey;
@@ -136,7 +136,7 @@ impl RelayCore {
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
-        let relays = Relays::new(Instance::draw());
+        let relays = Relays::new(Token::draw());
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let (protocol, from) = match &origin.kind {

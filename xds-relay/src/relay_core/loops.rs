@@ -4,6 +4,10 @@
 //! towards who comes to it itself and its origins. Whoever finds itself there, or somebody on both of its sides, does
 //! without that stream. It is said when a stream is opened, and not again while it is open: a loop of up to three is
 //! found with its last stream, and a longer one at the latest when its streams are opened anew.
+//!
+//! Whom a relay asks, its configuration says; who comes to it, anybody may be, and what they say is said on to its origin.
+//! So what is told upstream are tokens, which nobody else is told: who claims to have a relay before it that it has not
+//! closes no loop, and takes no origin away from others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -11,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use tonic::metadata::MetadataMap;
 
 use crate::relay_core::lock;
-use crate::relay_core::relay_path::{Instance, KEY, MAX_TOLD, RelayPath, one_of};
+use crate::relay_core::relay_path::{Call, Instance, KEY, MAX_TOLD, RelayPath, Token, one_of};
 
 /// How many relays may stand one behind the other at the far end of a stream.
 const MAX_HOPS: usize = 8;
@@ -47,31 +51,39 @@ pub(crate) enum Side {
 /// This relay, and those it knows of.
 #[derive(Debug)]
 pub(crate) struct Relays {
+    token: Token,
     own: Instance,
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    downstream: Hops,
-    upstream: Hops,
+    downstream: Hops<Token>,
+    upstream: Hops<Instance>,
 }
 
-/// By how many streams a relay is known at a distance.
-#[derive(Debug, Default)]
-struct Hops(BTreeMap<(usize, Instance), usize>);
+/// The relays on a side, each at its distances.
+#[derive(Debug)]
+struct Hops<T>(BTreeMap<(usize, Instance), Told<T>>);
+
+/// What a relay was called, and by how many streams.
+#[derive(Debug)]
+struct Told<T> {
+    call: T,
+    streams: usize,
+}
 
 /// A stream to a relay, or from one: those at its far end are known while this lives.
 #[derive(Debug)]
 pub struct Seen {
     relays: Arc<Relays>,
     side: Side,
-    path: RelayPath,
+    path: RelayPath<Instance>,
 }
 
 impl Relays {
-    pub(crate) fn new(own: Instance) -> Arc<Self> {
-        Arc::new(Self { own, known: Mutex::default() })
+    pub(crate) fn new(token: Token) -> Arc<Self> {
+        Arc::new(Self { token, own: token.instance(), known: Mutex::default() })
     }
 
     pub(crate) fn own(&self) -> Instance {
@@ -79,16 +91,14 @@ impl Relays {
     }
 
     /// What to say with a stream on a side: who is on the other, the nearest of them. A loop through those that are too
-    /// many to be told of is found in the other direction.
+    /// many or too far to be told of is found in the other direction.
     pub(crate) fn say(&self, side: Side) -> MetadataMap {
-        let known = lock(&self.known);
-        let path = match side {
-            Side::Upstream => known.downstream.behind(self.own),
-            Side::Downstream => known.upstream.behind(self.own),
-        };
-        drop(known);
         let mut metadata = MetadataMap::new();
-        path.write(&mut metadata);
+        let known = lock(&self.known);
+        match side {
+            Side::Upstream => known.downstream.behind(self.token).write(&mut metadata),
+            Side::Downstream => known.upstream.behind(self.own).write(&mut metadata),
+        }
         metadata
     }
 
@@ -97,18 +107,14 @@ impl Relays {
     /// # Errors
     /// The stream must not be.
     pub(crate) fn hear(self: &Arc<Self>, side: Side, metadata: &MetadataMap) -> Result<Option<Seen>, LoopError> {
-        let Some(path) = RelayPath::read(metadata).map_err(|_| LoopError::Unreadable)? else { return Ok(None) };
         // Looked up and noted at once: of two streams at the same time, one sees the other.
         let mut known = lock(&self.known);
         let Known { downstream, upstream } = &mut *known;
-        let (here, there) = match side {
-            Side::Downstream => (downstream, upstream),
-            Side::Upstream => (upstream, downstream),
+        let path = match side {
+            Side::Downstream => downstream.enter(metadata, |path| check(self.own, side, path, upstream))?,
+            Side::Upstream => upstream.enter(metadata, |path| check(self.own, side, path, downstream))?,
         };
-        check(self.own, side, &path, there)?;
-        here.add(&path);
-        drop(known);
-        Ok(Some(Seen { relays: self.clone(), side, path }))
+        Ok(path.map(|path| Seen { relays: self.clone(), side, path }))
     }
 
     /// Adds this relay to what is said with a call that it hands on, if that comes from a relay or not.
@@ -116,16 +122,16 @@ impl Relays {
     /// # Errors
     /// The call came by here before.
     pub(crate) fn hand_on(&self, metadata: &mut MetadataMap) -> Result<(), LoopError> {
-        let path = RelayPath::read(metadata).map_err(|_| LoopError::Unreadable)?.unwrap_or_default();
-        check(self.own, Side::Downstream, &path, &Hops::default())?;
-        RelayPath([BTreeSet::from([self.own])].into_iter().chain(path.0).collect()).write(metadata);
+        let path = read::<Token>(metadata)?.unwrap_or_default();
+        check(self.own, Side::Downstream, &path.instances(), &Hops::<Instance>::default())?;
+        RelayPath([BTreeSet::from([self.token])].into_iter().chain(path.0).collect()).write(metadata);
         Ok(())
     }
 }
 
 impl Seen {
     /// The relays at the far end.
-    pub(crate) fn path(&self) -> &RelayPath {
+    pub(crate) fn path(&self) -> &RelayPath<Instance> {
         &self.path
     }
 }
@@ -140,21 +146,37 @@ impl Drop for Seen {
     }
 }
 
+fn read<T: Call>(metadata: &MetadataMap) -> Result<Option<RelayPath<T>>, LoopError> {
+    RelayPath::read(metadata).map_err(|_| LoopError::Unreadable)
+}
+
 /// Whether a relay that knows of `others` on the other side may have a stream with this path on a side. Who is on both
 /// sides closes a loop, and so does the relay itself.
-fn check(own: Instance, side: Side, path: &RelayPath, others: &Hops) -> Result<(), LoopError> {
+fn check<T>(own: Instance, side: Side, path: &RelayPath<Instance>, others: &Hops<T>) -> Result<(), LoopError> {
     for (hop, relays) in path.0.iter().enumerate() {
         if let Some(found) = relays.iter().find(|relay| **relay == own || others.distance(**relay).is_some()) {
             return Err(LoopError::Loop { ring: ring(own, side, path, hop, *found, others) });
         }
     }
+    let most = match side {
+        // What an origin says is so. What comes from downstream is as long as somebody likes, and is cut when it is said on.
+        Side::Upstream => MAX_HOPS,
+        Side::Downstream => MAX_HOPS + 1,
+    };
     let hops = path.0.len();
-    if hops > MAX_HOPS { Err(LoopError::TooFar { hops }) } else { Ok(()) }
+    if hops > most { Err(LoopError::TooFar { hops }) } else { Ok(()) }
 }
 
 /// The relays of a loop, each followed by its origin, from this one back to it: some on the path up to the hop where one
 /// was found, some on the other side.
-fn ring(own: Instance, side: Side, path: &RelayPath, hop: usize, found: Instance, others: &Hops) -> String {
+fn ring<T>(
+    own: Instance,
+    side: Side,
+    path: &RelayPath<Instance>,
+    hop: usize,
+    found: Instance,
+    others: &Hops<T>,
+) -> String {
     let mut ring: Vec<String> = path.0.iter().take(hop).map(one_of).collect();
     if found != own {
         ring.push(found.to_string());
@@ -168,18 +190,12 @@ fn ring(own: Instance, side: Side, path: &RelayPath, hop: usize, found: Instance
     ends.iter().chain(&ring).chain(&ends).map(String::as_str).collect::<Vec<_>>().join(" → ")
 }
 
-impl Hops {
-    fn add(&mut self, path: &RelayPath) {
-        for at in places(path) {
-            *self.0.entry(at).or_default() += 1;
-        }
-    }
-
-    fn remove(&mut self, path: &RelayPath) {
-        for at in places(path) {
-            if let Some(streams) = self.0.get_mut(&at) {
-                *streams -= 1;
-                if *streams == 0 {
+impl<T> Hops<T> {
+    fn remove(&mut self, path: &RelayPath<Instance>) {
+        for (at, _) in places(path) {
+            if let Some(told) = self.0.get_mut(&at) {
+                told.streams -= 1;
+                if told.streams == 0 {
                     self.0.remove(&at);
                 }
             }
@@ -188,22 +204,51 @@ impl Hops {
 
     /// How many relays stand before it.
     fn distance(&self, relay: Instance) -> Option<usize> {
-        (0..MAX_HOPS).find(|hop| self.0.contains_key(&(*hop, relay)))
+        (0..=MAX_HOPS).find(|hop| self.0.contains_key(&(*hop, relay)))
+    }
+}
+
+impl<T: Call> Hops<T> {
+    /// Notes who is at the far end of a stream, if that may be.
+    fn enter(
+        &mut self,
+        metadata: &MetadataMap,
+        check: impl FnOnce(&RelayPath<Instance>) -> Result<(), LoopError>,
+    ) -> Result<Option<RelayPath<Instance>>, LoopError> {
+        let Some(path) = read(metadata)? else { return Ok(None) };
+        let instances = path.instances();
+        check(&instances)?;
+        self.add(&path);
+        Ok(Some(instances))
     }
 
-    fn behind(&self, own: Instance) -> RelayPath {
+    fn add(&mut self, path: &RelayPath<T>) {
+        for (at, call) in places(path) {
+            self.0.entry(at).or_insert(Told { call, streams: 0 }).streams += 1;
+        }
+    }
+
+    fn behind(&self, own: T) -> RelayPath<T> {
         let mut path = vec![BTreeSet::from([own])];
         // By distance, and there is nobody behind a hop without anybody.
-        for (hop, relay) in self.0.keys().take(MAX_TOLD - 1) {
+        let near = self.0.iter().take_while(|((hop, _), _)| *hop < MAX_HOPS);
+        for ((hop, _), told) in near.take(MAX_TOLD - 1) {
             path.resize_with(path.len().max(hop + 2), BTreeSet::new);
-            path.get_mut(hop + 1).map(|relays| relays.insert(*relay));
+            path.get_mut(hop + 1).map(|relays| relays.insert(told.call));
         }
         RelayPath(path)
     }
 }
 
-fn places(path: &RelayPath) -> impl Iterator<Item = (usize, Instance)> {
-    path.0.iter().enumerate().flat_map(|(hop, relays)| relays.iter().map(move |relay| (hop, *relay)))
+fn places<T: Call>(path: &RelayPath<T>) -> impl Iterator<Item = ((usize, Instance), T)> {
+    let relays = path.0.iter().enumerate().flat_map(|(hop, relays)| relays.iter().map(move |relay| (hop, *relay)));
+    relays.map(|(hop, relay)| ((hop, relay.instance()), relay))
+}
+
+impl<T> Default for Hops<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
 }
 
 #[cfg(test)]

@@ -85,17 +85,18 @@ async fn what_a_client_says_of_its_connection_alone_stays_there() {
 
 #[tokio::test]
 async fn rule_159_load_reports_go_round_no_loop_of_relays() {
-    const OTHER: &str = "00000000000000b0";
+    const OTHER: &str = "000000000000000000000000000000b0";
     let origin = Origin::listen().await;
     let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
     let _from_a_relay = Call::open_with(relay.address, METHOD, &[(PATH, OTHER.as_bytes())]).await;
     let served = origin.accept().await;
     let path = served.headers[PATH].to_str().unwrap();
     let (own, before) = path.split_once(',').unwrap();
-    assert_eq!((own.len(), before), (16, OTHER));
+    assert_eq!((own.len(), before), (32, OTHER));
     let again = format!("{OTHER},{path}");
     let (code, words) = Call::open_with(relay.address, METHOD, &[(PATH, again.as_bytes())]).await.status().await;
-    assert_eq!((code, words), (9, format!("a loop of relays: {own} → {OTHER} → {own}")));
+    assert_eq!(code, 9);
+    assert!(words.starts_with("a loop of relays: ") && !words.contains(own), "{words}");
 }
 
 #[tokio::test]

@@ -101,7 +101,11 @@ async fn rule_159_a_relay_that_finds_itself_behind_its_origin_ends_the_stream_an
     let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
     let mut client = asking(relay.address, &[]).await;
     let mut served = origin.accept().await;
-    let instance = served.headers[KEY].to_str().unwrap().to_owned();
+    let instance = client.response().await[KEY].to_str().unwrap().to_owned();
+    assert!(
+        !served.headers[KEY].to_str().unwrap().contains(&instance),
+        "nobody downstream knows what it says upstream"
+    );
     let _answers = served.respond_with(KEY, &format!("00000000000000b0,{instance}"));
     while let Ok(Some(_)) = served.receiving.message().await {}
     // The client has nothing to wait for here.
@@ -115,20 +119,22 @@ async fn rule_159_a_relay_that_finds_itself_behind_its_origin_ends_the_stream_an
 async fn rule_159_who_says_of_relays_what_cannot_be_is_refused() {
     let origin = Origin::listen().await;
     let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
-    let hops = ["0123456789abcdef"; 9].join(",");
-    let many = ["0123456789abcdef"; 700].join("|");
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+    let hops = [TOKEN; 10].join(",");
+    let many = [TOKEN; 300].join("|");
     for (path, expected) in [
         (&b""[..], "x-xds-relay-path is no path of relays"),
         (b"\xff\xfe", "x-xds-relay-path is no path of relays"),
         (b"relay-1", "x-xds-relay-path is no path of relays"),
         (many.as_bytes(), "x-xds-relay-path is no path of relays"),
-        (hops.as_bytes(), "9 relays stand one behind the other, of at most 8"),
+        (b"0123456789abcdef", "x-xds-relay-path is no path of relays"),
+        (hops.as_bytes(), "10 relays stand one behind the other, of at most 8"),
     ] {
         let (code, words) = asking(relay.address, &[(KEY, path)]).await.status().await;
         assert_eq!(code, 9);
         assert!(words.starts_with(expected), "{words}");
     }
     // And who comes from far away is not.
-    let path = &hops.as_bytes()[..8 * 17 - 1];
+    let path = &hops.as_bytes()[..9 * 33 - 1];
     assert!(asking(relay.address, &[(KEY, path)]).await.response().await.contains_key(KEY));
 }

@@ -10,7 +10,7 @@ struct Network {
 
 impl Network {
     fn of(relays: u64) -> Self {
-        let relays = (0..relays).map(|number| Relays::new(Instance::of(number))).collect();
+        let relays = (0..relays).map(|number| Relays::new(Token::of(number.into()))).collect();
         Self { relays, streams: BTreeMap::new() }
     }
 
@@ -34,11 +34,13 @@ impl Network {
 
 /// With one digit each, as the tests have them.
 fn brief(error: &LoopError) -> String {
-    error.to_string().replace("000000000000000", "")
+    (0..10).fold(error.to_string(), |text, number| {
+        text.replace(&Token::of(number).instance().to_string(), &number.to_string())
+    })
 }
 
-fn path(hops: &[&[u64]]) -> RelayPath {
-    RelayPath(hops.iter().map(|hop| hop.iter().copied().map(Instance::of).collect()).collect())
+fn path(hops: &[&[u128]]) -> RelayPath<Token> {
+    RelayPath(hops.iter().map(|hop| hop.iter().copied().map(Token::of).collect()).collect())
 }
 
 fn orders(of: &[u64]) -> Vec<Vec<u64>> {
@@ -52,7 +54,7 @@ fn orders(of: &[u64]) -> Vec<Vec<u64>> {
 #[test]
 fn rule_159_a_relay_finds_itself_and_who_is_on_both_its_sides() {
     use Side::{Downstream, Upstream};
-    const NONE: &[&[u64]] = &[];
+    const NONE: &[&[u128]] = &[];
     for (side, hops, others, expected) in [
         (Downstream, &[&[1][..]][..], NONE, None),
         (Upstream, &[&[1]], NONE, None),
@@ -72,17 +74,25 @@ fn rule_159_a_relay_finds_itself_and_who_is_on_both_its_sides() {
         (Downstream, &[&[1], &[2]], &[&[3], &[2]], Some("0 → … → 2 → 1 → 0")),
         (Upstream, &[&[1], &[2]], &[&[3], &[2]], Some("0 → 1 → 2 → … → 0")),
         // Too far, and the loop counts first.
-        (Downstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8]], NONE, None),
+        (Upstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8]], NONE, None),
         (Upstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[9]], NONE, Some("9 of 8")),
-        (Downstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[9]], NONE, Some("9 of 8")),
+        (Downstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[9]], NONE, None),
+        (Downstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[9], &[10]], NONE, Some("10 of 8")),
+        (
+            Downstream,
+            &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[0]],
+            NONE,
+            Some("0 → 8 → 7 → 6 → 5 → 4 → 3 → 2 → 1 → 0"),
+        ),
         (Downstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[9]], &[&[1]], Some("0 → 1 → 0")),
     ] {
         let mut known = Hops::default();
         known.add(&path(others));
-        let found = check(Instance::of(0), side, &path(hops), &known).err().map(|error| brief(&error));
-        let expected = expected.map(|expected| match expected {
-            "9 of 8" => "9 relays stand one behind the other, of at most 8".to_owned(),
-            ring => format!("a loop of relays: {ring}"),
+        let found = check(Token::of(0).instance(), side, &path(hops).instances(), &known).err();
+        let found = found.map(|error| brief(&error));
+        let expected = expected.map(|expected| match expected.split_once(" of ") {
+            Some((hops, most)) => format!("{hops} relays stand one behind the other, of at most {most}"),
+            None => format!("a loop of relays: {expected}"),
         });
         assert_eq!(found, expected, "{side:?} {hops:?} {others:?}");
     }
@@ -178,7 +188,7 @@ fn rule_159_a_large_tree_is_no_loop() {
     network.open(0, root).unwrap();
     network.open(late, 0).unwrap();
     // However many there are, what is said of them is read.
-    let said = RelayPath::read(&network.relay(root).say(Side::Upstream)).unwrap().unwrap();
+    let said = RelayPath::<Token>::read(&network.relay(root).say(Side::Upstream)).unwrap().unwrap();
     assert_eq!(said.0.iter().map(BTreeSet::len).sum::<usize>(), MAX_TOLD);
     // The way back up is a loop, whoever was not told of.
     for edge in [0, EDGES / 2, EDGES - 1, late] {
@@ -188,18 +198,40 @@ fn rule_159_a_large_tree_is_no_loop() {
 
 #[test]
 fn rule_159_nine_relays_may_stand_one_behind_the_other() {
-    for upwards in [false, true] {
-        let mut network = Network::of(10);
-        let mut streams: Vec<u64> = (0..9).collect();
-        if upwards {
-            streams.reverse();
-        }
-        let last = streams.pop().unwrap();
-        for from in streams {
-            network.open(from, from + 1).unwrap();
-        }
-        let error = network.open(last, last + 1).unwrap_err();
-        assert!(matches!(error, LoopError::TooFar { hops: 9 }), "{error}");
+    let mut network = Network::of(10);
+    for from in (1..9).rev() {
+        network.open(from, from + 1).unwrap();
+    }
+    let error = network.open(0, 1).unwrap_err();
+    assert!(matches!(error, LoopError::TooFar { hops: 9 }), "{error}");
+    // Upwards it is not said of those that are too far, but once they ask anew they hear.
+    network.close(1, 2);
+    network.open(0, 1).unwrap();
+    network.open(1, 2).unwrap();
+    network.close(0, 1);
+    assert!(network.open(0, 1).is_err());
+}
+
+/// It says that there is a relay before it which is the origin, or one too many: its own relay says that on.
+#[test]
+fn rule_159_who_claims_what_is_not_takes_no_origin_away() {
+    let mut network = Network::of(3);
+    network.open(0, 1).unwrap();
+    let heard = network.relay(0).say(Side::Downstream);
+    let heard = heard.get(KEY).unwrap().to_str().unwrap();
+    let [own, origin] = heard.split(',').collect::<Vec<_>>()[..] else { panic!("a relay and its origin: {heard}") };
+    network.close(0, 1);
+    // What it has heard, as a token: as it is, or filled up.
+    let far = (10..=10 + MAX_HOPS).map(|hop| format!("{hop:032x}")).collect::<Vec<_>>().join(",");
+    for claim in [format!("{origin:0>32}"), format!("{origin}{origin}"), format!("{own:0>32}"), far] {
+        let mut metadata = MetadataMap::new();
+        metadata.insert(KEY, claim.parse().unwrap());
+        let liar = network.relay(0).hear(Side::Downstream, &metadata).unwrap();
+        assert_eq!(network.open(0, 1), Ok(()), "{claim}");
+        assert_eq!(network.open(1, 2), Ok(()), "{claim}");
+        drop(liar);
+        network.close(1, 2);
+        network.close(0, 1);
     }
 }
 
