@@ -454,10 +454,12 @@ impl Stream {
         if self.node.is_some() {
             return Ok(());
         }
-        source.identify(node)?;
-        self.features = features(node);
+        // It is a slice of the request, which is large where a client resumes, and lives as long as the stream.
+        let node = Bytes::copy_from_slice(node);
+        source.identify(&node)?;
+        self.features = features(&node);
         self.features.ttl &= self.variant == Variant::Delta || self.settings.ttl_in_sotw;
-        self.node = Some(node.clone());
+        self.node = Some(node);
         Ok(())
     }
 
@@ -592,11 +594,11 @@ impl Session {
     }
 }
 
-/// `client_features`, field 10 of the node, as far as responses depend on them.
 /// The `client_features` entry by which a relay says that others hold what it does not: a full state that is no more than a
 /// piece of the answer would take it from them (rule 151).
 pub const ASKS_FOR_OTHERS: &str = "xds.config.asks-for-others";
 
+/// `client_features`, field 10 of the node, as far as responses depend on them.
 fn features(node: &Bytes) -> Features {
     let mut found = Features::default();
     for field in Fields::of(node).flatten() {

@@ -1,6 +1,9 @@
 //! What a client brings along: rules 84, 85, 87, 88, 101, 132.
 
-use xds_transport::server::ASKS_FOR_OTHERS;
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::server::{ASKS_FOR_OTHERS, Settings, Stream, Variant};
+use xds_transport::wire::DiscoveryRequest;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
 
@@ -153,6 +156,23 @@ fn rule_132_a_first_request_may_list_more_than_four_mebibytes_of_versions() {
     let put: usize = client.delta.iter().map(|response| response.resources.len()).sum();
     let removed: usize = client.delta.iter().map(|response| response.removed_resources.len()).sum();
     assert_eq!((put, removed), (2, 19_998));
+}
+
+/// Megabytes for each client of a fleet that came back, for as long as it stays.
+#[test]
+fn nothing_of_a_request_is_kept_once_it_is_handled() {
+    let ask = Ask { of: CLUSTERS, node: b"\x0a\x01n", subscribe: &["*", "a"], holds: &[("a", "1")], ..Ask::default() };
+    let delta = Bytes::from(ask.encode());
+    let names = vec!["*".to_owned(), "a".to_owned()];
+    let sotw = DiscoveryRequest { type_url: CLUSTERS.into(), resource_names: names, ..Default::default() };
+    let node = DiscoveryRequest { node: Bytes::from_static(b"\x0a\x01n"), ..sotw };
+    let sotw = Bytes::from(node.encode_to_vec());
+    for (variant, request) in [(Variant::Delta, delta), (Variant::Sotw, sotw)] {
+        let mut server = Server::with(CLUSTERS, &["a", "b"]);
+        let mut stream = Stream::new(variant, Settings::default());
+        stream.handle_message(server.now, request.clone(), &mut server.cache).unwrap();
+        assert!(stream.node().is_some() && request.is_unique(), "{variant:?}");
+    }
 }
 
 #[test]

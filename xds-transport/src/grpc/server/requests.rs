@@ -29,6 +29,10 @@ pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<
                     if let Err(status) = handle_messages(&mut buffer, &state, limit) {
                         break status;
                     }
+                    if buffer.is_empty() {
+                        // The first request may have been large, and the next one is an ACK.
+                        buffer = BytesMut::new();
+                    }
                 }
             }
         }
