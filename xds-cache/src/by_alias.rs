@@ -76,7 +76,9 @@ impl<V> Cache<V> {
         self.drop_aliases(at, woken);
         for alias in aliases {
             self.clear_error(type_index, &alias);
-            self.types[type_index as usize].aliases.insert(alias, &name);
+            let of = &mut self.types[type_index as usize];
+            of.aliases.insert(alias, &name);
+            of.had_aliases = true;
         }
         self.changed(at, woken);
     }

@@ -13,7 +13,7 @@ use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, NEVER, NONE, Seq, State, Target};
 use crate::pull::Removals;
 use crate::resource::TypeUrl;
-use crate::subscribe::SubscriberId;
+use crate::subscribe::{Subscriber, SubscriberId};
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -136,13 +136,9 @@ impl<V> Cache<V> {
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !name.is_glob() {
-            self.bury_in_collections(
-                type_index,
-                &Gone { name: name.clone(), seq, at: now, born: NEVER },
-                false,
-                true,
-                woken,
-            );
+            // Who was to keep what it holds of it, is not any more.
+            let collections = self.collections_of(type_index, name);
+            collections.into_iter().filter(|list| *list != NONE).for_each(|list| self.mark(Target::List(list), woken));
         }
         if let Some(at) = self.slot_of(type_index, name) {
             let slot = &mut self.slots[at as usize];
@@ -313,6 +309,16 @@ impl<V> Cache<V> {
             self.drop_list_if_unused(list);
         }
         true
+    }
+
+    /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
+    pub(crate) fn forget_error(&mut self, type_index: u32, name: &ResourceName) {
+        let Some(failure) = self.types[type_index as usize].errors.get(name) else { return };
+        let is_spared = |of: &Subscriber| of.type_index == type_index && of.resumed.contains_key(name);
+        let spares = failure.error.is_transient() && self.subscribers.iter().any(|(_, of)| is_spared(of));
+        if !spares && !self.is_of_interest(type_index, name) {
+            self.clear_error(type_index, name);
+        }
     }
 
     /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is.

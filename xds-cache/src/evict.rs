@@ -52,9 +52,7 @@ impl<V> Cache<V> {
                 if let Some(at) = self.slot_of(type_index, canonical) {
                     self.evict_slot(at);
                 }
-                if !self.is_of_interest(type_index, name) {
-                    self.clear_error(type_index, name);
-                }
+                self.forget_error(type_index, name);
             }
             collection => {
                 if let Some(list) = self.list_of(type_index, collection) {
@@ -76,9 +74,7 @@ impl<V> Cache<V> {
                     let Slot { type_index, ref name, .. } = self.slots[at as usize];
                     let name = name.clone();
                     self.evict_slot(at);
-                    if !self.is_of_interest(type_index, &name) {
-                        self.clear_error(type_index, &name);
-                    }
+                    self.forget_error(type_index, &name);
                     type_index
                 }
                 Target::List(at) => {
@@ -148,9 +144,7 @@ impl<V> Cache<V> {
             self.evict_slot(member);
         }
         for name in failed {
-            if !self.is_of_interest(type_index, &name) {
-                self.clear_error(type_index, &name);
-            }
+            self.forget_error(type_index, &name);
         }
         if self.lists.contains(at as usize) {
             self.drop_list_if_unused(at);

@@ -5,7 +5,7 @@
 //! chain of work of its subscriber. An update moves the first chain over to the second, so a
 //! subscriber that is behind already costs nothing per further update.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
 use slab::Slab;
@@ -223,6 +223,16 @@ impl List {
         let after = |gone: &VecDeque<Gone>| gone.partition_point(|gone| gone.seq <= cursor);
         let (owed, gone) = (after(&self.owed), after(&self.gone));
         self.owed.iter().skip(owed).chain(self.gone.iter().skip(gone)).map(|gone| &gone.name)
+    }
+
+    /// The names that went up to a moment, and are not said to be gone after it too.
+    pub(crate) fn gone_before(&self, moment: Seq) -> BTreeSet<&ResourceName> {
+        let mut before: BTreeSet<_> =
+            self.gone.iter().take_while(|gone| gone.seq <= moment).map(|gone| &gone.name).collect();
+        if !before.is_empty() {
+            self.gone_after(moment).for_each(|name| _ = before.remove(name));
+        }
+        before
     }
 
     /// The last tombstone or error.

@@ -67,8 +67,6 @@ impl<V> Cache<V> {
         if self.subscribers[id.index()].missing.is_empty() {
             return ControlFlow::Continue(());
         }
-        // What it was sent as a member of a collection it can have, whatever it asked for since.
-        self.take_members(id);
         self.pull_parting(id);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
@@ -83,16 +81,6 @@ impl<V> Cache<V> {
         }
         self.subscribers[id.index()].missing.extend(waiting);
         visited
-    }
-
-    fn take_members(&mut self, id: SubscriberId) {
-        let Subscriber { parting, missing, .. } = &mut self.subscribers[id.index()];
-        for link in parting.iter() {
-            let Link { target: Target::List(list), walk, .. } = self.links[*link as usize] else { continue };
-            for name in self.lists[list as usize].gone_after(self.walks[walk as usize].gone_cursor) {
-                missing.remove(name);
-            }
-        }
     }
 
     /// What has an error is told with it.

@@ -283,7 +283,8 @@ impl<V> Cache<V> {
         let Link { cursor, walk, .. } = self.links[link as usize];
         let hint = self.walks[walk as usize].at;
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
-        let several = self.subscribers[id.index()].links.len() > 1;
+        let Subscriber { links, resumed, .. } = &self.subscribers[id.index()];
+        let (several, brought) = (links.len() > 1, !resumed.is_empty());
         while at != NONE {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
@@ -304,7 +305,7 @@ impl<V> Cache<V> {
         if complete && !self.walks[walk as usize].complete {
             // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
             let since = self.walks[walk as usize].since;
-            let before = members.gone.iter().take_while(|gone| gone.seq <= since).map(|gone| &gone.name);
+            let before = members.gone_before(since).into_iter();
             let missed: Vec<_> = before.filter(|name| !self.is_asked_for(id, type_index, name)).cloned().collect();
             let empty = members.glob.clone().filter(|_| members.live == 0);
             let walk = &mut self.walks[walk as usize];
@@ -317,6 +318,8 @@ impl<V> Cache<V> {
                 subscriber.leaving.insert(name);
             }
             (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
+        }
+        if brought && complete {
             self.remove_resumed(id, list);
         }
         if self.note_errors_within(link, list) {
@@ -331,9 +334,6 @@ impl<V> Cache<V> {
 
     /// What a subscriber brought along of a collection that is answered now, and that is not in it, is gone.
     fn remove_resumed(&mut self, id: SubscriberId, list: u32) {
-        if self.subscribers[id.index()].resumed.is_empty() {
-            return;
-        }
         let type_index = self.subscribers[id.index()].type_index;
         let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
         resumed.retain(|name, _| {
@@ -359,10 +359,15 @@ impl<V> Cache<V> {
     ) -> ControlFlow<()> {
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
-        let Subscriber { resumed, missing, .. } = &mut self.subscribers[id.index()];
-        missing.remove(&slot.name);
+        let Subscriber { resumed, missing, unsent, .. } = &mut self.subscribers[id.index()];
+        if !missing.is_empty() {
+            missing.remove(&slot.name);
+        }
         if !resumed.is_empty() {
             if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
+                if !self.types[slot.type_index as usize].aliases.of(&slot.name).is_empty() {
+                    unsent.insert(slot.name.clone());
+                }
                 return ControlFlow::Continue(());
             }
             // With this it sees that what it held under an alias itself is over.
@@ -417,7 +422,12 @@ impl<V> Cache<V> {
         let members = &self.lists[list as usize];
         let newest = members.newest_gone_or_failed();
         if newest > gone_cursor {
-            self.subscribers[subscriber as usize].leaving.extend(members.gone_after(gone_cursor).cloned());
+            let Subscriber { leaving, missing, .. } = &mut self.subscribers[subscriber as usize];
+            for name in members.gone_after(gone_cursor) {
+                // What it was sent as a member of a collection it can have, whatever it asked for since.
+                missing.remove(name);
+                leaving.insert(name.clone());
+            }
             self.walks[walk as usize].gone_cursor = newest;
             self.pass(list, Some(gone_cursor), Some(newest));
         }

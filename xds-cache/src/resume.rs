@@ -149,11 +149,13 @@ impl<V> Cache<V> {
     }
 
     /// What the subscriber said it holds of a name does not count once it asks for the name, or for an alias of it.
-    /// Whether it said so of the name.
+    /// Whether it may hold the name.
     pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: u32) -> bool {
         let sends = self.resolve(slot);
-        let resumed = &mut self.subscribers[id.index()].resumed;
-        let held_itself = resumed.remove(&self.slots[slot as usize].name).is_some();
+        let Subscriber { resumed, leaving, missing, .. } = &mut self.subscribers[id.index()];
+        let name = &self.slots[slot as usize].name;
+        // What was to be told as gone, because nothing asked for it, is not gone any more.
+        let held_itself = resumed.remove(name).is_some() || leaving.contains(name) && !missing.contains(name);
         if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
             *held = None;
         }

@@ -81,6 +81,8 @@ pub(crate) struct Subscriber {
     pub(crate) forced: BTreeSet<ResourceName>,
     /// Names and globs whose error is to be told, unless that is over by then.
     pub(crate) failing: BTreeSet<ResourceName>,
+    /// What it brought along, and was not sent when it was compared, because it had it: nor was it told of its aliases.
+    pub(crate) unsent: BTreeSet<ResourceName>,
     /// The names in `resumed` that it can only have by an alias.
     pub(crate) unclaimed: BTreeSet<ResourceName>,
     /// No link before this one is to a name that was not answered.
@@ -105,6 +107,7 @@ impl Subscriber {
             missing: BTreeSet::new(),
             forced: BTreeSet::new(),
             failing: BTreeSet::new(),
+            unsent: BTreeSet::new(),
             unclaimed: BTreeSet::new(),
             first_unanswered: 0,
             aliased: HashMap::new(),
@@ -153,7 +156,9 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return Vec::new();
         }
-        let held = std::mem::take(&mut self.subscribers[id.index()].links);
+        let mut held = std::mem::take(&mut self.subscribers[id.index()].links);
+        // Collections first: a name is left with all that it is in, or that would seem to have been left before it.
+        held.sort_by_key(|at| matches!(self.links[*at as usize].target, Target::Slot(_)));
         let mut left = Vec::new();
         for at in held {
             let target = self.links[at as usize].target;
@@ -162,7 +167,10 @@ impl<V> Cache<V> {
                 left.push(interest);
             }
         }
-        let Subscriber { type_index, .. } = self.subscribers.remove(id.index());
+        let Subscriber { type_index, resumed, .. } = self.subscribers.remove(id.index());
+        if !self.options.authoritative {
+            resumed.keys().for_each(|name| self.forget_error(type_index, name));
+        }
         self.types[type_index as usize].subscribers -= 1;
         self.drop_type_if_unused(type_index);
         self.make_room();
@@ -270,8 +278,14 @@ impl<V> Cache<V> {
             // Whether it knows what it brought along by this alias, only it can tell.
             let Subscriber { resumed, leaving, .. } = &self.subscribers[id.index()];
             let brought = resumed.contains_key(&name) || leaving.contains(&name);
-            let brought = brought && name.as_str() != interest.as_str();
-            self.leave(id, name, keeps || brought);
+            let by_alias = name.as_str() != interest.as_str();
+            if self.subscribers[id.index()].unsent.remove(&name)
+                && let Some(slot) = self.slot_of(type_index, &name)
+            {
+                let others: Vec<_> = self.links_to(id, slot).collect();
+                others.into_iter().for_each(|other| self.restart(other));
+            }
+            self.leave(id, name, keeps || brought && by_alias);
         }
         for name in pending {
             let by_alias = !self.is_wanted_itself(id, type_index, &name);
@@ -302,12 +316,18 @@ impl<V> Cache<V> {
     /// What a collection that is left has sent counts as sent by the others that may cover it: that it is gone is for
     /// them to tell.
     fn hand_over(&mut self, link: u32) {
-        let Link { cursor, subscriber, walk, .. } = self.links[link as usize];
-        let Some(Walk { sent, .. }) = self.walks.get(walk as usize) else { return };
+        let Link { target, cursor, subscriber, walk, .. } = self.links[link as usize];
+        let (Target::List(list), Some(Walk { sent, .. })) = (target, self.walks.get(walk as usize)) else { return };
         let sent = cursor.max(*sent);
         for other in &self.subscribers[subscriber as usize].links {
+            let target = self.links[*other as usize].target;
             if let Some(walk) = self.walks.get_mut(self.links[*other as usize].walk as usize) {
                 walk.sent = walk.sent.max(sent);
+            } else if let Target::Slot(at) = target
+                && self.is_within(target, list)
+            {
+                let Slot { born, ref state, .. } = self.slots[self.resolve(at) as usize];
+                self.links[*other as usize].sent |= state.resource().is_some() && born <= sent;
             }
         }
     }
@@ -330,6 +350,11 @@ impl<V> Cache<V> {
         subscriber.resumed.remove(&name);
         if keeps && !other_name && !covered {
             subscriber.leaving.insert(name);
+            return;
+        }
+        if self.types[type_index as usize].had_aliases && !other_name && !covered && subscriber.leaving.contains(&name)
+        {
+            // By an alias that it had, it may not have left it.
             return;
         }
         // Whether it is gone is for what else covers it to say now.

@@ -23,6 +23,8 @@ pub(crate) struct Type<V> {
     /// Of names and of globs.
     pub(crate) errors: HashMap<ResourceName, Failure>,
     pub(crate) aliases: Aliases,
+    /// Since it is there.
+    pub(crate) had_aliases: bool,
 }
 
 impl<V> Cache<V> {
@@ -50,6 +52,7 @@ impl<V> Cache<V> {
             subscribers: 0,
             errors: HashMap::new(),
             aliases: Aliases::default(),
+            had_aliases: false,
         });
         self.type_index.insert(type_url.clone(), index);
         index

@@ -5,6 +5,7 @@ mod answers;
 mod batches;
 mod capacity;
 mod errors;
+mod histories;
 mod invariants;
 mod look;
 mod model;

@@ -15,13 +15,13 @@ impl<V> Cache<V> {
     /// Leaves a tombstone in the collections of a name.
     ///
     /// A name nobody here has seen may still be held by a subscriber that reconnected (rule 100): they are told of it
-    /// once, or `again` where an error has let them keep it.
+    /// once. Where an error has `spared` it, those are told who said that they hold it.
     pub(crate) fn bury_in_collections(
         &mut self,
         type_index: u32,
         gone: &Gone,
         was_present: bool,
-        again: bool,
+        spared: bool,
         woken: &mut Vec<SubscriberId>,
     ) {
         let collections = self.collections_of(type_index, &gone.name);
@@ -29,11 +29,13 @@ impl<V> Cache<V> {
             let members = &self.lists[list as usize];
             // Before that, only those who saw it go are.
             let complete = members.answer == Answer::Complete;
-            let told = || !again && complete && members.gone.iter().rev().any(|before| before.name == gone.name);
+            let told = || complete && members.gone.iter().rev().any(|before| before.name == gone.name);
             // Nobody who comes to a wildcard later is told of its tombstones.
             let told_later = was_present && members.glob.is_some();
             if told_later || members.watchers > 0 && (was_present || !told()) {
                 self.bury(list, gone.clone(), woken);
+            } else if spared {
+                self.mark(Target::List(list), woken);
             }
             self.drop_list_if_unused(list);
         }

@@ -10,7 +10,7 @@ const ALIAS: &str = "rc/shop.example";
 const OTHER: &str = "rc/www.shop.example";
 
 impl World {
-    fn alias(&mut self, text: &str, aliases: &[&str], version: &str) -> Vec<SubscriberId> {
+    pub(super) fn alias(&mut self, text: &str, aliases: &[&str], version: &str) -> Vec<SubscriberId> {
         let mut woken = Vec::new();
         let resource = Resource::new(version.into(), digest(version), 0);
         let aliases = aliases.iter().map(|alias| name(alias));

@@ -482,6 +482,13 @@ impl Model {
         let others: BTreeSet<_> =
             self.clients.iter().flatten().filter(|c| c.of == client.of).flat_map(|c| c.interests.clone()).collect();
         assert_eq!(left, client.interests.difference(&others).cloned().collect());
+        if !self.options.authoritative {
+            // What let only this one keep what it held need not stay.
+            let stays = |name: &ResourceName| self.cache.error(&TYPES[client.of].into(), name).is_some();
+            let over = |name: &&ResourceName| !self.is_of_interest(client.of, name) && !stays(name);
+            let over: Vec<_> = self.errors[client.of].keys().filter(over).cloned().collect();
+            over.iter().for_each(|name| drop(self.errors[client.of].remove(name)));
+        }
         self.forget_absent(client.of);
         left.iter().for_each(|interest| self.renew_interest(client.of, interest));
         self.sync_evictions();
@@ -549,7 +556,15 @@ impl Model {
         if let Interest::Name(asked) = interest {
             let over = |name: &&ResourceName| name.answers(asked) && !self.is_of_interest(of, name);
             let over: Vec<_> = self.errors[of].keys().filter(over).cloned().collect();
-            over.iter().for_each(|name| drop(self.errors[of].remove(name)));
+            for name in over {
+                // It may be what lets somebody keep what it holds.
+                let error = &self.errors[of][&name];
+                let held = |client: &Client| client.of == of && client.brought.contains(&name);
+                let spares = error.is_transient() && self.clients.iter().flatten().any(held);
+                if !spares || self.cache.error(&TYPES[of].into(), &name).is_none() {
+                    self.errors[of].remove(&name);
+                }
+            }
         }
     }
 

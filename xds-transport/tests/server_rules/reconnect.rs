@@ -162,7 +162,7 @@ fn rule_132_a_first_request_may_list_more_than_four_mebibytes_of_versions() {
 #[test]
 fn nothing_of_a_request_is_kept_once_it_is_handled() {
     let ask = Ask { of: CLUSTERS, node: b"\x0a\x01n", subscribe: &["*", "a"], holds: &[("a", "1")], ..Ask::default() };
-    let delta = Bytes::from(ask.encode());
+    let delta = ask.encode();
     let names = vec!["*".to_owned(), "a".to_owned()];
     let sotw = DiscoveryRequest { type_url: CLUSTERS.into(), resource_names: names, ..Default::default() };
     let node = DiscoveryRequest { node: Bytes::from_static(b"\x0a\x01n"), ..sotw };

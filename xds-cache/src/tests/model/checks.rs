@@ -41,6 +41,7 @@ impl Model {
                 }
             }
         }
+        self.compare(&mut client, pulled.more);
         // What was gone before an error came stays gone.
         let mut kept = std::mem::take(&mut client.kept);
         let is_transient =
@@ -49,6 +50,20 @@ impl Model {
         client.kept = kept;
         self.clients[who] = Some(client);
         pulled.more
+    }
+
+    /// What a client brought along and is there as it has it was compared, unless there is more: then it may have been.
+    fn compare(&self, client: &mut Client, more: bool) {
+        let current = &self.resources[client.of];
+        let equal = |name: &ResourceName, held: &Version| current.get(name).is_some_and(|(version, _)| held == version);
+        let compared = client.resumed.iter().filter(|(name, held)| equal(name, held) && self.wanted(client, name));
+        for name in compared.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+            client.kept.remove(&name);
+            if !more {
+                client.resumed.remove(&name);
+                client.owed.remove(&name);
+            }
+        }
     }
 
     /// One pull of at most `entries` errors. Whether there are more.

@@ -1,0 +1,125 @@
+//! Short histories that the random ones against a model found: each once went wrong.
+
+use super::*;
+use crate::Version;
+
+impl World {
+    /// What is told while removals wait.
+    fn additions(&mut self, id: SubscriberId) -> Vec<String> {
+        self.pull_as(id, Removals::Defer).0
+    }
+
+    fn bring(&mut self, id: SubscriberId, text: &str, version: &str) {
+        self.cache.resume(id, [(name(text), Version::from(version))]);
+    }
+}
+
+#[test]
+fn rule_158_what_was_brought_along_and_is_asked_for_before_it_is_told_as_gone_is_no_miss() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[]);
+    world.bring(id, "a", "1");
+    world.cache.subscribe(id, &interest("a"));
+    assert_eq!(world.pull(id), [""; 0]);
+    world.remove("a");
+    assert_eq!(world.additions(id), [""; 0]);
+    assert_eq!(world.pull(id), ["-a"]);
+}
+
+#[test]
+fn rule_158_what_was_sent_as_a_member_is_no_miss_when_another_has_an_error() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.put(OTHER, "1");
+    world.pull(id);
+    world.remove(MEMBER);
+    world.cache.subscribe(id, &interest(MEMBER));
+    world.fail(OTHER, 14);
+    assert_eq!(world.additions(id), [""; 0]);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
+#[test]
+fn rule_158_what_was_sent_as_a_member_is_no_miss_once_the_collection_is_left() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["*"]);
+    world.put("a", "1");
+    assert_eq!(world.pull(id), ["a@1"]);
+    world.cache.subscribe(id, &interest("a"));
+    world.cache.unsubscribe(id, &Interest::Wildcard);
+    world.remove("a");
+    assert_eq!(world.additions(id), [""; 0]);
+    assert_eq!(world.pull(id), ["-a"]);
+}
+
+#[test]
+fn rule_100_what_went_before_and_after_a_glob_was_asked_for_is_told_once() {
+    let mut world = World::relay();
+    let away = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    world.cache.close(away);
+    let id = world.subscriber(&[GLOB]);
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")], "it is empty");
+}
+
+#[test]
+fn rule_117_an_error_that_lasts_takes_what_a_transient_one_spared_from_who_holds_it_alone() {
+    let mut world = World::authoritative();
+    let [told, spared] = [world.subscriber(&["*"]), world.subscriber(&["*"])];
+    world.bring(told, "a", "1");
+    assert_eq!(world.pull(told), ["-a"]);
+    world.fail("a", 14);
+    world.bring(spared, "a", "1");
+    assert_eq!(world.pull(spared), [""; 0]);
+    assert_eq!(world.fail("a", 7).len(), 2, "nobody knows who was spared");
+    assert_eq!(world.pull(spared), ["-a"]);
+    assert_eq!(world.pull(told), [""; 0]);
+}
+
+#[test]
+fn rule_117_an_error_is_kept_as_long_as_it_spares_what_somebody_holds() {
+    let mut world = World::relay();
+    let asks = world.subscriber(&["a"]);
+    world.fail("a", 14);
+    let holds = world.subscriber(&["*"]);
+    world.bring(holds, "a", "1");
+    world.answered("*");
+    assert_eq!(world.pull(holds), [""; 0]);
+    world.cache.close(asks);
+    world.cache.evict(&world.of, &interest("a"), world.now);
+    assert_eq!(world.pull(holds), [""; 0]);
+    assert!(world.cache.error(&world.of, &name("a")).is_some());
+    world.cache.close(holds);
+    assert!(world.cache.error(&world.of, &name("a")).is_none());
+}
+
+#[test]
+fn rule_052_who_leaves_one_alias_of_what_it_brought_along_is_sent_it_for_the_other() {
+    let mut world = World::authoritative();
+    world.alias("a", &["b", "c"], "1");
+    let id = world.subscriber(&["b", "c"]);
+    world.bring(id, "a", "1");
+    assert_eq!(world.pull(id), [""; 0]);
+    // It was told of no alias: it may think that with this one it left the resource.
+    world.cache.unsubscribe(id, &interest("b"));
+    assert_eq!(world.pull(id), ["a@1"]);
+}
+
+#[test]
+fn rule_105_what_is_left_and_gone_is_told_to_who_may_keep_it_by_an_alias() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["a"]);
+    world.alias("a", &["b"], "1");
+    assert_eq!(world.pull(id), ["a@1"]);
+    world.remove("a");
+    world.cache.subscribe(id, &interest("b"));
+    // Looked at, but not told.
+    assert_eq!(world.additions(id), ["-b"]);
+    world.cache.unsubscribe(id, &interest("a"));
+    assert_eq!(world.pull(id), ["-a"]);
+}
