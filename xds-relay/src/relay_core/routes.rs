@@ -429,21 +429,14 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        let mut gone: HashSet<ResourceName> = HashSet::new();
-        let more = subscriber.all_parts().any(|part| {
-            part.scope.pull_errors(part.id, removals, &mut |failed| {
-                // What this stream fetches for itself has errors of its own, unless the origin has it no more.
-                let own = part.scope.shared && subscriber.private.contains_key(failed.name);
-                if own && !failed.removed || !part.scope.shared && gone.contains(failed.name) {
-                    return ControlFlow::Continue(());
-                }
-                if own {
-                    gone.insert(failed.name.clone());
-                }
-                visitor(failed)
-            })
-        });
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
+        let mut gone = HashSet::new();
+        let known = subscriber.contested.len();
+        let more = subscriber.pull_errors(&self.relay, removals, &mut gone, visitor);
+        if subscriber.contested.len() > known {
+            // Errors are asked for last: this is for the next round.
+            self.waker.wake_by_ref();
+        }
         if !gone.is_empty() {
             self.drop_private(id, |name, _, _| gone.contains(name));
         }

@@ -57,6 +57,47 @@ fn rule_152_a_name_in_two_scopes_is_told_once_from_the_more_specific_one() {
     }
 }
 
+#[test]
+fn rule_152_an_error_of_one_scope_takes_nothing_away_that_another_has() {
+    const UNAVAILABLE: i32 = 14;
+    const NOT_FOUND: i32 = 5;
+    for downstream in [DELTA, SOTW] {
+        for specific in [NAME, GLOB] {
+            let mut world = world();
+            world.remove(0, CLUSTERS, NAME);
+            let client = world.client(downstream, "n");
+            world.subscribe(client, CLUSTERS, &["*", specific]);
+            let now = world.now;
+            let error = |code| xdstp_cache::ResourceError::new(code, "not today");
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error(UNAVAILABLE));
+            world.advance(20 * SECOND);
+            world.told(client);
+            world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild", frame(CLUSTERS, NAME, "wild"));
+            world.advance(20 * SECOND);
+            let case = format!("{downstream:?} {specific}");
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            // Said anew, and to who asks for it anew.
+            for code in [NOT_FOUND, UNAVAILABLE] {
+                world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error(code));
+                world.advance(20 * SECOND);
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            }
+            let later = world.client(downstream, "n");
+            world.subscribe(later, CLUSTERS, &["*", specific]);
+            world.advance(20 * SECOND);
+            assert_eq!(world.clients[later].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            // What the specific one had, the other has when it goes with an error.
+            world.put(0, CLUSTERS, NAME, "named");
+            assert_eq!(world.clients[later].held(CLUSTERS), [format!("{NAME}@named")], "{case}");
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error(NOT_FOUND));
+            world.advance(20 * SECOND);
+            for client in [client, later] {
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            }
+        }
+    }
+}
+
 /// However many names are in both: 2501 of them were once told to nobody.
 #[test]
 fn rule_152_many_names_in_two_scopes_are_told_once() {
