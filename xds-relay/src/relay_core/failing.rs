@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use xdstp_cache::{Failed, Removals};
 use xdstp_uri::ResourceName;
@@ -60,9 +61,8 @@ impl Subscriber {
 
     /// Whether another part has a name.
     fn is_there_but_for(&self, part: &Part, name: &ResourceName) -> bool {
-        let others =
-            self.parts.iter().filter(|other| !(other.id == part.id && std::ptr::eq(&*other.scope, &*part.scope)));
-        !name.is_glob()
-            && others.into_iter().any(|other| matches!(other.scope.standing(other.id, name), Standing::Present(_)))
+        let is_another = |other: &&Part| other.id != part.id || !Arc::ptr_eq(&other.scope, &part.scope);
+        let has = |other: &Part| matches!(other.scope.standing(other.id, name), Standing::Present(_));
+        !name.is_glob() && self.parts.iter().filter(is_another).any(has)
     }
 }

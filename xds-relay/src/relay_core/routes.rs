@@ -449,17 +449,15 @@ impl Source for Routes {
         // What the part of the name's own authority has, counts.
         let mut own: HashSet<ResourceName> = HashSet::new();
         let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.relay.place(name.authority()));
-        let (mut unanswered, mut fetched) = (Unanswered::default(), Unanswered::default());
+        let mut unanswered = Unanswered::default();
+        // What must not be shared, and whether the client may hold what was.
+        let mut stubs: Vec<(ResourceName, bool)> = Vec::new();
         let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
                 if shared && resource.value.do_not_cache() {
-                    if subscriber.awaits_private(name) {
-                        fetched.names += 1;
-                        fetched.held += usize::from(may_be_held(resource));
-                    }
-                    return;
+                    return stubs.push((name.clone(), may_be_held(resource)));
                 }
                 if several && shared {
                     if !is_own(part, name) {
@@ -477,7 +475,11 @@ impl Source for Routes {
                 visitor(&name, &resource);
             }
         }
-        unanswered.and(fetched)
+        for (_, held) in stubs.iter().filter(|(name, _)| subscriber.awaits_private(name)) {
+            unanswered.names += 1;
+            unanswered.held += usize::from(*held);
+        }
+        unanswered
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {

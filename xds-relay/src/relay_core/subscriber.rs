@@ -143,11 +143,11 @@ pub(crate) fn contests<'a>(
     pull: &Pull<'a, Frame>,
     said: &mut Said,
 ) -> Option<(&'a ResourceName, News)> {
-    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+    let news = news_of(relay, part, pull);
     match pull {
-        Pull::Put { name, .. } if !own(name) => Some((name, news_of(relay, part, pull))),
-        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, news_of(relay, part, pull))),
-        Pull::Removed { name } if !name.is_glob() => Some((name, news_of(relay, part, pull))),
+        Pull::Put { name, .. } if news == News::OwnPut => said.insert((*name).clone(), false).map(|_| (*name, news)),
+        Pull::Put { name, .. } => Some((name, news)),
+        Pull::Removed { name } if !name.is_glob() => Some((name, news)),
         _ => None,
     }
 }
