@@ -49,6 +49,8 @@ struct OfType {
     gone: BTreeMap<ResourceName, u64>,
     /// Every name that a body was sent of, with its aliases.
     aliases: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
+    /// The same, with all the aliases it ever had.
+    ever: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// What had an error, whatever it was: who does not hold it may be told that it is gone (rule 117).
     failed: BTreeSet<ResourceName>,
     /// The last response that said that there is nothing else.
@@ -78,10 +80,9 @@ impl Said {
         if variant == Variant::Sotw {
             kind.lacking.get_or_insert(now);
         }
-        let mut present = BTreeSet::new();
+        let (mut present, mut beating) = (BTreeSet::new(), BTreeSet::new());
         for received in &response.resources {
             let name = &received.name;
-            present.insert(name.clone());
             if let Some(ttl) = received.ttl
                 && let Some(due) = now.checked_add(ttl)
             {
@@ -93,8 +94,10 @@ impl Said {
                 if received.ttl.is_none() {
                     kind.lose(name, *serial);
                 }
+                beating.insert(name.clone());
                 continue;
             };
+            present.insert(name.clone());
             kind.claim(name, frame.aliases().collect(), *serial);
             let do_not_cache = frame.do_not_cache();
             let aliases = frame.aliases().collect();
@@ -120,7 +123,7 @@ impl Said {
         }
         let says_nothing = response.resources.is_empty() && response.removed.is_empty() && response.errors.is_empty();
         if full_state && response.rejected.is_empty() {
-            kind.lose_all(*serial, |name| !present.contains(name));
+            kind.lose_all(*serial, |name| !present.contains(name) && !beating.contains(name));
         }
         if full_state || says_nothing {
             kind.nothing_else = Some(*serial);
@@ -169,6 +172,12 @@ impl Said {
         self.heard_by(who, type_url).any(|(_, of)| of.lacking.is_some_and(long_ago) || of.failed.contains(name))
     }
 
+    /// By what a resource may have been asked for: an alias that one stream says need not be said on another.
+    pub(crate) fn ever_called(&self, who: Who, type_url: &str, name: &ResourceName) -> Vec<ResourceName> {
+        let aliases = self.heard_by(who, type_url).filter_map(|(_, of)| of.ever.get(name));
+        aliases.flatten().chain([name]).cloned().collect()
+    }
+
     fn heard_by(&self, who: Who, type_url: &str) -> impl Iterator<Item = (Voice, &OfType)> {
         let heard = move |((voice, of), _): &(&(Voice, String), &OfType)| {
             of == type_url && (voice.1 == who || voice.1 == Who::Shared)
@@ -186,6 +195,7 @@ impl OfType {
         };
         let mut lost: Vec<_> = self.aliases.iter().filter_map(robbed).collect();
         lost.extend(aliases.iter().cloned());
+        self.ever.entry(name.clone()).or_default().extend(aliases.iter().cloned());
         let before = self.aliases.insert(name.clone(), aliases.clone());
         if let Some(before) = before.filter(|before| *before != aliases) {
             lost.push(name.clone());

@@ -148,6 +148,12 @@ impl Told {
                 }
             }
         }
+        if first {
+            // What it does not ask for then, it may be told is gone, even if it asks for it a moment later (rule 84).
+            let asks = &of.asks;
+            let unasked = of.brought.iter().filter(|name| !asks.iter().any(|interest| covers(interest, name)));
+            of.left.extend(unasked.map(|name| (Interest::Name(name.clone()), *clock)));
+        }
         of.asked.extend(of.asks.iter().cloned());
     }
 
@@ -204,11 +210,8 @@ impl Told {
             let name = if *variant == Variant::Sotw { &body.name } else { name };
             present.insert(name.clone());
             let aliases = body.aliases.clone();
-            let asked_as = |asked: &ResourceName| aliases.iter().chain([name]).any(|name| name.answers(asked));
-            let asked = of.asked.iter().any(|interest| match interest {
-                Interest::Wildcard => true,
-                Interest::Name(asked) => asked_as(asked),
-            });
+            let called = said.ever_called(*who, type_url, name);
+            let asked = of.asked.iter().any(|interest| called.iter().any(|name| covers(interest, name)));
             if !asked {
                 return Err(format!("rule 63: {name} is sent unasked"));
             }
