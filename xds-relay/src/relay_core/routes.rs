@@ -216,7 +216,7 @@ impl Routes {
                 };
                 if shared && private.contains_key(*name) {
                     served.insert((*name).clone());
-                    if said.contains_key(*name) {
+                    if !several && said.contains_key(*name) {
                         // What was fetched for this client went out a moment before: the rest is said in the next.
                         return contest(name, news_of(&self.relay, part, &pull));
                     }
@@ -282,13 +282,18 @@ impl Routes {
             }
         }
         let mut later = BTreeMap::new();
+        let mut settled: HashSet<ResourceName> = HashSet::new();
         let mut more = false;
         while let Some((name, news)) = subscriber.contested.pop_first() {
             let counts = subscriber.counts(relay, &name, news);
             let gone = matches!(counts, Counts::Gone);
             match said.get(&name) {
                 _ if matches!(counts, Counts::Own) => continue,
-                Some(true) if gone => continue,
+                Some(true) if gone => {
+                    // Its own stream said so, too.
+                    settled.insert(name);
+                    continue;
+                }
                 None if !gone || removals == Removals::Include => {}
                 _ => {
                     later.insert(name, news);
@@ -304,6 +309,7 @@ impl Routes {
                 Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
                 Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
+            settled.insert(name.clone());
             said.insert(name, gone);
             if visited.is_break() {
                 more = true;
@@ -312,6 +318,10 @@ impl Routes {
         }
         more |= fresh && !subscriber.contested.is_empty();
         subscriber.contested.append(&mut later);
+        if !subscriber.private.is_empty() {
+            // What is gone for all, or shared, is not fetched for this client any more.
+            self.drop_private(id, |name, _, _| settled.contains(name));
+        }
         more
     }
 }

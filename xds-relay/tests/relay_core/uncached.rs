@@ -72,21 +72,27 @@ fn rule_121_the_page_shows_the_streams_of_what_must_not_be_shared() {
 
 #[test]
 fn rule_121_a_resource_that_may_be_shared_again_is() {
-    let mut world = world();
-    put_uncached(&mut world, "u", "1");
-    let client = world.client(DELTA, "n1");
-    world.subscribe(client, CLUSTERS, &["*"]);
-    world.advance(SECOND);
-    assert_eq!(world.streams_of(0), 2);
-    world.put(0, CLUSTERS, "u", "2");
-    assert_eq!(world.clients[client].held(CLUSTERS), ["u@2"]);
-    assert_eq!(world.streams_of(0), 1);
-    put_uncached(&mut world, "u", "3");
-    assert_eq!(world.clients[client].held(CLUSTERS), ["u@3"]);
-    assert_eq!(world.streams_of(0), 2);
-    world.remove(0, CLUSTERS, "u");
-    assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
-    assert_eq!(world.streams_of(0), 1);
+    // With a glob beside, two scopes may have the name.
+    for (interests, streams) in [(["*", "*"], 1), (["*", GLOB], 2)] {
+        for name in ["u".to_owned(), GLOB.replace('*', "u")] {
+            let mut world = world();
+            world.origins[0].wildcard_sends_xdstp();
+            put_uncached(&mut world, &name, "1");
+            let client = world.client(DELTA, "n1");
+            world.subscribe(client, CLUSTERS, &interests);
+            world.advance(SECOND);
+            assert_eq!(world.streams_of(0), streams + 1, "{interests:?} {name}");
+            world.put(0, CLUSTERS, &name, "2");
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@2")]);
+            assert_eq!(world.streams_of(0), streams, "{interests:?} {name}");
+            put_uncached(&mut world, &name, "3");
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@3")]);
+            assert_eq!(world.streams_of(0), streams + 1, "{interests:?} {name}");
+            world.remove(0, CLUSTERS, &name);
+            assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
+            assert_eq!(world.streams_of(0), streams, "{interests:?} {name}");
+        }
+    }
 }
 
 #[test]
