@@ -23,6 +23,16 @@ impl<V> Cache<V> {
         self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
     }
 
+    /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
+    /// whichever version it said it has: for who says something else of the name meanwhile.
+    pub fn will_tell(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let held = self.subscribers[id.index()].resumed.get_mut(name);
+        held.map(|version| *version = None).is_some()
+    }
+
     /// Whether a name that is not there, is known not to be: it was answered itself, or a collection of the subscriber
     /// that covers it is complete.
     pub fn is_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {

@@ -6,6 +6,7 @@ mod batches;
 mod capacity;
 mod errors;
 mod invariants;
+mod look;
 mod model;
 mod removals;
 mod resuming;

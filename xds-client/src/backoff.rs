@@ -41,6 +41,12 @@ impl Backoff {
         ceiling.mul_f64(random as f64 / u64::MAX as f64)
     }
 
+    /// The same, as long as waits get: what is wrong does not pass by itself.
+    pub fn longest(&mut self, random: u64) -> Duration {
+        self.attempts = u32::MAX;
+        self.next(random)
+    }
+
     /// The peer answered: the next wait is short again.
     pub fn reset(&mut self) {
         self.attempts = 0;
@@ -59,5 +65,14 @@ mod tests {
         assert_eq!(longest[39], 30_000);
         assert_eq!(backoff.next(u64::MAX / 2).as_millis(), 15_000);
         assert_eq!(backoff.next(0), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_longest_wait_is_over_like_any() {
+        let mut backoff = Backoff::default();
+        assert_eq!(backoff.longest(u64::MAX).as_secs(), 30);
+        assert_eq!(backoff.longest(u64::MAX / 2).as_secs(), 15);
+        backoff.reset();
+        assert_eq!(backoff.next(u64::MAX).as_millis(), 500);
     }
 }

@@ -7,9 +7,10 @@ mod drive;
 mod ended;
 mod go_away;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
 
 pub use drive::{Driver, drive, spawn};
@@ -31,6 +32,19 @@ pub trait Consumer: Send + 'static {
     /// Asked before every attempt to connect: another encoded `Node` to name from this stream on, if there is one.
     fn node(&mut self) -> Option<Bytes> {
         None
+    }
+
+    /// Asked for every stream: what the origin is told before any request.
+    fn metadata(&mut self) -> MetadataMap {
+        MetadataMap::new()
+    }
+
+    /// What the origin answered a stream with, before any response.
+    ///
+    /// # Errors
+    /// Why this origin must not be asked: the stream ends, and the next attempt waits as long as any.
+    fn opened(&mut self, _metadata: &MetadataMap) -> Result<(), String> {
+        Ok(())
     }
 
     /// Bytes of a message came in last `at` this time, whole or not: a large response over a slow link is no silence.
@@ -61,6 +75,14 @@ impl Consumer for Box<dyn Consumer> {
 
     fn node(&mut self) -> Option<Bytes> {
         (**self).node()
+    }
+
+    fn metadata(&mut self) -> MetadataMap {
+        (**self).metadata()
+    }
+
+    fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
+        (**self).opened(metadata)
     }
 
     fn received(&mut self, at: Instant) {
@@ -137,10 +159,21 @@ impl Upstream {
     /// Backoff grows only after streams without any response (rule 89).
     pub fn disconnected(&mut self, now: Instant, error: Option<String>, random: u64) -> Connection {
         let responded = matches!(self.link, Link::Up { responded: true });
-        let retry_at = now + self.backoff.next(random);
+        let wait = self.backoff.next(random);
+        self.down(now, error.filter(|_| !responded), wait)
+    }
+
+    /// The stream was ended from here, because this origin must not be asked: the next attempt waits as long as any.
+    pub fn declined(&mut self, now: Instant, error: String, random: u64) -> Connection {
+        let wait = self.backoff.longest(random);
+        self.down(now, Some(error), wait)
+    }
+
+    fn down(&mut self, now: Instant, error: Option<String>, wait: Duration) -> Connection {
+        let retry_at = now + wait;
         self.link = Link::Down { retry_at };
         self.stream.disconnected(now);
-        Connection::Disconnected { error: error.filter(|_| !responded), retry_at }
+        Connection::Disconnected { error, retry_at }
     }
 
     /// Tells the machine to do something.
@@ -193,7 +226,6 @@ impl Upstream {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use xds_transport::{Protocol, TypeRules};
 
@@ -226,6 +258,21 @@ mod tests {
         assert_eq!(waits, [500, 1000, 500, 500, 1000]);
         assert!(!upstream.should_connect(now + Duration::from_millis(999)));
         assert!(upstream.should_connect(now + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn an_origin_that_is_declined_is_asked_again_late_whatever_came_before() {
+        let now = Instant::now();
+        let mut upstream = upstream(now);
+        for respond in [false, true] {
+            upstream.connected(now);
+            if respond {
+                upstream.handle_message(now, Bytes::new()).unwrap();
+            }
+            let declined = upstream.declined(now, "it is us".into(), u64::MAX);
+            assert_eq!(wait(&declined, now).as_secs(), 30);
+            assert!(matches!(declined, Connection::Disconnected { error: Some(error), .. } if error == "it is us"));
+        }
     }
 
     #[test]

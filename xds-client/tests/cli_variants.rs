@@ -116,14 +116,14 @@ fn clients_of_one_form_can_be_put_to_files_of_the_other() {
 fn an_error_in_constraints_is_underlined() {
     let run = variants("lint", &final_file(&[("a", "\"env=prod and version v1\"")]), &[]);
     let expected = "\
-xds: FILE:4:16: constraints of \"a\": at byte 21: expected `=` or `in` after the key
+xds: FILE:4:16: constraints of \"a\": expected `=` or `in` after the key, at byte 21
   env=prod and version v1
                        ^
 ";
     assert_eq!((run.code, &*run.err), (2, expected));
     let run = variants("select", DRAFT, &["--constraints", "env=prod and shrd"]);
     let expected = "\
-xds: --constraints: at byte 17: expected `=` or `in` after the key
+xds: --constraints: expected `=` or `in` after the key, at byte 17
   env=prod and shrd
                    ^
 ";

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::TcpListenerStream;
+use tonic::Status;
 use tonic::transport::Server;
-use xds_transport::grpc::server::{Accept, Opened, Service, StreamHandle};
+use xds_transport::grpc::server::{Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Settings;
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Options};
@@ -29,7 +30,7 @@ struct Origin {
 impl Accept for Origin {
     type Source = Cache<Frame>;
 
-    fn accept(&self, opened: Opened) -> Cache<Frame> {
+    fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut cache = Cache::new(Options::default());
         let names = self.states.lock().unwrap().pop_front().unwrap_or_default();
         for name in names {
@@ -40,7 +41,7 @@ impl Accept for Origin {
             cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
         }
         let _ = self.streams.send(opened.handle);
-        cache
+        Ok(cache.into())
     }
 
     fn settings(&self) -> Settings {

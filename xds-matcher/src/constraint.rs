@@ -6,7 +6,7 @@ use core::str::FromStr;
 
 use crate::prefixed::Prefixed;
 use crate::range::holds_integer;
-use crate::{ConstraintError, DynamicParameters, ErrorKind, IntRange, NormalForm, Overlap, TextError, text};
+use crate::{ConstraintError, DynamicParameters, ErrorKind, IntRange, Overlap, ParseError, normal, text};
 
 /// How many `and`, `or` and `not` may stand around a leaf.
 pub const MAX_DEPTH: usize = 100;
@@ -28,7 +28,7 @@ pub const MAX_NODES: usize = 65_536;
 /// assert!(constraint.matches(&client));
 /// client.insert("version", "v1");
 /// assert!(!constraint.matches(&client));
-/// # Ok::<(), xds_matcher::TextError>(())
+/// # Ok::<(), xds_matcher::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Constraint {
@@ -39,6 +39,7 @@ pub struct Constraint {
 
 impl Constraint {
     /// Matches everything: what a message without a type means.
+    #[must_use]
     pub const fn unconstrained() -> Self {
         Self { node: Node::True, depth: 0, size: 1 }
     }
@@ -119,6 +120,7 @@ impl Constraint {
     }
 
     /// Whether the parameters satisfy the constraint. Allocates nothing.
+    #[must_use]
     pub fn matches(&self, parameters: &DynamicParameters) -> bool {
         self.node.matches(parameters)
     }
@@ -137,15 +139,41 @@ impl Constraint {
         keys.into_iter()
     }
 
-    /// The constraint in a form that is equal for expressions that differ only in order, repetition, nesting or double negation.
-    pub fn normal_form(&self) -> NormalForm {
-        NormalForm::of(self)
+    /// The constraint in a form that is equal for expressions that differ only in how they are written, to be compared, hashed or
+    /// used as a map key.
+    ///
+    /// `not` stands only before leaves; nested `and`s and `or`s are one; children are sorted and none follows from another one of
+    /// the same key; integer ranges are sorted and merged. Equal normal forms always mean the same. Two expressions that mean the
+    /// same usually have equal normal forms, but not always: that question is as hard as any in logic.
+    ///
+    /// ```
+    /// use xds_matcher::Constraint;
+    ///
+    /// let written: Constraint = "not (version=v1 or not env=prod) and env=prod".parse().unwrap();
+    /// let meant: Constraint = "env=prod and not version=v1".parse().unwrap();
+    /// assert_ne!(written, meant);
+    /// assert_eq!(written.normal_form()?, meant.normal_form()?);
+    /// assert_eq!(written.normal_form()?.to_string(), "env=prod and not version=v1");
+    /// # Ok::<(), xds_matcher::ConstraintError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`]: one `not` of a list becomes one for each of its children.
+    pub fn normal_form(&self) -> Result<Self, ConstraintError> {
+        let node = normal::normal_form(&self.node);
+        let (depth, size) = node.measure();
+        Self::bounded(node, depth, size)
     }
 
     /// Whether some parameters satisfy both constraints, decided exactly as long as that takes at most
     /// [`Overlap::STEPS`] steps.
     pub fn overlap(&self, other: &Self) -> Overlap {
-        crate::overlap::overlap(&self.node, &other.node)
+        crate::overlap::overlap(self, other)
+    }
+
+    /// How many nodes and ranges it has.
+    pub(crate) fn size(&self) -> usize {
+        self.size
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -197,9 +225,9 @@ impl fmt::Display for Constraint {
 }
 
 impl FromStr for Constraint {
-    type Err = TextError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TextError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         text::parse(text)
     }
 }
@@ -218,6 +246,7 @@ pub(crate) enum Node {
 
 impl Node {
     /// The draft's rule for a key: a variant that does not have it matches whatever the condition says.
+    #[cfg(feature = "draft")]
     pub(crate) fn absent_or(key: Prefixed, condition: Self) -> Self {
         Self::Or(Box::new([Self::Not(Box::new(Self::Exists { key })), condition]))
     }

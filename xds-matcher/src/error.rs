@@ -8,9 +8,8 @@ use core::fmt;
 /// use xds_matcher::{ErrorKind, final_form::{ConstraintList, DynamicParameterConstraints, Kind, SingleConstraint}};
 ///
 /// let key_alone = SingleConstraint { key: "env".into(), constraint_type: None };
-/// let message = DynamicParameterConstraints::from(Kind::OrConstraints(ConstraintList {
-///     constraints: vec![Kind::Constraint(key_alone).into()],
-/// }));
+/// let list = ConstraintList::new([Kind::Constraint(key_alone).into()]).unwrap();
+/// let message = DynamicParameterConstraints::from(Kind::OrConstraints(list));
 /// let error = message.lower().unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::MissingConstraintType);
 /// assert_eq!(error.path(), "or_constraints.constraints[0].constraint");
@@ -37,11 +36,13 @@ impl ConstraintError {
     }
 
     /// What is wrong.
+    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
     /// Where: field names from the outermost message inwards, empty for that message itself.
+    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -107,6 +108,7 @@ impl ErrorKind {
     /// ```
     /// assert_eq!(xds_matcher::ErrorKind::BadRange.as_str(), "bad_range");
     /// ```
+    #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::MissingConstraintType => "missing_constraint_type",

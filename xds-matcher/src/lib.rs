@@ -15,9 +15,13 @@ mod overlap;
 mod parameters;
 mod prefixed;
 mod range;
+mod ranges;
 mod text;
+mod values;
 mod variants;
 
+#[cfg(feature = "draft")]
+#[cfg_attr(docsrs, doc(cfg(feature = "draft")))]
 pub mod draft;
 pub mod final_form;
 #[cfg(feature = "serde")]
@@ -27,9 +31,11 @@ pub mod json;
 pub use constraint::{Constraint, MAX_DEPTH, MAX_NODES};
 pub use error::{ConstraintError, ErrorKind};
 pub use lint::{LintOptions, LintReport};
-pub use normal::NormalForm;
 pub use overlap::Overlap;
-pub use parameters::DynamicParameters;
+pub use parameters::{DynamicParameters, DynamicParametersIter};
 pub use range::IntRange;
-pub use text::{MAX_TEXT, TextError};
-pub use variants::{DraftVariants, FinalVariants, Selection};
+pub use text::ParseError;
+#[cfg(feature = "draft")]
+#[cfg_attr(docsrs, doc(cfg(feature = "draft")))]
+pub use variants::{DraftVariants, DraftVariantsIter};
+pub use variants::{FinalVariants, FinalVariantsIter, Selection};

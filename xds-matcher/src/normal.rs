@@ -1,50 +1,15 @@
+//! The normal form of a constraint.
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::constraint::Node;
 use crate::range::holds_integer;
-use crate::{Constraint, IntRange};
+use crate::ranges::{Ranges, disjoint, within};
 
-/// A constraint brought to a normal form, to be compared, hashed or used as a map key.
-///
-/// `not` stands only before leaves; nested `and`s and `or`s are one; children are sorted and none follows from another one of the same
-/// key; integer ranges are sorted and merged. Equal normal forms always mean the same. Two expressions that mean the same usually have
-/// equal normal forms, but not always: that question is as hard as any in logic.
-///
-/// ```
-/// use xds_matcher::Constraint;
-///
-/// let written: Constraint = "not (version=v1 or not env=prod) and env=prod".parse().unwrap();
-/// let meant: Constraint = "env=prod and not version=v1".parse().unwrap();
-/// assert_ne!(written, meant);
-/// assert_eq!(written.normal_form(), meant.normal_form());
-/// assert_eq!(written.normal_form().to_string(), "env=prod and not version=v1");
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NormalForm(Constraint);
-
-impl NormalForm {
-    pub(crate) fn of(constraint: &Constraint) -> Self {
-        Self(Constraint::from_bounded(normalize(constraint.node(), false)))
-    }
-
-    /// The constraint in this form.
-    pub fn as_constraint(&self) -> &Constraint {
-        &self.0
-    }
-}
-
-impl From<NormalForm> for Constraint {
-    fn from(normal: NormalForm) -> Self {
-        normal.0
-    }
-}
-
-impl fmt::Display for NormalForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
+/// What [`Constraint::normal_form`](crate::Constraint::normal_form) says, of any size.
+pub(crate) fn normal_form(node: &Node) -> Node {
+    normalize(node, false)
 }
 
 /// Above this many literals of one key in one list they are no longer compared with each other, which takes quadratic time.
@@ -59,7 +24,9 @@ fn normalize(node: &Node, negate: bool) -> Node {
         Node::True => Node::True,
         leaf => {
             let leaf = match leaf {
-                Node::IntIn { key, ranges } => Node::IntIn { key: key.clone(), ranges: merge(ranges) },
+                Node::IntIn { key, ranges } => {
+                    Node::IntIn { key: key.clone(), ranges: Ranges::of(ranges).into_boxed_slice() }
+                }
                 leaf => leaf.clone(),
             };
             if negate { Node::Not(Box::new(leaf)) } else { leaf }
@@ -161,6 +128,7 @@ impl<'a> Literal<'a> {
     }
 }
 
+/// The ranges of both are sorted and merged.
 fn leaf_excludes(a: &Node, b: &Node) -> bool {
     use Node::{IntIn, Value};
     match (a, b) {
@@ -173,6 +141,7 @@ fn leaf_excludes(a: &Node, b: &Node) -> bool {
     }
 }
 
+/// The ranges of both are sorted and merged.
 fn leaf_implies(a: &Node, b: &Node) -> bool {
     use Node::{Exists, IntIn, Value};
     match (a, b) {
@@ -184,43 +153,24 @@ fn leaf_implies(a: &Node, b: &Node) -> bool {
     }
 }
 
-/// Sorted, and neither overlapping nor adjacent.
-fn merge(ranges: &[IntRange]) -> Box<[IntRange]> {
-    let mut sorted = ranges.to_vec();
-    sorted.sort_unstable();
-    let mut merged: Vec<IntRange> = Vec::with_capacity(sorted.len());
-    for range in sorted {
-        match merged.last_mut() {
-            Some(last) if range.start() <= last.end().saturating_add(1) => *last = last.extended_to(range.end()),
-            _ => merged.push(range),
-        }
-    }
-    merged.into()
-}
-
-/// Both merged: each of `a` lies in one of `b`.
-fn within(a: &[IntRange], b: &[IntRange]) -> bool {
-    a.iter().all(|a| enclosing(b, a.start()).is_some_and(|b| a.end() <= b.end()))
-}
-
-/// Both merged: none of `a` touches one of `b`.
-fn disjoint(a: &[IntRange], b: &[IntRange]) -> bool {
-    let touches = |a: &IntRange, b: &[IntRange]| enclosing(b, a.start()).is_some();
-    !a.iter().any(|range| touches(range, b)) && !b.iter().any(|range| touches(range, a))
-}
-
-fn enclosing(merged: &[IntRange], n: u64) -> Option<&IntRange> {
-    let after = merged.partition_point(|range| range.start() <= n);
-    merged.get(after.checked_sub(1)?).filter(|range| range.contains(n))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::{Constraint, ErrorKind};
     use std::string::{String, ToString};
 
     fn normal(text: &str) -> String {
-        text.parse::<Constraint>().unwrap().normal_form().to_string()
+        text.parse::<Constraint>().unwrap().normal_form().unwrap().to_string()
+    }
+
+    #[test]
+    fn one_that_would_be_too_large_is_refused() {
+        let negated = |count: usize| {
+            let leaves = (0..count).map(|i| Constraint::value(i.to_string(), ""));
+            Constraint::any(leaves).unwrap().negate().unwrap()
+        };
+        assert_eq!(negated(65_000).normal_form().unwrap_err().kind(), ErrorKind::TooLarge);
+        let fits = negated(32_000).normal_form().unwrap();
+        assert_eq!(fits.to_string().parse(), Ok(fits));
     }
 
     #[test]
@@ -264,7 +214,10 @@ mod tests {
     #[test]
     fn a_list_too_long_to_compare_is_still_sorted_and_deduplicated() {
         let list = |order: &mut dyn Iterator<Item = usize>| {
-            Constraint::any(order.map(|i| Constraint::value("k", (i % 500).to_string()))).unwrap().normal_form()
+            Constraint::any(order.map(|i| Constraint::value("k", (i % 500).to_string())))
+                .unwrap()
+                .normal_form()
+                .unwrap()
         };
         assert_eq!(list(&mut (0..1000)), list(&mut (0..1000).rev()));
     }

@@ -1,9 +1,9 @@
+//! What a subscriber says about itself.
+
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, mem, slice};
 
-use crate::constraint::{Constraint, Node};
-use crate::draft;
 use crate::prefixed::{Prefixed, prefix};
 use crate::text::Word;
 
@@ -15,8 +15,8 @@ use crate::text::Word;
 /// use xds_matcher::DynamicParameters;
 ///
 /// let parameters: DynamicParameters = [("version", "v1"), ("env", "prod")].into_iter().collect();
-/// assert_eq!(parameters.value("env"), Some("prod"));
-/// assert_eq!(parameters.value("shard"), None);
+/// assert_eq!(parameters.get("env"), Some("prod"));
+/// assert_eq!(parameters.get("shard"), None);
 /// assert_eq!(parameters.to_string(), "{env=prod, version=v1}");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,12 +27,14 @@ pub struct DynamicParameters {
 
 impl DynamicParameters {
     /// No parameters.
+    #[must_use]
     pub const fn new() -> Self {
         Self { entries: Vec::new() }
     }
 
     /// The value of `key`, if the parameters have it.
-    pub fn value(&self, key: &str) -> Option<&str> {
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
         self.find(prefix(key), key).map(|value| &**value)
     }
 
@@ -71,53 +73,26 @@ impl DynamicParameters {
     }
 
     /// How many there are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Whether there are none.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
     /// Keys and values in the order of the keys.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        self.entries.iter().map(|(key, value)| (&**key, &**value))
+    #[must_use]
+    pub fn iter(&self) -> DynamicParametersIter<'_> {
+        DynamicParametersIter(self.entries.iter())
     }
 
-    /// The final-form constraint of a draft variant that carries these parameters:
-    /// every key either is not sent by the subscriber or has this value.
-    ///
-    /// ```
-    /// use xds_matcher::DynamicParameters;
-    ///
-    /// let variant: DynamicParameters = [("env", "prod")].into_iter().collect();
-    /// assert_eq!(variant.to_constraint().to_string(), "all(not exists(env) or env=prod)");
-    /// assert_eq!(variant.to_constraint().to_draft_parameters().unwrap(), variant);
-    /// ```
-    pub fn to_constraint(&self) -> Constraint {
-        let keys = self
-            .entries
-            .iter()
-            .map(|(key, value)| Node::absent_or(key.clone(), Node::Value { key: key.clone(), value: value.clone() }));
-        Constraint::from_bounded(Node::And(keys.collect()))
-    }
-
-    /// The draft constraints of a client that sends these parameters: each value, exactly.
-    ///
-    /// ```
-    /// use xds_matcher::DynamicParameters;
-    ///
-    /// let client: DynamicParameters = [("env", "prod")].into_iter().collect();
-    /// let subscription = client.to_draft_constraints().lower().unwrap();
-    /// assert_eq!(subscription.to_parameters().unwrap(), client);
-    /// ```
-    pub fn to_draft_constraints(&self) -> draft::DynamicParameterConstraints {
-        let exactly = |value: &str| draft::Constraint { kind: Some(draft::Kind::Value(value.into())) };
-        let keys = self.entries.iter().map(|(key, value)| {
-            (key.into(), draft::KeyConstraints { constraints: alloc::vec![exactly(value)], invert: false })
-        });
-        draft::DynamicParameterConstraints { key_constraints: keys.collect() }
+    #[cfg(feature = "draft")]
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&Prefixed, &Prefixed)> {
+        self.entries.iter().map(|(key, value)| (key, value))
     }
 }
 
@@ -133,6 +108,42 @@ impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for DynamicParam
         Self { entries }
     }
 }
+
+/// The last value of a repeated key wins.
+impl<K: Into<Box<str>>, V: Into<Box<str>>> Extend<(K, V)> for DynamicParameters {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        let present = mem::take(&mut self.entries).into_iter().map(|(key, value)| (key.into(), value.into()));
+        let more = entries.into_iter().map(|(key, value)| (key.into(), value.into()));
+        *self = present.chain(more).collect::<Vec<(Box<str>, Box<str>)>>().into_iter().collect();
+    }
+}
+
+impl<'a> IntoIterator for &'a DynamicParameters {
+    type Item = (&'a str, &'a str);
+    type IntoIter = DynamicParametersIter<'a>;
+
+    fn into_iter(self) -> DynamicParametersIter<'a> {
+        self.iter()
+    }
+}
+
+/// Keys and values in the order of the keys: see [`DynamicParameters::iter`].
+#[derive(Debug, Clone)]
+pub struct DynamicParametersIter<'a>(slice::Iter<'a, (Prefixed, Prefixed)>);
+
+impl<'a> Iterator for DynamicParametersIter<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(key, value)| (&**key, &**value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for DynamicParametersIter<'_> {}
 
 impl fmt::Display for DynamicParameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,17 +164,20 @@ mod tests {
     #[test]
     fn the_last_value_of_a_repeated_key_wins() {
         let parameters: DynamicParameters = [("a", "1"), ("b", "2"), ("a", "3")].into_iter().collect();
-        assert_eq!(parameters.value("a"), Some("3"));
+        assert_eq!(parameters.get("a"), Some("3"));
         assert_eq!(parameters.len(), 2);
     }
 
     #[test]
     fn many_keys_are_found_too() {
         let parameters: DynamicParameters = (0..50).map(|i| (i.to_string(), (i * i).to_string())).collect();
-        assert_eq!(parameters.value("7"), Some("49"));
-        assert_eq!(parameters.value("77"), None);
+        assert_eq!(parameters.get("7"), Some("49"));
+        assert_eq!(parameters.get("77"), None);
         let mut inserted = DynamicParameters::new();
         (0..50).rev().for_each(|i| inserted.insert(i.to_string(), (i * i).to_string()));
         assert_eq!(inserted, parameters);
+        let mut extended: DynamicParameters = (0..9).map(|i| (i.to_string(), "old".to_string())).collect();
+        extended.extend(&parameters);
+        assert_eq!(extended, parameters);
     }
 }

@@ -60,6 +60,12 @@ impl From<&str> for Prefixed {
     }
 }
 
+impl From<Prefixed> for Box<str> {
+    fn from(prefixed: Prefixed) -> Self {
+        prefixed.text
+    }
+}
+
 impl From<&Prefixed> for String {
     fn from(prefixed: &Prefixed) -> Self {
         Self::from(&*prefixed.text)

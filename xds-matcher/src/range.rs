@@ -30,26 +30,31 @@ impl IntRange {
     }
 
     /// Every integer from `min` on.
+    #[must_use]
     pub const fn at_least(min: u64) -> Self {
         Self { min, max: u64::MAX }
     }
 
     /// Every integer up to `max`.
+    #[must_use]
     pub const fn at_most(max: u64) -> Self {
         Self { min: 0, max }
     }
 
     /// One integer.
+    #[must_use]
     pub const fn exactly(value: u64) -> Self {
         Self { min: value, max: value }
     }
 
     /// The smallest integer of the range.
+    #[must_use]
     pub const fn start(self) -> u64 {
         self.min
     }
 
     /// The largest integer of the range; `u64::MAX` if it has no upper bound.
+    #[must_use]
     pub const fn end(self) -> u64 {
         self.max
     }
@@ -59,6 +64,7 @@ impl IntRange {
     }
 
     /// Whether `value` lies in the range.
+    #[must_use]
     pub const fn contains(self, value: u64) -> bool {
         self.min <= value && value <= self.max
     }

@@ -26,6 +26,16 @@ proptest! {
     }
 
     #[test]
+    fn many_variants_are_selected_and_linted_as_brute_force_does(bytes in vec(any::<u8>(), 0..400)) {
+        oracles::many_variants_law(&bytes);
+    }
+
+    #[test]
+    fn of_many_draft_variants_selection_is_what_a_scan_finds(bytes in vec(any::<u8>(), 0..300)) {
+        oracles::many_draft_variants_law(&bytes);
+    }
+
+    #[test]
     fn final_lint_is_what_brute_force_finds(bytes in vec(any::<u8>(), 0..60)) {
         oracles::final_lint_law(&bytes);
     }

@@ -68,7 +68,7 @@ fn matching_ambiguity() {
     // Variants with and without the key: these constraints can match either.
     let mixed = variants(&["env=prod", "env=prod version=v1"]);
     assert!(mixed.select(&env_version("prod", "v1")).is_ambiguous());
-    assert!(!mixed.lint(&LintOptions::default()).same_keys);
+    assert!(!mixed.lint(&LintOptions::new()).same_keys);
 }
 
 #[test]
@@ -84,14 +84,14 @@ fn a_new_key_in_the_expected_order_of_changes() {
     assert_eq!(selected(&step_3, &env_version("test", "v1")), Some("env=test version=v1"));
     // 4. Some clients change to version=v2.
     assert_eq!(selected(&step_3, &env_version("test", "v2")), Some("env=test version=v2"));
-    assert!(step_3.lint(&LintOptions { sent: Some(&["env", "version"]), ..LintOptions::default() }).is_clean());
+    assert!(step_3.lint(&LintOptions::new().sent(&["env", "version"])).is_clean());
 }
 
 #[test]
 fn several_variants_of_a_parameter_that_is_not_sent_yet_are_reported() {
     let report_on = |names: &[&'static str]| {
         let variants = variants(names);
-        let report = variants.lint(&LintOptions { sent: Some(&["env"]), ..LintOptions::default() });
+        let report = variants.lint(&LintOptions::new().sent(&["env"]));
         report.unsent.get("version").map(|names| names.iter().map(|name| **name).collect::<Vec<_>>())
     };
     assert_eq!(report_on(&ALL_FOUR), Some(ALL_FOUR.to_vec()));
@@ -113,7 +113,7 @@ fn the_largest_matching_value_is_preferred() {
 fn there_must_be_a_variant_for_every_value() {
     let values = [("env", ["prod", "test", "qa"].as_slice())];
     let variants = variants(&["env=prod", "env=test"]);
-    assert_eq!(variants.lint(&LintOptions { values: &values, sent: None }).uncovered["env"], ["qa"]);
+    assert_eq!(variants.lint(&LintOptions::new().values(&values)).uncovered["env"], ["qa"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn dynamic_route_selection() {
         "env=test version=v3",
     ]);
     assert_eq!(selected(&nine, &env_version("canary", "v3")), Some("env=canary version=v3"));
-    assert!(nine.lint(&LintOptions::default()).is_clean());
+    assert!(nine.lint(&LintOptions::new()).is_clean());
 
     // With DPDS, four variants, and constraints that name what a client is not.
     let four = variants(&[

@@ -68,7 +68,7 @@ fn adding_a_new_key_on_the_clients_first() {
         assert_eq!(selected(&variants_now, &clients(env, version)), Some(format!("{env}-{version}")).as_deref());
     }
     let values = [("env", ["prod", "test"].as_slice()), ("version", &["v1", "v2"])];
-    assert!(variants_now.lint(&LintOptions { values: &values, sent: Some(&["env", "version"]) }).is_clean());
+    assert!(variants_now.lint(&LintOptions::new().values(&values).sent(&["env", "version"])).is_clean());
 }
 
 #[test]
@@ -79,13 +79,13 @@ fn adding_a_new_key_on_the_server_first() {
     let both = variants(&[("default", "env=prod"), ("new", "env=prod and version=v1")]);
     assert_eq!(selected(&both, &old), Some("default"));
     assert!(both.select(&new).is_ambiguous());
-    assert_eq!(both.lint(&LintOptions::default()).overlaps, [(&"default", &"new")]);
+    assert_eq!(both.lint(&LintOptions::new()).overlaps, [(&"default", &"new")]);
 
     // `exists` tells clients that send the key from those that do not.
     let exclusive = variants(&[("default", "env=prod and not exists(version)"), ("new", "env=prod and version=v1")]);
     assert_eq!(selected(&exclusive, &old), Some("default"));
     assert_eq!(selected(&exclusive, &new), Some("new"));
-    assert!(exclusive.lint(&LintOptions { sent: Some(&["env"]), ..LintOptions::default() }).is_clean());
+    assert!(exclusive.lint(&LintOptions::new().sent(&["env"])).is_clean());
 }
 
 #[test]
@@ -104,13 +104,13 @@ fn there_must_be_a_variant_for_every_value() {
     // Otherwise it is as if the resource did not exist.
     assert_eq!(selected(&variants, &client([("env", "qa")])), None);
     let values = [("env", ["prod", "test", "qa"].as_slice())];
-    assert_eq!(variants.lint(&LintOptions { values: &values, sent: None }).uncovered["env"], ["qa"]);
+    assert_eq!(variants.lint(&LintOptions::new().values(&values)).uncovered["env"], ["qa"]);
 }
 
 #[test]
 fn several_variants_of_a_key_that_nobody_sends_are_reported() {
     let variants = variants(&[("v1", "env=prod and version=v1"), ("v2", "env=prod and version=v2")]);
-    let report = variants.lint(&LintOptions { sent: Some(&["env"]), ..LintOptions::default() });
+    let report = variants.lint(&LintOptions::new().sent(&["env"]));
     assert_eq!(report.unsent["version"], [&"v1", &"v2"]);
 }
 
@@ -136,7 +136,7 @@ fn dynamic_route_selection() {
     }
     assert_eq!(selected(&variants, &client([])), Some("neither"));
     let values = [("env", ["prod", "canary", "test"].as_slice()), ("version", &["v1", "v2", "v3"])];
-    assert!(variants.lint(&LintOptions { values: &values, sent: Some(&["env", "version"]) }).is_clean());
+    assert!(variants.lint(&LintOptions::new().values(&values).sent(&["env", "version"])).is_clean());
 }
 
 #[test]

@@ -61,8 +61,8 @@ pub struct Config {
     pub origins: Vec<Origin>,
     /// The name of the origin of every name that no origin lists the authority of, old-style names included.
     pub default_origin: String,
-    /// What nodes must agree in to share old-style resources, never empty; `None`: every distinct node is a group of its
-    /// own.
+    /// What nodes must agree in to share old-style resources, never empty: one that lacks any of it shares with no other
+    /// node. `None`: every distinct node is a group of its own.
     pub share_by: Option<Vec<NodeField>>,
     /// What a stream is told of which nothing is known while its origin cannot be reached.
     pub unknown: Unknown,

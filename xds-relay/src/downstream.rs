@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-use xds_transport::grpc::server::{self, Accept, Opened, StreamHandle};
+use tonic::Status;
+use xds_transport::grpc::server::{self, Accept, Accepted, Opened, StreamHandle};
 use xds_transport::server::{Settings, Stream};
 
-use crate::relay_core::{RelayCore, Routes, ServedStream};
+use crate::relay_core::{Admitted, RelayCore, Routes, Seen, ServedStream};
 
 /// Serves every stream that is opened from one relay.
 pub(crate) struct Downstream(pub(crate) Arc<RelayCore>);
@@ -14,11 +15,16 @@ pub(crate) struct Downstream(pub(crate) Arc<RelayCore>);
 impl Accept for Downstream {
     type Source = Routes;
 
-    fn accept(&self, opened: Opened) -> Routes {
-        let Opened { peer, variant, wake, handle, .. } = opened;
+    fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
+        let Opened { peer, variant, metadata, wake, handle, .. } = opened;
         let peer = peer.map_or_else(String::new, |peer| peer.to_string());
+        let Admitted { metadata, seen, .. } = self.0.admit(&metadata).map_err(|error| {
+            tracing::warn!(%peer, "a stream is refused: {error}");
+            Status::failed_precondition(error.to_string())
+        })?;
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer })))
+        let source = self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer, _seen: seen })));
+        Ok(Accepted { source, metadata })
     }
 
     fn settings(&self) -> Settings {
@@ -46,6 +52,7 @@ impl Wake for WakeStream {
 struct Outside {
     handle: StreamHandle,
     peer: String,
+    _seen: Option<Seen>,
 }
 
 impl ServedStream for Outside {

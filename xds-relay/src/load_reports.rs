@@ -1,29 +1,45 @@
 //! Load reports pass through: one stream to the origin for each that a client opens, and what is sent on either is sent
-//! on the other as it is, its first message with the client's node among it.
+//! on the other as it is: the client's metadata, and its first message with its node among it.
 //!
 //! The bodies are handed on, not read: HTTP/2 asks one side for more when the other has room, and nothing is queued.
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body as AxumBody;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, TE};
+use http::header::{self, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Version};
 use http_body::Frame;
 use tokio::sync::{oneshot, watch};
 use tonic::Status;
 use tonic::body::Body;
+use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tower_service::Service;
+
+use crate::relay_core::RelayCore;
 
 /// The one method of the load reporting service.
 pub(crate) const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 
-/// What of the client's headers is said about its messages, and not about its connection or itself.
-const PASSED_ON: [HeaderName; 3] =
-    [CONTENT_TYPE, HeaderName::from_static("grpc-encoding"), HeaderName::from_static("grpc-accept-encoding")];
+/// What is said about a connection, or by HTTP itself (RFC 9110, 7.6.1): the relay's own says its own.
+const NOT_PASSED_ON: [HeaderName; 12] = [
+    header::CONNECTION,
+    header::CONTENT_LENGTH,
+    header::EXPECT,
+    header::HOST,
+    HeaderName::from_static("keep-alive"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    HeaderName::from_static("proxy-connection"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
 
 /// Takes the load reports of clients to the default origin.
 #[derive(Clone)]
@@ -32,13 +48,19 @@ pub(crate) struct LoadReports {
     origin: String,
     /// `None` where it has no server.
     channel: Option<Channel>,
+    core: Arc<RelayCore>,
     ended: watch::Receiver<bool>,
 }
 
 impl LoadReports {
     /// Reports go by `channel` until `ended` says so.
-    pub(crate) fn new(origin: String, channel: Option<Channel>, ended: watch::Receiver<bool>) -> Self {
-        Self { origin, channel, ended }
+    pub(crate) fn new(
+        origin: String,
+        channel: Option<Channel>,
+        core: Arc<RelayCore>,
+        ended: watch::Receiver<bool>,
+    ) -> Self {
+        Self { origin, channel, core, ended }
     }
 
     async fn pass(mut self, reports: Request<AxumBody>) -> Result<Response<Body>, Status> {
@@ -46,11 +68,12 @@ impl LoadReports {
             let words = format!("the default origin {:?} has files, and takes no load reports", self.origin);
             return Err(Status::unimplemented(words));
         };
+        let reports = to_origin(reports, &self.core)?;
         let unreachable =
             |error| Status::unavailable(format!("the origin {:?} cannot be reached: {}", self.origin, chain(&error)));
         std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(unreachable)?;
         let (answered, answer) = oneshot::channel();
-        let answering = channel.call(to_origin(reports, answer));
+        let answering = channel.call(reports.map(|body| Body::new(Reports { body, answer })));
         let mut ended = Ended::new(self.ended.clone());
         tokio::select! {
             response = answering => Ok(response.map_err(unreachable)?.map(|body| {
@@ -76,20 +99,34 @@ impl Service<Request<AxumBody>> for LoadReports {
     }
 }
 
-fn to_origin(reports: Request<AxumBody>, answer: oneshot::Receiver<Infallible>) -> Request<Body> {
-    let (head, body) = reports.into_parts();
-    let mut request = Request::new(Body::new(Reports { body, answer }));
+/// The client's request as the relay makes it.
+///
+/// # Errors
+/// It came by here before: in a loop of relays every stream would become another, without end (rule 159).
+fn to_origin(reports: Request<AxumBody>, core: &RelayCore) -> Result<Request<AxumBody>, Status> {
+    let (mut head, body) = reports.into_parts();
+    for name in of_the_connection(&head.headers) {
+        head.headers.remove(name);
+    }
+    let mut metadata = MetadataMap::from_headers(head.headers);
+    core.hand_on(&mut metadata).map_err(|error| {
+        tracing::warn!("a stream of load reports is refused: {error}");
+        Status::failed_precondition(error.to_string())
+    })?;
+    let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
     *request.version_mut() = Version::HTTP_2;
     *request.uri_mut() = http::Uri::from_static(METHOD);
-    let headers = request.headers_mut();
-    headers.insert(TE, HeaderValue::from_static("trailers"));
-    for name in PASSED_ON {
-        if let Some(value) = head.headers.get(&name) {
-            headers.insert(name, value.clone());
-        }
-    }
-    request
+    *request.headers_mut() = metadata.into_headers();
+    request.headers_mut().insert(header::TE, HeaderValue::from_static("trailers"));
+    Ok(request)
+}
+
+/// Those that are not to be passed on, and those that the connection says are its own.
+fn of_the_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    let said = headers.get_all(header::CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    let named = said.flat_map(|names| names.split(',')).filter_map(|name| name.trim().parse().ok());
+    NOT_PASSED_ON.into_iter().chain(named).collect()
 }
 
 /// What the client says, as long as there is somebody to hear the answer.

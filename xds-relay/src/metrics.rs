@@ -60,10 +60,12 @@ pub struct Metrics {
     types: Mutex<BTreeSet<String>>,
     downstream_streams_opened: IntCounterVec,
     downstream_streams: IntGaugeVec,
+    downstream_loops: IntCounter,
     downstream: TypedCounters,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
     upstream_connected: IntGaugeVec,
+    upstream_loops: IntCounterVec,
     upstream_responses: IntCounterVec,
     upstream_resources: IntCounterVec,
     upstream_nacks: IntCounterVec,
@@ -177,6 +179,13 @@ impl Metrics {
                 &registry,
                 gauges("downstream_streams", "Streams of subscribers open now.", &["protocol"]),
             ),
+            downstream_loops: registered(
+                &registry,
+                constant(IntCounter::with_opts(options(
+                    "downstream_loops_total",
+                    "Streams of relays that were refused because they would close a loop.",
+                ))),
+            ),
             downstream: TypedCounters {
                 requests: down("requests", "Requests received from subscribers."),
                 responses: down("responses", "Responses sent to subscribers."),
@@ -190,6 +199,11 @@ impl Metrics {
             upstream_connected: registered(
                 &registry,
                 gauges("upstream_connected", "Streams to an origin that are up now.", &["origin"]),
+            ),
+            upstream_loops: up(
+                "loops",
+                "Streams to an origin, a relay, that were ended because they would close a loop.",
+                &["origin"],
             ),
             upstream_responses: up("responses", "Responses received from an origin.", &["origin", "type"]),
             upstream_resources: up("resources", "Resources in the responses of an origin.", &["origin", "type"]),
@@ -212,6 +226,11 @@ impl Metrics {
         StreamGuard::new(self.downstream_streams.with_label_values(&labels), None)
     }
 
+    /// A stream was refused because of the relays that it comes from.
+    pub fn downstream_loop(&self) {
+        self.downstream_loops.inc();
+    }
+
     /// The counters of a type URL towards subscribers.
     #[must_use]
     pub fn downstream(&self, type_url: &str) -> DownstreamMetrics {
@@ -232,6 +251,7 @@ impl Metrics {
         self.upstream_connects.with_label_values(&[origin]);
         self.upstream_disconnects.with_label_values(&[origin]);
         self.upstream_refused.with_label_values(&[origin]);
+        self.upstream_loops.with_label_values(&[origin]);
         self.upstream_connected.with_label_values(&[origin]);
     }
 
@@ -247,6 +267,11 @@ impl Metrics {
             self.upstream_connected.with_label_values(&[origin]),
             Some(self.upstream_disconnects.with_label_values(&[origin])),
         )
+    }
+
+    /// A stream to the origin was ended because of the relays that it leads to.
+    pub fn upstream_loop(&self, origin: &str) {
+        self.upstream_loops.with_label_values(&[origin]).inc();
     }
 
     /// The counters of a type URL from an origin.

@@ -6,8 +6,10 @@ mod client_node;
 mod demand;
 mod failing;
 mod feed;
+mod loops;
 mod node_group;
 mod places;
+mod relay_path;
 mod routes;
 mod scope;
 mod scope_key;
@@ -31,17 +33,24 @@ use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 pub use self::client_node::ClientNode;
+use self::loops::Relays;
+pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
+use self::relay_path::Instance;
 pub use self::routes::Routes;
 use self::scope::Scope;
 use self::scope_key::ScopeKey;
-pub use self::streams::ServedStream;
 use self::streams::StreamEntry;
+pub use self::streams::{Admitted, ServedStream};
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
 use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
+
+/// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
+/// ask for what it goes to.
+const REMOVALS_WAIT: Duration = Duration::from_secs(1);
 
 /// How many scopes that nobody uses are kept for what they remember.
 const MAX_RESTING: usize = 1024;
@@ -63,6 +72,7 @@ pub struct RelayCore {
     unknown: Unknown,
     max_request_bytes: usize,
     settings: Settings,
+    relays: Arc<Relays>,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
@@ -93,6 +103,14 @@ pub(crate) enum Place<'a> {
     Group { origin: usize },
 }
 
+impl Place<'_> {
+    fn origin(self) -> usize {
+        match self {
+            Self::Authority { origin, .. } | Self::Group { origin } => origin,
+        }
+    }
+}
+
 /// What streams that are over did, and how much of everything the metrics were told already.
 #[derive(Default)]
 struct Counted {
@@ -118,6 +136,8 @@ impl RelayCore {
         let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin).unwrap_or(0);
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
+        settings.removals_wait = REMOVALS_WAIT;
+        let relays = Relays::new(Instance::draw());
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let (protocol, from) = match &origin.kind {
@@ -128,8 +148,9 @@ impl RelayCore {
                 OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
             };
             let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
-            let (name, rules, metrics) = (origin.name.clone(), settings.rules.clone(), metrics.clone());
-            let info = Arc::new(OriginInfo { name, protocol, rules, realm, metrics });
+            let (name, rules) = (origin.name.clone(), settings.rules.clone());
+            let (relays, metrics) = (relays.clone(), metrics.clone());
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, metrics });
             let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
             origins.push(Origin { info, from, by_node });
         }
@@ -144,6 +165,7 @@ impl RelayCore {
             unknown: config.unknown,
             max_request_bytes: config.limits.max_request_bytes,
             settings,
+            relays,
             scopes: Mutex::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -197,6 +219,11 @@ impl RelayCore {
             }
         };
         self.origins.iter().filter_map(content).collect()
+    }
+
+    /// What this relay goes by among relays, for as long as it runs: 16 hex digits.
+    pub fn instance(&self) -> String {
+        self.relays.own().to_string()
     }
 
     /// What every stream of the relay shares.

@@ -103,6 +103,8 @@ impl Relay {
         });
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
+        // Relays name each other by it when they find a loop.
+        tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
         let listener = listen(config.listen, "listen").await?;
         let admin = match config.admin {
@@ -146,7 +148,7 @@ impl Relay {
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
-        let routes = routes(&core, load_reports(&config, reports_end)?);
+        let routes = routes(&core, load_reports(&config, &core, reports_end)?);
         let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
         let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
@@ -232,10 +234,11 @@ fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
 }
 
 /// Reports go to the origin of old-style names, which is where clients would have sent them.
-fn load_reports(config: &Config, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
+fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
     let origin = config.origin(&config.default_origin);
     let endpoint = origin.map(|origin| origins::endpoint(config, origin)).transpose()?.flatten();
-    Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(|endpoint| endpoint.channel()), end))
+    let channel = endpoint.map(|endpoint| endpoint.channel());
+    Ok(LoadReports::new(config.default_origin.clone(), channel, core.clone(), end))
 }
 
 async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {

@@ -39,12 +39,14 @@ impl Inspect for Relay {
         let resource =
             |name: &str| ResourceDump { name: name.to_owned(), version: "7".to_owned(), ..ResourceDump::default() };
         ConfigDump {
+            instance: "0123456789abcdef".to_owned(),
             origins: vec![OriginDump {
                 name: "up".to_owned(),
                 protocol: "delta".to_owned(),
                 streams: vec![UpstreamDump {
                     group: "xdstp".to_owned(),
                     connected: false,
+                    relays: None,
                     hint: None,
                     last_error: Some("refused".to_owned()),
                     subscriptions: 2,

@@ -12,6 +12,7 @@ mod spelling;
 mod stream;
 mod transmit;
 mod version;
+mod wanted;
 
 pub use error::{NodeError, ProtocolError};
 pub use source::Source;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{ResourceError, TypeUrl};
 
 use crate::wire::walk;
 
@@ -136,12 +136,13 @@ impl TypeRules {
     }
 }
 
-/// The code of `google.rpc.Code` for what a variant of the protocol does not have.
-pub(crate) const UNIMPLEMENTED: i32 = 12;
+/// `google.rpc.Code.UNIMPLEMENTED`: what a variant of the protocol does not have.
+const UNIMPLEMENTED: i32 = 12;
 
 /// Why a type that is delta only is not sent over SotW.
-pub(crate) fn no_sotw(type_url: &TypeUrl) -> String {
-    format!("there is no state of the world of {type_url}: it comes over delta only")
+pub(crate) fn no_sotw(type_url: &TypeUrl) -> ResourceError {
+    let message = format!("there is no state of the world of {type_url}: it comes over delta only");
+    ResourceError::new(UNIMPLEMENTED, message)
 }
 
 const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";

@@ -5,6 +5,7 @@
 //! are [walked](walk), and their bodies stay slices of what arrived.
 
 pub mod collection;
+pub(crate) mod names;
 pub(crate) mod shape;
 pub mod walk;
 

@@ -13,10 +13,12 @@ use std::time::Instant;
 
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
-use tonic::transport::{Endpoint, Server};
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, Endpoint, Server};
 use xds_transport::client::{Command, Event, Interest, Stream, Update, Verdict};
 use xds_transport::grpc::client::{Ads, DEFAULT_MAX_MESSAGE_SIZE};
-use xds_transport::grpc::server::{Accept, Opened, Service};
+use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
 use xds_transport::server::Settings;
 use xds_transport::{Frame, Protocol, TypeRules};
 use xdstp_cache::Cache;
@@ -25,13 +27,13 @@ use xdstp_uri::ResourceName;
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const LARGE: usize = 20 << 20;
 
-/// One cluster of 20 MiB for everybody.
+/// One cluster of 20 MiB for everybody. It says so before anything else, and repeats what it was told.
 struct Large;
 
 impl Accept for Large {
     type Source = Cache<Frame>;
 
-    fn accept(&self, _: Opened) -> Cache<Frame> {
+    fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut payload = b"\x0a\x05large\x12".to_vec();
         let (length, mut rest) = (LARGE, LARGE);
         while rest >= 0x80 {
@@ -44,7 +46,11 @@ impl Accept for Large {
         let resource = Frame::of_message(&CDS.into(), &payload).into_resource(None);
         let name = ResourceName::parse("large").expect("an opaque name");
         cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
-        cache
+        let mut metadata = MetadataMap::new();
+        if let Some(said) = opened.metadata.get("x-say") {
+            metadata.insert("x-said", said.clone());
+        }
+        Ok(Accepted { source: cache, metadata })
     }
 
     fn settings(&self) -> Settings {
@@ -60,9 +66,13 @@ async fn serve() -> SocketAddr {
     address
 }
 
-async fn first_update(protocol: Protocol, max_message_size: usize) -> Result<Update, tonic::Status> {
+async fn connect() -> Channel {
     let address = serve().await;
-    let channel = Endpoint::from_shared(format!("http://{address}")).expect("a URI").connect().await.expect("a server");
+    Endpoint::from_shared(format!("http://{address}")).expect("a URI").connect().await.expect("a server")
+}
+
+async fn first_update(protocol: Protocol, max_message_size: usize) -> Result<Update, Status> {
+    let channel = connect().await;
     let mut machine = Stream::new(protocol, Default::default(), Arc::new(TypeRules::envoy()));
     machine.apply(Command::Subscribe(CDS.into(), Interest::Wildcard));
     machine.connected(Instant::now());
@@ -91,4 +101,22 @@ async fn rule_131_a_response_of_20_mib_arrives() {
 async fn rule_131_the_limit_is_the_caller_s() {
     let refused = first_update(Protocol::Delta, 4 << 20).await.expect_err("more than 4 MiB");
     assert_eq!(refused.code(), tonic::Code::OutOfRange);
+}
+
+#[tokio::test]
+async fn what_both_sides_say_first_arrives_before_any_request_and_response() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut said = MetadataMap::new();
+        said.insert("x-say", "hello".parse().expect("ASCII"));
+        let mut ads = Ads::open_with_metadata(connect().await, protocol, DEFAULT_MAX_MESSAGE_SIZE, said);
+        for _ in 0..2 {
+            let heard = ads.metadata(|| None).await.expect("an answer");
+            assert_eq!(heard.get("x-said").expect("what was said"), "hello");
+        }
+        let mut machine = Stream::new(protocol, Default::default(), Arc::new(TypeRules::envoy()));
+        machine.apply(Command::Subscribe(CDS.into(), Interest::Wildcard));
+        machine.connected(Instant::now());
+        let response = ads.next(|| machine.poll_transmit(Instant::now())).await;
+        assert!(response.expect("a sound stream").is_some());
+    }
 }

@@ -104,16 +104,24 @@ pub(crate) fn write_directive(out: &mut impl fmt::Write, name: DirectiveName, va
 }
 
 /// Refuses a text whose canonical form would be too long to be parsed again.
+#[inline]
 pub(crate) fn check_len(text: &str, layout: &Layout) -> Result<(), ParseError> {
-    if layout.canonical || text.len() <= CANNOT_OUTGROW {
+    if layout.canonical { Ok(()) } else { check_written_len(text, |counter| write(counter, text, layout)) }
+}
+
+/// The same for what `write` writes of `text`.
+pub(crate) fn check_written_len(text: &str, write: impl FnOnce(&mut Counter) -> fmt::Result) -> Result<(), ParseError> {
+    if text.len() <= CANNOT_OUTGROW {
         return Ok(());
     }
     let mut counter = Counter(0);
-    let _ = write(&mut counter, text, layout);
+    // A counter takes everything.
+    let _ = write(&mut counter);
     if counter.0 > MAX_LEN { Err(ParseError::new(ParseErrorKind::TooLong, text.len())) } else { Ok(()) }
 }
 
-struct Counter(usize);
+/// Counts bytes.
+pub(crate) struct Counter(usize);
 
 impl fmt::Write for Counter {
     fn write_str(&mut self, text: &str) -> fmt::Result {

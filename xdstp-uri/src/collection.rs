@@ -13,6 +13,7 @@ const SUFFIX: &str = "Collection";
 /// ```
 /// assert_eq!(xdstp_uri::collection_type("a.v3.Listener"), "a.v3.ListenerCollection");
 /// ```
+#[must_use]
 pub fn collection_type(member_type: &str) -> String {
     format!("{member_type}{SUFFIX}")
 }
@@ -24,6 +25,7 @@ pub fn collection_type(member_type: &str) -> String {
 /// assert_eq!(xdstp_uri::member_type("a.v3.ListenerCollection"), Some("a.v3.Listener"));
 /// assert_eq!(xdstp_uri::member_type("a.v3.Listener"), None);
 /// ```
+#[must_use]
 pub fn member_type(collection_type: &str) -> Option<&str> {
     collection_type.strip_suffix(SUFFIX).filter(|member| !member.is_empty() && !member.ends_with('.'))
 }
@@ -57,6 +59,7 @@ pub enum CollectionError {
 
 impl CollectionError {
     /// The kind as a word for logs and other machines, such as `resource_type_mismatch`.
+    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::NotXdstp => "not_xdstp",
@@ -73,7 +76,7 @@ impl fmt::Display for CollectionError {
             Self::ResourceTypeMismatch { expected, found } => {
                 write!(f, "expected the resource type {expected:?}, found {found:?}")
             }
-            Self::Name(error) => write!(f, "with the parameters of the node: {error}"),
+            Self::Name(_) => f.write_str("expected a shorter name, with the parameters of the node"),
         }
     }
 }

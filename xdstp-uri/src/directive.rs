@@ -1,29 +1,37 @@
 //! What a locator asks of the client beside the resource.
 
-use alloc::borrow::Cow;
+use alloc::{
+    borrow::Cow,
+    string::{String, ToString},
+};
 use core::fmt;
 
 use crate::{
-    Locator, ParseError, ParseErrorKind, grammar,
+    Locator, ParseError, ParseErrorKind, canonical, grammar,
     grammar::DirectiveName,
     percent::{self, Encoded, Set},
 };
 
-/// A processing directive of a [`Locator`]: an instruction to the client, never sent.
+/// A processing directive of a [`Locator`]: an instruction to the client, never sent. It is one of two: [`alt=`](Self::alt)
+/// or [`entry=`](Self::entry).
 ///
 /// # Examples
 /// ```
 /// use xdstp_uri::Directive;
 ///
-/// let Directive::Alt(locator) = Directive::parse("alt=xdstp://b/T/x%3Fk=v")? else { unreachable!() };
-/// assert_eq!(locator.context_params().get("k").as_deref(), Some("v"));
+/// let directive = Directive::parse("alt=xdstp://b/T/x%3Fk=v")?;
+/// let fallback = directive.alt().expect("it is an alt= directive");
+/// assert_eq!(fallback.context_params().get("k").as_deref(), Some("v"));
+/// assert_eq!(directive.entry(), None);
 /// # Ok::<(), xdstp_uri::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Directive<'a> {
-    /// `alt=`: the locator to fall back to.
+pub struct Directive<'a>(Kind<'a>);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Kind<'a> {
     Alt(Locator<'a>),
-    /// `entry=`: the name of an entry inlined in a list collection, decoded.
+    /// Decoded, and not empty.
     Entry(Cow<'a, str>),
 }
 
@@ -37,55 +45,162 @@ impl<'a> Directive<'a> {
     /// ```
     /// use xdstp_uri::Directive;
     ///
-    /// assert_eq!(Directive::parse("entry=a%2Cb")?, Directive::Entry("a,b".into()));
+    /// assert_eq!(Directive::parse("entry=a%2Cb")?.entry(), Some("a,b"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         let (name, value) = grammar::directive(text)?;
+        canonical::check_written_len(text, |counter| canonical::write_directive(counter, name, value))?;
         Self::decode(name, value).map_err(|error| ParseError::new(error.kind(), text.len() - value.len()))
     }
 
-    /// An `entry=` directive to this name.
+    /// An `alt=` directive: the locator to fall back to.
     ///
     /// # Errors
-    /// Parsing accepts any name; one that is made may only have the characters that TP1's protocol buffers allow:
-    /// letters, digits, `_`, `-`, `.`, `/`, `~`, `:`. The offset points into `name`.
+    /// The locator has [`MAX_ALT_DEPTH`](crate::MAX_ALT_DEPTH) levels of `alt=` already, or the directive is too long. The
+    /// offset points into the text that the directive would be.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::{Directive, Locator};
+    ///
+    /// let directive = Directive::alt_to(Locator::parse("xdstp://b/T/x?k=1,2")?)?;
+    /// assert_eq!(directive.to_string(), "alt=xdstp://b/T/x?k=1%2C2");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn alt_to(locator: Locator<'a>) -> Result<Self, ParseError> {
+        Self(Kind::Alt(locator)).checked()
+    }
+
+    /// An `entry=` directive, as an author writes it: the name of an entry inlined in a list collection.
+    ///
+    /// # Errors
+    /// An empty name, and characters that TP1's protocol buffers do not allow: these are letters, digits, `_`, `-`, `.`,
+    /// `/`, `~` and `:`. The offset points into `name`. A directive that is too long.
     ///
     /// # Examples
     /// ```
     /// use xdstp_uri::Directive;
     ///
-    /// assert_eq!(Directive::entry("vhost_1")?.to_string(), "entry=vhost_1");
-    /// assert_eq!(Directive::entry("a b").unwrap_err().offset(), 1);
+    /// assert_eq!(Directive::entry_named("vhost_1")?.to_string(), "entry=vhost_1");
+    /// assert_eq!(Directive::entry_named("a b").unwrap_err().offset(), 1);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn entry(name: &'a str) -> Result<Self, ParseError> {
-        if name.is_empty() {
-            return Err(ParseError::new(ParseErrorKind::EmptyEntry, 0));
-        }
+    pub fn entry_named(name: impl Into<Cow<'a, str>>) -> Result<Self, ParseError> {
+        let name = name.into();
         let allowed = |byte: u8| Set::RESOURCE_TYPE.contains(byte) || matches!(byte, b'/' | b'~' | b':');
         match name.bytes().position(|byte| !allowed(byte)) {
             Some(at) => Err(ParseError::new(ParseErrorKind::InvalidEntry, at)),
-            None => Ok(Self::Entry(Cow::Borrowed(name))),
+            None => Self::entry_received(name),
+        }
+    }
+
+    /// The same as a peer wrote it, in a message rather than in a locator: like parsing, this accepts any name.
+    ///
+    /// # Errors
+    /// An empty name; a directive that is too long.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Directive;
+    ///
+    /// assert_eq!(Directive::entry_received("a,b")?, Directive::parse("entry=a%2Cb")?);
+    /// assert!(Directive::entry_received("").is_err());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn entry_received(name: impl Into<Cow<'a, str>>) -> Result<Self, ParseError> {
+        Self(Kind::Entry(name.into())).checked()
+    }
+
+    /// The locator to fall back to, of an `alt=` directive.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Directive;
+    ///
+    /// let directive = Directive::parse("alt=http://b/T/x")?;
+    /// assert_eq!(directive.alt().map(|locator| locator.authority()).as_deref(), Some("b"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn alt(&self) -> Option<&Locator<'a>> {
+        match &self.0 {
+            Kind::Alt(locator) => Some(locator),
+            Kind::Entry(_) => None,
+        }
+    }
+
+    /// The name of the entry that is meant, decoded, of an `entry=` directive.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Directive;
+    ///
+    /// assert_eq!(Directive::parse("entry=m")?.entry(), Some("m"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn entry(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Alt(_) => None,
+            Kind::Entry(name) => Some(name),
+        }
+    }
+
+    /// The directive with a text of its own.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Directive;
+    ///
+    /// let directive: Directive<'static> = Directive::parse("entry=m")?.into_owned();
+    /// assert_eq!(directive.entry(), Some("m"));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn into_owned(self) -> Directive<'static> {
+        Directive(match self.0 {
+            Kind::Alt(locator) => Kind::Alt(locator.into_owned()),
+            Kind::Entry(name) => Kind::Entry(Cow::Owned(name.into_owned())),
+        })
+    }
+
+    pub(crate) fn into_alt(self) -> Option<Locator<'a>> {
+        match self.0 {
+            Kind::Alt(locator) => Some(locator),
+            Kind::Entry(_) => None,
+        }
+    }
+
+    pub(crate) fn into_entry(self) -> Option<Cow<'a, str>> {
+        match self.0 {
+            Kind::Alt(_) => None,
+            Kind::Entry(name) => Some(name),
         }
     }
 
     /// The directive of this encoded value.
     pub(crate) fn decode(name: DirectiveName, value: &'a str) -> Result<Self, ParseError> {
         match (name, percent::decode(value)) {
-            (DirectiveName::Entry, entry) => Ok(Self::Entry(entry)),
-            (DirectiveName::Alt, Cow::Borrowed(url)) => Locator::parse(url).map(Self::Alt),
-            (DirectiveName::Alt, Cow::Owned(url)) => url.parse().map(Self::Alt),
+            (DirectiveName::Entry, entry) => Ok(Self(Kind::Entry(entry))),
+            (DirectiveName::Alt, Cow::Borrowed(url)) => Locator::parse(url).map(|locator| Self(Kind::Alt(locator))),
+            (DirectiveName::Alt, Cow::Owned(url)) => url.parse().map(|locator| Self(Kind::Alt(locator))),
         }
+    }
+
+    /// What is displayed can be parsed again.
+    fn checked(self) -> Result<Self, ParseError> {
+        let text: String = self.to_string();
+        grammar::directive(&text).map(|_| self)
     }
 }
 
 /// As in the fragment of a locator, percent-encoded.
 impl fmt::Display for Directive<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Alt(locator) => write!(f, "alt={}", Encoded(&locator.to_canonical(), Set::DIRECTIVE)),
-            Self::Entry(name) => write!(f, "entry={}", Encoded(name, Set::DIRECTIVE)),
+        match &self.0 {
+            Kind::Alt(locator) => write!(f, "alt={}", Encoded(&locator.to_canonical(), Set::DIRECTIVE)),
+            Kind::Entry(name) => write!(f, "entry={}", Encoded(name, Set::DIRECTIVE)),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::MAX_LEN;
+
 /// Why a name, locator or part of one was refused, and at which byte.
 ///
 /// # Examples
@@ -25,6 +27,13 @@ impl ParseError {
         Self { kind, offset: offset as u32 }
     }
 
+    /// The text has more bytes than may be read; the offset is that of the first character that is not all within.
+    #[cold]
+    pub(crate) fn too_long(text: &str) -> Self {
+        let within = (0..=MAX_LEN.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
+        Self::new(ParseErrorKind::TooLong, within.unwrap_or_default())
+    }
+
     /// Which rule was broken.
     ///
     /// # Examples
@@ -33,6 +42,7 @@ impl ParseError {
     ///
     /// assert_eq!(Urn::parse("web").unwrap_err().kind(), ParseErrorKind::NotXdstp);
     /// ```
+    #[must_use]
     pub const fn kind(&self) -> ParseErrorKind {
         self.kind
     }
@@ -48,6 +58,7 @@ impl ParseError {
     /// // `%09` is a tab inside the inner locator.
     /// assert_eq!(Locator::parse("xdstp://a/T/x#alt=xdstp://b/T/%09").unwrap_err().offset(), 30);
     /// ```
+    #[must_use]
     pub const fn offset(&self) -> usize {
         self.offset as usize
     }
@@ -110,6 +121,7 @@ pub enum ParseErrorKind {
 
 impl ParseErrorKind {
     /// The kind as a word for logs and other machines, such as `missing_resource_type`.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotXdstp => "not_xdstp",

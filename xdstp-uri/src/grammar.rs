@@ -70,6 +70,7 @@ pub enum Scheme {
 
 impl Scheme {
     /// The scheme without its `:`.
+    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Xdstp => "xdstp",
@@ -127,7 +128,7 @@ pub(crate) fn name(text: &str) -> Result<Layout, ParseError> {
     let total = text.len();
     let parsed = xdstp_scheme(text.as_bytes()).map_err(|_| Fault::at(text.as_bytes(), ParseErrorKind::NotXdstp).into());
     let (layout, rest) =
-        parsed.and_then(|(rest, scheme)| base(rest, scheme, total)).map_err(|error| finish(error, total))?;
+        parsed.and_then(|(rest, scheme)| base(rest, scheme, total)).map_err(|error| finish(error, text))?;
     if rest.is_empty() { Ok(layout) } else { Err(ParseError::new(ParseErrorKind::FragmentInUrn, total - rest.len())) }
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn name(text: &str) -> Result<Layout, ParseError> {
 pub(crate) fn locator(text: &str, depth: usize) -> Result<Layout, ParseError> {
     let total = text.len();
     let parsed = scheme(text.as_bytes()).and_then(|(rest, scheme)| base(rest, scheme, total));
-    let (mut layout, rest) = parsed.map_err(|error| finish(error, total))?;
+    let (mut layout, rest) = parsed.map_err(|error| finish(error, text))?;
     if !rest.is_empty() {
         let start = total - rest.len() + 1;
         layout.fragment = Some(Span::new(start, total));
@@ -148,9 +149,9 @@ pub(crate) fn locator(text: &str, depth: usize) -> Result<Layout, ParseError> {
 pub(crate) fn context_params(text: &str) -> Result<bool, ParseError> {
     let total = text.len();
     if total > MAX_LEN {
-        return Err(ParseError::new(ParseErrorKind::TooLong, MAX_LEN));
+        return Err(ParseError::too_long(text));
     }
-    let (rest, canonical) = params(text.as_bytes()).map_err(|error| finish(error, total))?;
+    let (rest, canonical) = params(text.as_bytes()).map_err(|error| finish(error, text))?;
     if rest.is_empty() {
         // An empty query is not canonical; no parameters at all are.
         Ok(canonical || text.is_empty())
@@ -162,7 +163,7 @@ pub(crate) fn context_params(text: &str) -> Result<bool, ParseError> {
 /// Parses one directive alone; its value is still encoded.
 pub(crate) fn directive(text: &str) -> Result<(DirectiveName, &str), ParseError> {
     if text.len() > MAX_LEN {
-        return Err(ParseError::new(ParseErrorKind::TooLong, MAX_LEN));
+        return Err(ParseError::too_long(text));
     }
     directives(text, 0, 0)?;
     match (text.find(','), pieces(text).next()) {
@@ -182,15 +183,19 @@ pub(crate) fn pieces(fragment: &str) -> impl Iterator<Item = (DirectiveName, &st
 /// Context parameters in the order of the text: key and value, still encoded.
 pub(crate) fn pairs(params: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = params;
-    core::iter::from_fn(move || {
-        rest = rest.trim_start_matches('&');
-        let end = rest.bytes().position(|byte| byte == b'&').unwrap_or(rest.len());
-        let (piece, after) = rest.split_at_checked(end).filter(|(piece, _)| !piece.is_empty())?;
-        rest = after;
-        let equals = piece.bytes().position(|byte| byte == b'=').unwrap_or(piece.len());
-        let (key, value) = piece.split_at_checked(equals)?;
-        Some((key, value.get(1..).unwrap_or_default()))
-    })
+    core::iter::from_fn(move || next_pair(&mut rest))
+}
+
+/// Takes the first of [`pairs`].
+#[inline]
+pub(crate) fn next_pair<'t>(rest: &mut &'t str) -> Option<(&'t str, &'t str)> {
+    *rest = rest.trim_start_matches('&');
+    let end = rest.bytes().position(|byte| byte == b'&').unwrap_or(rest.len());
+    let (piece, after) = rest.split_at_checked(end).filter(|(piece, _)| !piece.is_empty())?;
+    *rest = after;
+    let equals = piece.bytes().position(|byte| byte == b'=').unwrap_or(piece.len());
+    let (key, value) = piece.split_at_checked(equals)?;
+    Some((key, value.get(1..).unwrap_or_default()))
 }
 
 /// An error of the grammar; `rest` is how many bytes were left from where it was found.
@@ -225,11 +230,13 @@ impl From<Fault> for nom::Err<Fault> {
 
 type Parsed<'a, T> = IResult<&'a [u8], T, Fault>;
 
-fn finish(error: nom::Err<Fault>, total: usize) -> ParseError {
+fn finish(error: nom::Err<Fault>, text: &str) -> ParseError {
     match error {
-        nom::Err::Error(fault) | nom::Err::Failure(fault) => ParseError::new(fault.kind, total - fault.rest),
+        nom::Err::Error(fault) | nom::Err::Failure(fault) if fault.kind != ParseErrorKind::TooLong => {
+            ParseError::new(fault.kind, text.len() - fault.rest)
+        }
         // Complete parsers never ask for more.
-        nom::Err::Incomplete(_) => ParseError::new(ParseErrorKind::TooLong, total),
+        _ => ParseError::too_long(text),
     }
 }
 
@@ -248,7 +255,7 @@ fn directive_name(input: &[u8]) -> Parsed<'_, DirectiveName> {
 /// Everything behind the scheme up to a fragment. `total` is the length of the text that `input` is the end of.
 fn base(input: &[u8], scheme: Scheme, total: usize) -> Result<(Layout, &[u8]), nom::Err<Fault>> {
     if total > MAX_LEN {
-        return Err(Fault { rest: total - MAX_LEN, kind: ParseErrorKind::TooLong }.into());
+        return Err(Fault::at(input, ParseErrorKind::TooLong).into());
     }
     let here = |rest: &[u8]| total - rest.len();
     let nothing = Span::new(here(input), here(input));
@@ -386,7 +393,7 @@ fn read_directives(text: &str, fragment: &[u8], depth: usize) -> Result<bool, Pa
             return fail(rest, ParseErrorKind::DuplicateDirective);
         }
         let (after, scanned) = component(encoded, Set::DIRECTIVE, |byte| matches!(byte, b',' | b'#'))
-            .map_err(|error| finish(error, total))?;
+            .map_err(|error| finish(error, text))?;
         canonical &= scanned.canonical;
         match name {
             DirectiveName::Entry if encoded.len() == after.len() => return fail(encoded, ParseErrorKind::EmptyEntry),

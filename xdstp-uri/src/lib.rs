@@ -10,8 +10,6 @@ mod context_params;
 mod directive;
 mod error;
 mod grammar;
-#[cfg(feature = "json")]
-pub mod json;
 mod locator;
 mod name;
 mod name_key;
@@ -22,7 +20,7 @@ mod text;
 mod urn;
 
 pub use collection::{CollectionError, collection_type, member_type};
-pub use context_params::{ContextParams, ReservedParam};
+pub use context_params::{ContextParams, ContextParamsIter, ReservedParam};
 pub use directive::Directive;
 pub use error::{ParseError, ParseErrorKind};
 pub use grammar::{MAX_ALT_DEPTH, MAX_LEN, Scheme};

@@ -1,19 +1,20 @@
 //! Where and how to find a resource or a collection.
 
-use alloc::{borrow::Cow, string::String};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::fmt;
 
 use crate::{
     CollectionError, ContextParams, Directive, ParseError, ReservedParam, ResourceName, Scheme, Urn, canonical,
     grammar,
-    text::{Parsed, by_canonical_form},
+    text::{Parsed, Text, by_canonical_form},
 };
 
 /// Where and how to find a resource or a collection (TP1, *URL*): an `xdstp:`, `http:` or `file:` URL, possibly a
 /// [glob](Locator::is_glob), possibly with [directives](Directive).
 ///
-/// Parsing borrows and decodes nothing; components are decoded when they are read. [`Locator::into_owned`] and `FromStr`
-/// give a canonical form of its own, cheap to clone. Equality, order and hash are by components.
+/// Parsing borrows and decodes nothing; components are decoded when they are read, and live as long as the text.
+/// [`Locator::into_owned`] and `FromStr` give a canonical form of its own, cheap to clone. Equality and hash are by
+/// components; the order is that of the canonical forms as strings.
 ///
 /// # Examples
 /// ```
@@ -61,6 +62,7 @@ impl<'a> Locator<'a> {
     /// assert!(locator.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn into_owned(self) -> Locator<'static> {
         Locator(self.0.into_owned(|text| grammar::locator(text, 0)))
     }
@@ -74,8 +76,25 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/T/x")?.scheme(), Scheme::Http);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.0.layout.scheme
+    }
+
+    /// The same locator, borrowed from this value rather than from what was parsed: of an owned one, components can be read
+    /// without copying them.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Locator;
+    ///
+    /// let owned: Locator<'static> = "xdstp://a/T/x".parse()?;
+    /// assert!(matches!(owned.borrowed().id(), std::borrow::Cow::Borrowed("x")));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn borrowed(&self) -> Locator<'_> {
+        Locator(self.0.borrowed())
     }
 
     /// The authority, decoded; empty for `file:`.
@@ -87,8 +106,9 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("xdstp://a.com:80/T/x")?.authority(), "a.com:80");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn authority(&self) -> Cow<'_, str> {
-        self.0.authority()
+    #[must_use]
+    pub fn authority(&self) -> Cow<'a, str> {
+        self.0.component(self.0.layout.authority)
     }
 
     /// The resource type, such as `envoy.config.listener.v3.Listener`; empty for `file:`.
@@ -100,8 +120,9 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/a.v3.Type/x")?.resource_type(), "a.v3.Type");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn resource_type(&self) -> Cow<'_, str> {
-        self.0.resource_type()
+    #[must_use]
+    pub fn resource_type(&self) -> Cow<'a, str> {
+        self.0.component(self.0.layout.resource_type)
     }
 
     /// The id, decoded; for `file:`, the path without its leading `/`.
@@ -113,8 +134,9 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("file:///etc/lds.yaml")?.id(), "etc/lds.yaml");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn id(&self) -> Cow<'_, str> {
-        self.0.id()
+    #[must_use]
+    pub fn id(&self) -> Cow<'a, str> {
+        self.0.component(self.0.layout.id)
     }
 
     /// The context parameters; `file:` has none.
@@ -126,7 +148,8 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/T/x?k=v")?.context_params().get("k").as_deref(), Some("v"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn context_params(&self) -> ContextParams<'_> {
+    #[must_use]
+    pub fn context_params(&self) -> ContextParams<'a> {
         ContextParams::of(&self.0)
     }
 
@@ -141,10 +164,15 @@ impl<'a> Locator<'a> {
     /// assert_eq!(directives, [Directive::parse("entry=m")?, Directive::parse("alt=http://b/T/y")?]);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn directives(&self) -> impl Iterator<Item = Directive<'_>> {
-        let fragment = self.0.layout.fragment.map(|fragment| fragment.of(&self.0.text));
+    pub fn directives(&self) -> impl Iterator<Item = Directive<'a>> + use<'a> {
+        let fragment = self.0.layout.fragment;
+        let (borrowed, copied) = match &self.0.text {
+            Text::Borrowed(text) => (fragment.map(|span| span.of(text)), Vec::new()),
+            Text::Shared(_) => (None, self.borrowed().directives().map(Directive::into_owned).collect()),
+        };
         // Parsing the locator has parsed each directive, so none is left out.
-        fragment.into_iter().flat_map(grammar::pieces).filter_map(|(name, value)| Directive::decode(name, value).ok())
+        let decode = |(name, value)| Directive::decode(name, value).ok();
+        borrowed.into_iter().flat_map(grammar::pieces).filter_map(decode).chain(copied)
     }
 
     /// The locator to fall back to.
@@ -157,11 +185,8 @@ impl<'a> Locator<'a> {
     /// assert_eq!(locator.alt(), Some(Locator::parse("http://b/T/y")?));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn alt(&self) -> Option<Locator<'_>> {
-        self.directives().find_map(|directive| match directive {
-            Directive::Alt(locator) => Some(locator),
-            Directive::Entry(_) => None,
-        })
+    pub fn alt(&self) -> Option<Self> {
+        self.directives().find_map(Directive::into_alt)
     }
 
     /// The name of the entry inside the list collection that is meant.
@@ -173,11 +198,8 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("xdstp://a/T/x#entry=m")?.entry().as_deref(), Some("m"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn entry(&self) -> Option<Cow<'_, str>> {
-        self.directives().find_map(|directive| match directive {
-            Directive::Entry(name) => Some(name),
-            Directive::Alt(_) => None,
-        })
+    pub fn entry(&self) -> Option<Cow<'a, str>> {
+        self.directives().find_map(Directive::into_entry)
     }
 
     /// The locator stands for a glob collection: its id is `*` or ends in `/*`.
@@ -190,6 +212,7 @@ impl<'a> Locator<'a> {
     /// assert!(!Locator::parse("xdstp://a/T/foo*")?.is_glob());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_glob(&self) -> bool {
         self.0.is_glob()
     }
@@ -203,6 +226,7 @@ impl<'a> Locator<'a> {
     /// assert!(!Locator::parse("xdstp://a/T/%78")?.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_canonical(&self) -> bool {
         self.0.layout.canonical
     }
@@ -216,7 +240,8 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("http://a/T/x?k")?.to_canonical(), "http://a/T/x?k=");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn to_canonical(&self) -> Cow<'_, str> {
+    #[must_use]
+    pub fn to_canonical(&self) -> Cow<'a, str> {
         self.0.to_canonical()
     }
 
@@ -230,6 +255,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("file:///a")?.to_name(), None);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_name(&self) -> Option<ResourceName> {
         (self.scheme() == Scheme::Xdstp).then(|| ResourceName::from_layout(&self.0.text, &self.0.layout))
     }
@@ -244,6 +270,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("xdstp://a/T/*")?.to_urn(), None);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_urn(&self) -> Option<Urn<'static>> {
         self.to_name().filter(|name| !name.is_glob()).and_then(|name| name.as_str().parse().ok())
     }
@@ -319,7 +346,7 @@ impl<'a> Locator<'a> {
     /// ```
     /// use xdstp_uri::{ContextParams, Locator};
     ///
-    /// let node = ContextParams::from_iter([("xds.node.id", "n1"), ("env", "test")]);
+    /// let node = ContextParams::new([("xds.node.id", "n1"), ("env", "test")])?;
     /// let locator = Locator::parse("xdstp://a/a.v3.Type/foo/*?env=prod")?;
     /// let name = locator.to_collection_name("a.v3.Type", &node).unwrap();
     /// assert_eq!(name.as_str(), "xdstp://a/a.v3.Type/foo/*?env=prod&xds.node.id=n1");
@@ -337,7 +364,7 @@ impl<'a> Locator<'a> {
             let found = self.resource_type().into_owned();
             return Err(CollectionError::ResourceTypeMismatch { expected: resource_type.into(), found });
         }
-        let params = ContextParams::compose(node, &self.context_params(), [], []);
+        let params = ContextParams::compose(node, &self.context_params(), [], []).map_err(CollectionError::Name)?;
         let mut text = self.without_directives().without_params();
         if !params.is_empty() {
             text.push('?');

@@ -17,8 +17,8 @@ const AUTHORITY_START: usize = "xdstp://".len();
 /// What the wire carries as a name in a subscription or with a resource: an opaque (old-style) name, or an `xdstp:`
 /// name, which may be a glob.
 ///
-/// The value holds the canonical form, so comparing, ordering and hashing it compares components: the order of context
-/// parameters and the way of escaping make no difference. Cloning costs a reference count; the value is 24 bytes.
+/// The value holds the canonical form, so comparing and hashing it compares components: the order of context parameters
+/// and the way of escaping make no difference. Names are ordered as the strings that their canonical forms are. Cloning costs a reference count; the value is 24 bytes.
 ///
 /// A server answers in the spelling of the client: keep the text as it was received beside this value for that.
 ///
@@ -100,6 +100,7 @@ impl ResourceName {
     /// assert_eq!(ResourceName::parse("xdstp:/T/x")?.as_str(), "xdstp:///T/x");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -113,6 +114,7 @@ impl ResourceName {
     /// assert!(ResourceName::parse("web")?.is_opaque());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub const fn is_opaque(&self) -> bool {
         self.authority_end == 0
     }
@@ -126,6 +128,7 @@ impl ResourceName {
     /// assert!(ResourceName::parse("xdstp://a/T/*?k=v")?.is_glob());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_glob(&self) -> bool {
         // In the canonical form `*` is never escaped and no resource type has one.
         !self.is_opaque() && self.path().ends_with("/*")
@@ -141,6 +144,7 @@ impl ResourceName {
     /// assert_eq!(ResourceName::parse("web")?.authority(), None);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn authority(&self) -> Option<&str> {
         if self.is_opaque() { None } else { self.text.get(AUTHORITY_START..self.authority_end as usize) }
     }
@@ -154,6 +158,7 @@ impl ResourceName {
     /// assert_eq!(ResourceName::parse("xdstp://a/a.v3.Type/x")?.resource_type(), Some("a.v3.Type"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn resource_type(&self) -> Option<&str> {
         self.split_path().map(|(resource_type, _)| resource_type)
     }
@@ -167,6 +172,7 @@ impl ResourceName {
     /// assert_eq!(ResourceName::parse("xdstp://a/T/x%20y")?.id().as_deref(), Some("x y"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn id(&self) -> Option<Cow<'_, str>> {
         self.split_path().map(|(_, id)| percent::decode(id))
     }
@@ -182,6 +188,7 @@ impl ResourceName {
     /// assert_eq!(locator.context_params().get("k").as_deref(), Some("a&b"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn locator(&self) -> Option<Locator<'_>> {
         if self.is_opaque() { None } else { Locator::parse(&self.text).ok() }
     }
@@ -198,6 +205,7 @@ impl ResourceName {
     /// assert_eq!(name.glob_parent(), Some(ResourceName::parse("xdstp://a/T/foo/*?k=v")?));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn glob_parent(&self) -> Option<Self> {
         let NameParts { directory, params, .. } = self.glob_parent_key()?.0;
         let mut text = String::with_capacity(directory.len() + 1 + params.len());
@@ -221,6 +229,7 @@ impl ResourceName {
     /// assert_eq!(globs.get(&key as &dyn NameKey), Some(&7));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn glob_parent_key(&self) -> Option<GlobParent<'_>> {
         let parts = self.parts();
         let has_id = self.split_path().is_some_and(|(_, id)| !id.is_empty());
@@ -240,6 +249,7 @@ impl ResourceName {
     /// assert!(!name.answers(&ResourceName::parse("xdstp://a/T/*?k=v")?));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn answers(&self, subscription: &Self) -> bool {
         self == subscription || self.glob_parent_key().is_some_and(|glob| glob.0 == subscription.parts())
     }

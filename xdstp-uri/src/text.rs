@@ -3,7 +3,12 @@
 use alloc::{borrow::Cow, string::String, sync::Arc};
 use core::ops::Deref;
 
-use crate::{canonical, error::ParseError, grammar::Layout, percent};
+use crate::{
+    canonical,
+    error::ParseError,
+    grammar::{Layout, Span},
+    percent,
+};
 
 /// Borrowed as it was written, or owned and canonical.
 #[derive(Clone, Debug)]
@@ -24,11 +29,20 @@ impl Deref for Text<'_> {
     }
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     pub(crate) fn shared(&self) -> Arc<str> {
         match self {
             Self::Borrowed(text) => Arc::from(*text),
             Self::Shared(text) => Arc::clone(text),
+        }
+    }
+
+    /// What `part` reads in the text, for as long as a borrowed text lives; of a shared one, a copy.
+    #[inline]
+    pub(crate) fn read(&self, part: impl for<'t> FnOnce(&'t str) -> Cow<'t, str>) -> Cow<'a, str> {
+        match self {
+            Self::Borrowed(text) => part(text),
+            Self::Shared(text) => Cow::Owned(part(text).into_owned()),
         }
     }
 }
@@ -49,41 +63,41 @@ impl<'a> Parsed<'a> {
     }
 }
 
-impl Parsed<'_> {
-    pub(crate) fn authority(&self) -> Cow<'_, str> {
-        percent::decode(self.layout.authority.of(&self.text))
-    }
-
-    pub(crate) fn resource_type(&self) -> Cow<'_, str> {
-        percent::decode(self.layout.resource_type.of(&self.text))
-    }
-
-    pub(crate) fn id(&self) -> Cow<'_, str> {
-        percent::decode(self.layout.id.of(&self.text))
+impl<'a> Parsed<'a> {
+    /// A component, decoded.
+    pub(crate) fn component(&self, span: Span) -> Cow<'a, str> {
+        self.text.read(|text| percent::decode(span.of(text)))
     }
 
     pub(crate) fn is_glob(&self) -> bool {
         is_glob(&self.text, &self.layout)
     }
 
-    pub(crate) fn to_canonical(&self) -> Cow<'_, str> {
-        if self.layout.canonical {
-            Cow::Borrowed(&self.text)
-        } else {
-            let mut out = String::with_capacity(self.text.len() + 2);
-            // Writing to a string does not fail.
-            let _ = canonical::write(&mut out, &self.text, &self.layout);
-            Cow::Owned(out)
-        }
+    pub(crate) fn borrowed(&self) -> Parsed<'_> {
+        Parsed { text: Text::Borrowed(&self.text), layout: self.layout }
+    }
+
+    pub(crate) fn to_canonical(&self) -> Cow<'a, str> {
+        self.text.read(|text| canonical_form(text, &self.layout))
     }
 
     /// The canonical text, shared, with the layout that `parser` finds in it.
     pub(crate) fn into_owned(self, parser: impl FnOnce(&str) -> Result<Layout, ParseError>) -> Parsed<'static> {
-        let text = if self.layout.canonical { self.text.shared() } else { Arc::from(&*self.to_canonical()) };
+        let text = if self.layout.canonical { self.text.shared() } else { Arc::from(self.to_canonical()) };
         // A canonical form parses: its length has been checked.
         let layout = if self.layout.canonical { self.layout } else { parser(&text).unwrap_or(self.layout) };
         Parsed { text: Text::Shared(text), layout }
     }
+}
+
+fn canonical_form<'t>(text: &'t str, layout: &Layout) -> Cow<'t, str> {
+    if layout.canonical {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    // Writing to a string does not fail.
+    let _ = canonical::write(&mut out, text, layout);
+    Cow::Owned(out)
 }
 
 /// The id, decoded, is `*` or ends in `/*`.
@@ -95,12 +109,12 @@ pub(crate) fn is_glob(text: &str, layout: &Layout) -> bool {
     matches!(directory, [] | [.., b'/'] | [.., b'%', b'2', b'F' | b'f'])
 }
 
-/// Equality, order, hash and display by the canonical form, which stands for the components.
+/// Equality, hash and display by the canonical form, which stands for the components; the order is that of its bytes.
 macro_rules! by_canonical_form {
     ($type:ident) => {
         impl PartialEq for $type<'_> {
             fn eq(&self, other: &Self) -> bool {
-                self.to_canonical() == other.to_canonical()
+                self.borrowed().to_canonical() == other.borrowed().to_canonical()
             }
         }
 
@@ -114,25 +128,25 @@ macro_rules! by_canonical_form {
 
         impl Ord for $type<'_> {
             fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-                self.to_canonical().cmp(&other.to_canonical())
+                self.borrowed().to_canonical().cmp(&other.borrowed().to_canonical())
             }
         }
 
         impl core::hash::Hash for $type<'_> {
             fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-                self.to_canonical().hash(state);
+                self.borrowed().to_canonical().hash(state);
             }
         }
 
         impl core::fmt::Display for $type<'_> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(&self.to_canonical())
+                f.pad(&self.borrowed().to_canonical())
             }
         }
 
         impl core::fmt::Debug for $type<'_> {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                core::fmt::Debug::fmt(&*self.to_canonical(), f)
+                core::fmt::Debug::fmt(&*self.borrowed().to_canonical(), f)
             }
         }
 

@@ -10,9 +10,10 @@ use crate::{
 
 /// The name of one resource: authority, resource type, id and context parameters (TP1, *URN*).
 ///
-/// Parsing borrows and decodes nothing; components are decoded when they are read, and borrowed where they hold no
-/// escape. [`Urn::into_owned`] and `FromStr` give a canonical form of its own, cheap to clone. Equality, order and hash
-/// are by components: the order of parameters and the way of escaping make no difference.
+/// Parsing borrows and decodes nothing; components are decoded when they are read, borrowed where they hold no escape,
+/// and live as long as the text. [`Urn::into_owned`] and `FromStr` give a canonical form of its own, cheap to clone.
+/// Equality and hash are by components: the order of parameters and the way of escaping make no difference. The order is
+/// that of the canonical forms as strings, `a-b` before `a/b`.
 ///
 /// # Examples
 /// ```
@@ -66,7 +67,7 @@ impl<'a> Urn<'a> {
     /// ```
     /// use xdstp_uri::{ContextParams, Urn};
     ///
-    /// let params = ContextParams::from_iter([("shard", "1/2"), ("env", "a&b")]);
+    /// let params = ContextParams::new([("shard", "1/2"), ("env", "a&b")])?;
     /// let urn = Urn::new("authority", "a.v3.Type", "what?", &params)?;
     /// assert_eq!(urn.to_string(), "xdstp://authority/a.v3.Type/what%3F?env=a%26b&shard=1/2");
     /// # Ok::<(), xdstp_uri::ParseError>(())
@@ -114,6 +115,22 @@ impl<'a> Urn<'a> {
         Urn(self.0.into_owned(grammar::name))
     }
 
+    /// The same name, borrowed from this value rather than from what was parsed: of an owned one, components can be read
+    /// without copying them.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::Urn;
+    ///
+    /// let owned: Urn<'static> = "xdstp://a/T/x".parse()?;
+    /// assert!(matches!(owned.borrowed().id(), std::borrow::Cow::Borrowed("x")));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn borrowed(&self) -> Urn<'_> {
+        Urn(self.0.borrowed())
+    }
+
     /// The authority, decoded: an opaque, case-sensitive string, possibly empty.
     ///
     /// # Examples
@@ -123,8 +140,9 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://%23.com/T/x")?.authority(), "#.com");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn authority(&self) -> Cow<'_, str> {
-        self.0.authority()
+    #[must_use]
+    pub fn authority(&self) -> Cow<'a, str> {
+        self.0.component(self.0.layout.authority)
     }
 
     /// The resource type, such as `envoy.config.listener.v3.Listener`.
@@ -136,8 +154,9 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/a.v3.Type/x")?.resource_type(), "a.v3.Type");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn resource_type(&self) -> Cow<'_, str> {
-        self.0.resource_type()
+    #[must_use]
+    pub fn resource_type(&self) -> Cow<'a, str> {
+        self.0.component(self.0.layout.resource_type)
     }
 
     /// The id, decoded; possibly empty.
@@ -149,8 +168,9 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/T/x%20y/z")?.id(), "x y/z");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn id(&self) -> Cow<'_, str> {
-        self.0.id()
+    #[must_use]
+    pub fn id(&self) -> Cow<'a, str> {
+        self.0.component(self.0.layout.id)
     }
 
     /// The context parameters.
@@ -162,7 +182,8 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/T/x?k=v")?.context_params().len(), 1);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn context_params(&self) -> ContextParams<'_> {
+    #[must_use]
+    pub fn context_params(&self) -> ContextParams<'a> {
         ContextParams::of(&self.0)
     }
 
@@ -176,6 +197,7 @@ impl<'a> Urn<'a> {
     /// assert!(!Urn::parse("xdstp://a/T/x?b=2&a=1")?.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn is_canonical(&self) -> bool {
         self.0.layout.canonical
     }
@@ -191,7 +213,8 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp:/T/%78?b=2&a=1")?.to_canonical(), "xdstp:///T/x?a=1&b=2");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
-    pub fn to_canonical(&self) -> Cow<'_, str> {
+    #[must_use]
+    pub fn to_canonical(&self) -> Cow<'a, str> {
         self.0.to_canonical()
     }
 
@@ -204,6 +227,7 @@ impl<'a> Urn<'a> {
     /// assert_eq!(Urn::parse("xdstp://a/T/x/")?.to_name().as_str(), "xdstp://a/T/x/");
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn to_name(&self) -> ResourceName {
         match &self.0.text {
             Text::Shared(text) => ResourceName::from_canonical(text.clone(), &self.0.layout),

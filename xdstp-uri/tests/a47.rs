@@ -29,7 +29,7 @@ impl Bootstrap for Example {
 
     fn authority(&self, name: &str) -> Option<AuthorityEntry<'_>> {
         let (_, template, has_servers) = *self.authorities.iter().find(|(key, ..)| *key == name)?;
-        Some(AuthorityEntry { client_listener_resource_name_template: template, has_servers })
+        Some(AuthorityEntry::new(template, has_servers))
     }
 }
 

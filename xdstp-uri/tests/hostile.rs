@@ -1,7 +1,9 @@
 //! Inputs that are long, deep or broken: bounds hold, and errors say where.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
-use xdstp_uri::{Locator, MAX_ALT_DEPTH, MAX_LEN, ParseErrorKind, ResourceName, Urn};
+use std::{borrow::Cow, error::Error};
+
+use xdstp_uri::{ContextParams, Directive, Locator, MAX_ALT_DEPTH, MAX_LEN, ParseErrorKind, ResourceName, Urn};
 
 /// A locator with this many levels of `alt=`.
 fn nested(levels: usize) -> String {
@@ -92,4 +94,98 @@ fn many_parameters_are_fine() {
     let urn = Urn::parse(&text).unwrap();
     assert_eq!(urn.context_params().len(), 8000);
     assert_eq!(urn, Urn::parse(&urn.to_string()).unwrap());
+}
+
+/// A text of three-byte characters in which the bound falls inside one.
+fn long_text(head: &str) -> String {
+    let mut text = head.to_owned();
+    while !(MAX_LEN - text.len()).is_multiple_of(3) {
+        text.push('x');
+    }
+    text.push('x');
+    text + &"中".repeat(MAX_LEN / 3)
+}
+
+#[test]
+fn too_long_points_at_a_character() {
+    let errors = |text: &str| {
+        [
+            Urn::parse(text).err(),
+            Locator::parse(text).err(),
+            ResourceName::parse(text).err(),
+            ContextParams::parse(text).err(),
+            Directive::parse(text).err(),
+        ]
+    };
+    for head in ["xdstp://a/T/", "xdstp://a/T/x?k=", "k=", "entry=", "alt=xdstp://a/T/"] {
+        let text = long_text(head);
+        assert!(!text.is_char_boundary(MAX_LEN));
+        for error in errors(&text).into_iter().flatten() {
+            assert!(!text[error.offset()..].is_empty(), "{error}");
+            assert!(MAX_LEN - error.offset() < 4 || error.kind() != ParseErrorKind::TooLong, "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_is_displayed_can_be_parsed_again() {
+    // The canonical form of `<` is three times as long.
+    let growing = "<".repeat(MAX_LEN / 2);
+    assert_eq!(ContextParams::parse(&growing).unwrap_err().kind(), ParseErrorKind::TooLong);
+    for text in
+        [format!("entry={growing}"), format!("alt=file:///{growing}"), format!("alt=file:///{}", "é".repeat(7000))]
+    {
+        assert_eq!(Directive::parse(&text).unwrap_err().kind(), ParseErrorKind::TooLong, "{}", &text[..16]);
+    }
+    let many = (0..MAX_LEN).map(|n| (n.to_string(), ""));
+    assert_eq!(ContextParams::new(many).unwrap_err().kind(), ParseErrorKind::TooLong);
+    let endless = (0_u64..).map(|n| (n.to_string(), ""));
+    assert_eq!(ContextParams::new(endless).unwrap_err().kind(), ParseErrorKind::TooLong);
+    // The values that count are few, however many there were.
+    let again = (0..MAX_LEN).map(|n| ("k", n.to_string()));
+    assert_eq!(ContextParams::new(again).unwrap().to_string(), "k=65535");
+    let node = ContextParams::new([("k", "<".repeat(20_000))]).unwrap();
+    let features = ["x"; 3].map(|feature| feature.repeat(10_000));
+    let features = features.iter().map(String::as_str);
+    assert_eq!(
+        ContextParams::compose(&node, &ContextParams::default(), features, []).unwrap_err().kind(),
+        ParseErrorKind::TooLong
+    );
+}
+
+#[test]
+fn directives_are_made_as_they_are_parsed() {
+    assert_eq!(Directive::entry_named("").unwrap_err().kind(), ParseErrorKind::EmptyEntry);
+    assert_eq!(Directive::entry_received("").unwrap_err().kind(), ParseErrorKind::EmptyEntry);
+    assert_eq!(Directive::entry_received("a,b").unwrap(), Directive::parse("entry=a%2Cb").unwrap());
+    let long = "x".repeat(MAX_LEN);
+    assert_eq!(Directive::entry_named(&*long).unwrap_err().kind(), ParseErrorKind::TooLong);
+    assert_eq!(Directive::entry_received(&*long).unwrap_err().kind(), ParseErrorKind::TooLong);
+    // An alternative may have one level less than the locator that it is for.
+    let deepest = nested(MAX_ALT_DEPTH);
+    let too_deep = Directive::alt_to(Locator::parse(&deepest).unwrap()).unwrap_err();
+    assert_eq!(too_deep.kind(), ParseErrorKind::AltTooDeep);
+    let less = nested(MAX_ALT_DEPTH - 1);
+    let directive = Directive::alt_to(Locator::parse(&less).unwrap()).unwrap();
+    assert_eq!(Directive::parse(&directive.to_string()).unwrap(), directive);
+}
+
+#[test]
+fn keys_are_compared_decoded_once() {
+    let get = |text: &str, key: &str| ContextParams::parse(text).unwrap().get(key).map(Cow::into_owned);
+    assert_eq!(get("%41=x", "%41"), None);
+    assert_eq!(get("%41=x", "A"), Some("x".to_owned()));
+    assert_eq!(get("%2541=x", "%41"), Some("x".to_owned()));
+    assert_eq!(get("%=x&%4=y", "%"), Some("x".to_owned()));
+    assert_eq!(get("%41=x&A=y&%2541=z", "A"), Some("y".to_owned()));
+}
+
+#[test]
+fn an_error_and_its_source_say_different_things() {
+    let node = ContextParams::new([("k", "<".repeat(20_000))]).unwrap();
+    let locator = format!("xdstp://a/T/{}", "x".repeat(10_000));
+    let error = Locator::parse(&locator).unwrap().to_collection_name("T", &node).unwrap_err();
+    let source = error.source().unwrap().to_string();
+    assert_eq!(error.as_str(), "too_long");
+    assert!(!error.to_string().contains(&source), "{error}: {source}");
 }

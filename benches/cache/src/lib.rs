@@ -6,6 +6,7 @@
 pub mod floor;
 pub mod nebucloud;
 pub mod ours;
+pub mod sotw;
 pub mod tasks;
 
 use bytes::Bytes;

@@ -51,9 +51,9 @@ fn read_locator(locator: &xdstp_uri::Locator<'_>) -> usize {
     let params: usize = locator.context_params().iter().map(|(key, value)| key.len() + value.len()).sum();
     let directives: usize = locator
         .directives()
-        .map(|directive| match directive {
-            xdstp_uri::Directive::Alt(alt) => read_locator(&alt),
-            xdstp_uri::Directive::Entry(entry) => entry.len(),
+        .map(|directive| match directive.alt() {
+            Some(alt) => read_locator(alt),
+            None => directive.entry().map_or(0, str::len),
         })
         .sum();
     components + params + directives

@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use variants_bench::{
-    Cel, Tree, client, constraint, draft_member, draft_variants, final_variants, hash_map, member, scan,
+    Cel, Tree, client, constraint, draft_member, draft_variants, exact_shard, final_variants, hash_map, member,
+    ranged_member, ranged_shard, ranged_variants, scan, shards,
 };
 
 struct Counting;
@@ -57,6 +58,19 @@ fn main() {
         "draft" => {
             let (variants, subscription) = (draft_variants(count), draft_member());
             repeat(times, || black_box(&variants).select(black_box(&subscription)).variant().is_some());
+        }
+        "draftrange" => {
+            let (variants, subscription) = (draft_variants(count), ranged_member());
+            repeat(times, || black_box(&variants).select(black_box(&subscription)).variant().is_some());
+        }
+        "shard" | "shardrange" => {
+            let variants = shards(count);
+            let subscription = if name == "shard" { exact_shard() } else { ranged_shard() };
+            repeat(times, || black_box(&variants).select(black_box(&subscription)).variant() == Some(&5));
+        }
+        "finalrange" => {
+            let (variants, parameters) = (ranged_variants(count), member());
+            repeat(times, || black_box(&variants).select(black_box(&parameters)).variant().is_some());
         }
         _ => panic!("no such case: {case}"),
     }

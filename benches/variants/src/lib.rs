@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cel::{Context, Program};
-use xds_matcher::{Constraint, DraftVariants, DynamicParameters, FinalVariants, draft::Subscription};
+use xds_matcher::{Constraint, DraftVariants, DynamicParameters, FinalVariants, IntRange, draft::Subscription};
 
 /// Four leaves under `and`, `or` and `not`; for [`client`] every one of them has to be looked at.
 pub const CONSTRAINT: &str = "env=prod and (version=v2 or not exists(canary)) and not region=us";
@@ -113,6 +113,43 @@ pub fn member() -> DynamicParameters {
 
 pub fn draft_member() -> Subscription {
     member().to_draft_constraints().lower().expect("exact values are valid")
+}
+
+/// As [`final_variants`], with ranges of shards that exclude each other.
+pub fn ranged_variants(count: usize) -> FinalVariants<usize> {
+    let constraint = |[(env, e), (version, v), (shard, s)]: [(&str, String); 3]| {
+        let first = 10 * s.parse::<u64>().expect("digits");
+        let shards = IntRange::new(first, first + 9).expect("ascending");
+        let shards = Constraint::int_in(shard, [shards]).expect("small");
+        Constraint::all([Constraint::value(env, e), Constraint::value(version, v), shards]).expect("small")
+    };
+    FinalVariants::new(grid(count).map(constraint).enumerate())
+}
+
+/// One variant per shard, the shape of the draft's own example: of three shards in a range the last is preferred.
+pub fn shards(count: usize) -> DraftVariants<usize> {
+    DraftVariants::new((0..count).map(|shard| (shard, DynamicParameters::from_iter([("shard", shard.to_string())]))))
+}
+
+/// A subscriber of [`shards`] that asks for one.
+pub fn exact_shard() -> Subscription {
+    subscription("not exists(shard) or shard=5")
+}
+
+/// A subscriber of [`shards`] that asks for a range.
+pub fn ranged_shard() -> Subscription {
+    subscription("not exists(shard) or shard in 3..5")
+}
+
+/// A subscriber of [`draft_variants`] that asks for a range of shards.
+pub fn ranged_member() -> Subscription {
+    subscription(
+        "(not exists(env) or env=prod) and (not exists(version) or version=v3) and (not exists(shard) or shard in 0..2)",
+    )
+}
+
+fn subscription(text: &str) -> Subscription {
+    Subscription::of(&text.parse().expect("the constraint is valid")).expect("the draft can say it")
 }
 
 /// The same selection by trying every variant in turn.

@@ -175,3 +175,27 @@ fn an_error_wakes_who_has_nothing_but_errors_to_pull_when_something_else_comes()
     assert_eq!(world.errors(id), ["-b:7"]);
     assert_eq!(world.pull(id), ["a@2"]);
 }
+
+#[test]
+fn rule_158_while_removals_wait_an_error_is_told_if_it_takes_nothing_away() {
+    let mut world = World::authoritative();
+    world.put("held", "1");
+    let id = world.subscriber(&["held"]);
+    assert_eq!(world.pull(id), ["held@1"]);
+    world.cache.subscribe(id, &interest("missing"));
+    world.remove("held");
+    world.fail("held", 7);
+    world.fail("missing", 5);
+    let mut told = Vec::new();
+    let mut pull_errors = |world: &mut World, removals| {
+        world.cache.pull(id, removals, &mut |_| ControlFlow::Continue(()));
+        world.cache.pull_errors(id, removals, &mut |failed| {
+            told.push(failed.name.to_string());
+            ControlFlow::Continue(())
+        });
+        std::mem::take(&mut told)
+    };
+    assert_eq!(pull_errors(&mut world, Removals::Defer), ["missing"]);
+    assert_eq!(pull_errors(&mut world, Removals::Defer), [""; 0]);
+    assert_eq!(pull_errors(&mut world, Removals::Include), ["held"]);
+}

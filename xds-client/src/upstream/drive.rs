@@ -8,6 +8,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Event, Stream};
 use xds_transport::grpc::client::Ads;
@@ -73,10 +74,19 @@ async fn drive_over(
         };
         let ended = match happened {
             Happened::Connected(Connected { channel, go_away }) => {
-                let ads = Ads::open(channel, endpoint.protocol, endpoint.max_message_size);
-                link = Link::Up { ads, received_at: None, go_away };
+                let (protocol, limit) = (endpoint.protocol, endpoint.max_message_size);
+                let ads = Ads::open_with_metadata(channel, protocol, limit, consumer.metadata());
+                link = Link::Up { ads, opened: false, received_at: None, go_away };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);
+                continue;
+            }
+            Happened::Opened(metadata) => {
+                if let Err(error) = consumer.opened(&metadata) {
+                    link.take_down();
+                    let connection = upstream.declined(now(), error, random());
+                    consumer.connection(now(), connection);
+                }
                 continue;
             }
             Happened::Message(message) => {
@@ -130,6 +140,8 @@ enum Link {
     Connecting(Connecting),
     Up {
         ads: Ads,
+        /// The consumer was told what the origin answered the stream with.
+        opened: bool,
         /// What the consumer was told last.
         received_at: Option<Instant>,
         go_away: GoAway,
@@ -138,6 +150,7 @@ enum Link {
 
 enum Happened {
     Connected(Connected),
+    Opened(MetadataMap),
     Message(Bytes),
     Ended(String),
 }
@@ -150,6 +163,13 @@ impl Link {
             Self::Connecting(connecting) => match connecting.await {
                 Ok(connected) => Happened::Connected(connected),
                 Err(error) => Happened::Ended(chain(&error)),
+            },
+            Self::Up { ads, opened: opened @ false, .. } => match ads.metadata(transmit).await {
+                Ok(metadata) => {
+                    *opened = true;
+                    Happened::Opened(metadata)
+                }
+                Err(status) => Happened::Ended(ended::words(&status, protocol)),
             },
             Self::Up { ads, .. } => match ads.next(transmit).await {
                 Ok(Some(message)) => Happened::Message(message),

@@ -37,6 +37,7 @@ impl DynamicParameterConstraintsMap {
     /// The constraints for a resource type; `None` where the map constrains nothing.
     ///
     /// The map speaks about all *other* resource types: an entry for itself is ignored.
+    #[must_use]
     pub fn constraints(&self, resource_type: &str) -> Option<&DynamicParameterConstraints> {
         if Self::TYPE_NAMES.contains(&resource_type) {
             return None;
@@ -46,6 +47,7 @@ impl DynamicParameterConstraintsMap {
 
     /// Whether a client that had `previous` (`None`: it could not obtain the resource) must unsubscribe from the resources of
     /// this type and subscribe again with the new constraints.
+    #[must_use]
     pub fn must_resubscribe(&self, previous: Option<&Self>, resource_type: &str) -> bool {
         let unconstrained = DynamicParameterConstraints::default();
         let before = previous.and_then(|map| map.constraints(resource_type)).unwrap_or(&unconstrained);

@@ -5,6 +5,8 @@
 //! [`DynamicParameterConstraints::lower`] checks them.
 
 mod constraints_map;
+mod convert;
+mod key_rule;
 mod raise;
 mod subscription;
 
@@ -16,7 +18,7 @@ use alloc::vec::Vec;
 use crate::constraint::Node;
 use crate::{ConstraintError, ErrorKind, IntRange, MAX_NODES};
 pub use constraints_map::DynamicParameterConstraintsMap;
-pub(crate) use subscription::Admits;
+pub(crate) use key_rule::{Admits, KeyRule};
 pub use subscription::Subscription;
 
 /// The draft's `DynamicParameterConstraints`: what a subscriber asks of a variant's parameters.

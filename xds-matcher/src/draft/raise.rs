@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::{Constraint as Leaf, DynamicParameterConstraints, IntegerRangeList, KeyConstraints, Kind, Range};
 use crate::constraint::Node;
-use crate::{Constraint, ConstraintError, DynamicParameters, ErrorKind, IntRange};
+use crate::{Constraint, ConstraintError, ErrorKind, IntRange};
 
 impl DynamicParameterConstraints {
     /// A message that means `constraint`, if the draft form has one: conditions on single keys, joined by `and`, each of which holds
@@ -24,10 +24,10 @@ impl DynamicParameterConstraints {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::NotRepresentable`].
+    /// [`ErrorKind::NotRepresentable`], [`ErrorKind::TooLarge`].
     pub fn raise(constraint: &Constraint) -> Result<Self, ConstraintError> {
-        let normal = constraint.normal_form();
-        let clauses = match normal.as_constraint().node() {
+        let normal = constraint.normal_form()?;
+        let clauses = match normal.node() {
             Node::True => &[],
             Node::And(clauses) => &**clauses,
             clause => core::slice::from_ref(clause),
@@ -47,17 +47,6 @@ impl DynamicParameterConstraints {
             }
         }
         Ok(Self { key_constraints: keys })
-    }
-}
-
-impl Constraint {
-    /// The parameters of a draft variant that is for the same subscribers as a final variant with this constraint.
-    /// The opposite of [`DynamicParameters::to_constraint`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotRepresentable`] and those of [`Subscription::to_parameters`](super::Subscription::to_parameters).
-    pub fn to_draft_parameters(&self) -> Result<DynamicParameters, ConstraintError> {
-        super::Subscription::of(self)?.to_parameters()
     }
 }
 

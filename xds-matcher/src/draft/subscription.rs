@@ -2,10 +2,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use super::key_rule::KeyRule;
 use crate::constraint::Node;
 use crate::prefixed::Prefixed;
-use crate::range::{holds_integer, integer};
-use crate::{Constraint, ConstraintError, DynamicParameters, ErrorKind, IntRange};
+use crate::{Constraint, ConstraintError, DynamicParameters};
 
 /// Checked and compiled draft constraints: what a subscriber of the draft form asks for.
 ///
@@ -24,22 +24,11 @@ pub struct Subscription {
     keys: Box<[KeyRule]>,
 }
 
-/// What a subscription says about one key: `X_k`, which holds only where the key is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeyRule {
-    key: Prefixed,
-    /// `Value` and `IntIn` leaves of `key`, all of which must hold.
-    leaves: Box<[Node]>,
-    invert: bool,
-    /// The largest integer that satisfies the rule; only for keys with a range, by which variants are preferred.
-    largest: Option<u64>,
-}
-
 impl Subscription {
     /// The subscription that a constraint means.
     ///
     /// # Errors
-    /// [`ErrorKind::NotRepresentable`] for what the draft form cannot say: see
+    /// [`NotRepresentable`](crate::ErrorKind::NotRepresentable) for what the draft form cannot say: see
     /// [`DynamicParameterConstraints::raise`](super::DynamicParameterConstraints::raise).
     pub fn of(constraint: &Constraint) -> Result<Self, ConstraintError> {
         super::DynamicParameterConstraints::raise(constraint)?.lower()
@@ -58,10 +47,10 @@ impl Subscription {
     /// ```
     ///
     /// # Errors
-    /// Those of [`of`](Self::of), and [`ErrorKind::TooDeep`], [`ErrorKind::TooLarge`].
+    /// Those of [`of`](Self::of), and [`TooDeep`](crate::ErrorKind::TooDeep), [`TooLarge`](crate::ErrorKind::TooLarge).
     pub fn where_present(constraint: &Constraint) -> Result<Self, ConstraintError> {
-        let normal = constraint.normal_form();
-        let conditions = match normal.as_constraint().node() {
+        let normal = constraint.normal_form()?;
+        let conditions = match normal.node() {
             Node::And(conditions) => &**conditions,
             condition => core::slice::from_ref(condition),
         };
@@ -86,13 +75,15 @@ impl Subscription {
     }
 
     /// The same as an expression over a variant's parameters.
+    #[must_use]
     pub fn constraint(&self) -> &Constraint {
         &self.constraint
     }
 
     /// Whether a variant with these parameters answers the subscription.
+    #[must_use]
     pub fn matches(&self, variant: &DynamicParameters) -> bool {
-        self.keys.iter().all(|rule| variant.lookup(&rule.key).is_none_or(|value| rule.holds(value)))
+        self.keys.iter().all(|rule| variant.lookup(rule.key()).is_none_or(|value| rule.holds(value)))
     }
 
     /// The parameters a client of the final form sends to say the same. Keys without a constraint are not sent.
@@ -107,18 +98,24 @@ impl Subscription {
     /// ```
     ///
     /// # Errors
-    /// Only exact values can be parameters: [`ErrorKind::InvertNotRepresentable`], [`ErrorKind::RangeNotRepresentable`],
-    /// [`ErrorKind::MultiValueNotRepresentable`].
+    /// Only exact values can be parameters:
+    /// [`InvertNotRepresentable`](crate::ErrorKind::InvertNotRepresentable),
+    /// [`RangeNotRepresentable`](crate::ErrorKind::RangeNotRepresentable),
+    /// [`MultiValueNotRepresentable`](crate::ErrorKind::MultiValueNotRepresentable).
     pub fn to_parameters(&self) -> Result<DynamicParameters, ConstraintError> {
-        let constrained = self.keys.iter().filter(|rule| !rule.leaves.is_empty());
-        let exact = constrained.map(|rule| Ok((&*rule.key, rule.exact_value()?)));
+        let constrained = self.keys.iter().filter(|rule| !rule.says_nothing());
+        let exact = constrained.map(|rule| match rule.exact_value() {
+            Ok(value) => Ok((&**rule.key(), value)),
+            Err(kind) => Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", &**rule.key()))),
+        });
         exact.collect::<Result<Vec<_>, ConstraintError>>().map(DynamicParameters::from_iter)
     }
 
     /// Whether a cache that would answer with `selected` must nevertheless ask upstream, because a variant with a larger integer
     /// would be preferred and may exist. Not for glob collections, which use all matching variants.
+    #[must_use]
     pub fn must_ask_upstream(&self, selected: &DynamicParameters) -> bool {
-        self.keys.iter().any(|rule| rule.largest.is_some_and(|largest| rule.integer(selected) < Some(largest)))
+        self.keys.iter().any(|rule| rule.largest().is_some_and(|largest| rule.integer(selected) < Some(largest)))
     }
 
     /// Which of two matching variants is preferred: the larger integer on the first ranged key that tells them apart; `Greater` is better.
@@ -128,113 +125,9 @@ impl Subscription {
     }
 
     pub(crate) fn rule(&self, key: &Prefixed) -> Option<&KeyRule> {
-        let at = self.keys.binary_search_by(|rule| rule.key.cmp(key)).ok()?;
+        let at = self.keys.binary_search_by(|rule| rule.key().cmp(key)).ok()?;
         self.keys.get(at)
     }
-}
-
-/// What a key rule lets through, for a look-up in an index.
-pub(crate) enum Admits<'a> {
-    Anything,
-    Value(&'a str),
-    Nothing,
-}
-
-impl KeyRule {
-    fn new(key: Prefixed, leaves: Box<[Node]>, invert: bool) -> Self {
-        let mut rule = Self { key, leaves, invert, largest: None };
-        if rule.is_ranged() {
-            rule.largest = rule.largest();
-        }
-        rule
-    }
-
-    fn to_node(&self) -> Node {
-        let all = || match &*self.leaves {
-            [leaf] => leaf.clone(),
-            leaves => Node::And(leaves.into()),
-        };
-        match (&*self.leaves, self.invert) {
-            ([], _) => Node::absent_or(self.key.clone(), Node::True),
-            (_, true) => Node::absent_or(self.key.clone(), Node::Not(Box::new(all()))),
-            (_, false) => Node::absent_or(self.key.clone(), all()),
-        }
-    }
-
-    fn holds(&self, value: &Prefixed) -> bool {
-        // An empty list constrains nothing, inverted or not.
-        self.leaves.is_empty() || self.leaves.iter().all(|leaf| leaf_holds(leaf, value)) != self.invert
-    }
-
-    fn is_ranged(&self) -> bool {
-        self.leaves.iter().any(|leaf| matches!(leaf, Node::IntIn { .. }))
-    }
-
-    fn integer(&self, variant: &DynamicParameters) -> Option<u64> {
-        variant.lookup(&self.key).and_then(|value| integer(value))
-    }
-
-    pub(crate) fn admits(&self) -> Admits<'_> {
-        if self.invert {
-            return Admits::Anything;
-        }
-        let mut values = self.leaves.iter().filter_map(|leaf| match leaf {
-            Node::Value { value, .. } => Some(value),
-            _ => None,
-        });
-        match values.next() {
-            None => Admits::Anything,
-            Some(value) if self.holds(value) => Admits::Value(value),
-            Some(_) => Admits::Nothing,
-        }
-    }
-
-    fn exact_value(&self) -> Result<&str, ConstraintError> {
-        let kind = match self.leaves.first() {
-            _ if self.invert => ErrorKind::InvertNotRepresentable,
-            _ if self.is_ranged() => ErrorKind::RangeNotRepresentable,
-            Some(Node::Value { value, .. }) if self.leaves.iter().all(|leaf| leaf_holds(leaf, value)) => {
-                return Ok(value);
-            }
-            _ => ErrorKind::MultiValueNotRepresentable,
-        };
-        Err(ConstraintError::new(kind).inside(format_args!("key_constraints[{:?}]", &*self.key)))
-    }
-
-    /// The largest integer some spelling of which satisfies the rule. Truth changes only at bounds and at mentioned values, so
-    /// trying those and their lower neighbours is exact.
-    fn largest(&self) -> Option<u64> {
-        let mut exact: Vec<&Prefixed> = Vec::new();
-        let mut candidates = alloc::vec![u64::MAX];
-        for leaf in &self.leaves {
-            match leaf {
-                Node::IntIn { ranges, .. } => {
-                    candidates.extend(ranges.iter().flat_map(|r| [Some(r.end()), r.start().checked_sub(1)]).flatten());
-                }
-                Node::Value { value, .. } => exact.push(value),
-                _ => {}
-            }
-        }
-        let spelt = exact.iter().filter(|value| self.holds(value)).filter_map(|value| integer(value)).max();
-        // Any other spelling of an integer: no `Value` leaf holds, a range holds by the number alone.
-        let otherwise = |n: u64| {
-            let all = self.leaves.iter().all(|leaf| matches!(leaf, Node::IntIn { ranges, .. } if contains(ranges, n)));
-            all != self.invert
-        };
-        spelt.max(candidates.into_iter().filter(|n| otherwise(*n)).max())
-    }
-}
-
-fn leaf_holds(leaf: &Node, value: &Prefixed) -> bool {
-    match leaf {
-        Node::Value { value: wanted, .. } => wanted == value,
-        Node::IntIn { ranges, .. } => holds_integer(ranges, value),
-        _ => false,
-    }
-}
-
-fn contains(ranges: &[IntRange], n: u64) -> bool {
-    ranges.iter().any(|range| range.contains(n))
 }
 
 #[cfg(test)]

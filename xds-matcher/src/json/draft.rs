@@ -33,6 +33,7 @@ impl DynamicParameterConstraints {
     }
 
     /// The message as proto JSON.
+    #[must_use]
     pub fn to_json(&self) -> Value {
         let keys: Map<_, _> = self.key_constraints.iter().map(|(key, rule)| (key.clone(), write_key(rule))).collect();
         if keys.is_empty() { json!({}) } else { json!({ "key_constraints": keys }) }

@@ -1,9 +1,9 @@
-use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use serde_json::{Value, json};
 
 use super::fields::{Fields, at_most_one, list, string};
-use crate::final_form::{ConstraintList, ConstraintType, DynamicParameterConstraints, Kind, SingleConstraint};
+use crate::final_form::{ConstraintList, ConstraintType, DynamicParameterConstraints, Kind, Negated, SingleConstraint};
 use crate::{ConstraintError, ErrorKind, MAX_DEPTH};
 
 impl DynamicParameterConstraints {
@@ -15,7 +15,7 @@ impl DynamicParameterConstraints {
     /// let json = serde_json::json!({"not_constraints": {"constraint": {"key": "version", "exists": {}}}});
     /// let message = DynamicParameterConstraints::from_json(&json)?;
     /// assert_eq!(message.lower()?.to_string(), "not exists(version)");
-    /// assert_eq!(message.to_json()?, json);
+    /// assert_eq!(message.to_json(), json);
     /// # Ok::<(), xds_matcher::ConstraintError>(())
     /// ```
     ///
@@ -27,11 +27,9 @@ impl DynamicParameterConstraints {
     }
 
     /// The message as proto JSON.
-    ///
-    /// # Errors
-    /// [`ErrorKind::TooDeep`] for a message that [`lower`](Self::lower) would refuse as well.
-    pub fn to_json(&self) -> Result<Value, ConstraintError> {
-        write(self, 0)
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        write(self)
     }
 }
 
@@ -44,7 +42,9 @@ fn read(value: &Value, depth: usize) -> Result<DynamicParameterConstraints, Cons
         fields.read("and_constraints", |list| read_list(list, depth))?.map(Kind::AndConstraints),
         fields
             .read("not_constraints", |inner| read(inner, depth + 1))?
-            .map(|inner| Kind::NotConstraints(Box::new(inner))),
+            .map(Negated::new)
+            .transpose()?
+            .map(Kind::NotConstraints),
     ])?;
     Ok(DynamicParameterConstraints { kind })
 }
@@ -52,7 +52,7 @@ fn read(value: &Value, depth: usize) -> Result<DynamicParameterConstraints, Cons
 fn read_list(value: &Value, depth: usize) -> Result<ConstraintList, ConstraintError> {
     let fields = Fields::of(value, &["constraints"])?;
     let constraints = fields.read("constraints", |constraints| list(constraints, |child| read(child, depth + 1)))?;
-    Ok(ConstraintList { constraints: constraints.unwrap_or_default() })
+    ConstraintList::new(constraints.unwrap_or_else(Vec::new))
 }
 
 fn read_single(value: &Value) -> Result<SingleConstraint, ConstraintError> {
@@ -64,13 +64,10 @@ fn read_single(value: &Value) -> Result<SingleConstraint, ConstraintError> {
     Ok(SingleConstraint { key: fields.read("key", string)?.unwrap_or_default(), constraint_type })
 }
 
-fn write(message: &DynamicParameterConstraints, depth: usize) -> Result<Value, ConstraintError> {
-    bound(depth)?;
-    let write_list = |list: &ConstraintList| {
-        let children = list.constraints.iter().map(|child| write(child, depth + 1));
-        Ok::<_, ConstraintError>(json!({ "constraints": children.collect::<Result<Value, _>>()? }))
-    };
-    Ok(match &message.kind {
+fn write(message: &DynamicParameterConstraints) -> Value {
+    let write_list =
+        |list: &ConstraintList| json!({ "constraints": list.constraints().iter().map(write).collect::<Value>() });
+    match &message.kind {
         None => json!({}),
         Some(Kind::Constraint(single)) => {
             let key = &single.key;
@@ -81,10 +78,10 @@ fn write(message: &DynamicParameterConstraints, depth: usize) -> Result<Value, C
             };
             json!({ "constraint": inner })
         }
-        Some(Kind::OrConstraints(list)) => json!({ "or_constraints": write_list(list)? }),
-        Some(Kind::AndConstraints(list)) => json!({ "and_constraints": write_list(list)? }),
-        Some(Kind::NotConstraints(inner)) => json!({ "not_constraints": write(inner, depth + 1)? }),
-    })
+        Some(Kind::OrConstraints(list)) => json!({ "or_constraints": write_list(list) }),
+        Some(Kind::AndConstraints(list)) => json!({ "and_constraints": write_list(list) }),
+        Some(Kind::NotConstraints(negated)) => json!({ "not_constraints": write(negated.constraints()) }),
+    }
 }
 
 fn bound(depth: usize) -> Result<(), ConstraintError> {

@@ -6,10 +6,8 @@
 //! [`Constraint`](crate::Constraint) implements `Serialize` and `Deserialize` as its text form,
 //! [`DynamicParameters`](crate::DynamicParameters) as a map of strings.
 
-mod answer;
+#[cfg(feature = "draft")]
 mod draft;
 mod fields;
 mod final_form;
 mod own_types;
-
-pub use answer::answer;

@@ -1,10 +1,17 @@
+//! What is wrong with a set of variants.
+
+#[cfg(feature = "draft")]
 mod draft_rules;
 mod final_rules;
+mod pairs;
+#[cfg(test)]
+mod tests;
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+#[cfg(feature = "draft")]
 pub(crate) use draft_rules::lint_draft;
 pub(crate) use final_rules::lint_final;
 
@@ -14,16 +21,34 @@ pub(crate) use final_rules::lint_final;
 /// use xds_matcher::{FinalVariants, LintOptions};
 ///
 /// let variants = FinalVariants::new([("prod", "env=prod".parse()?), ("test", "env=test".parse()?)]);
-/// let options = LintOptions { values: &[("env", &["prod", "test", "qa"])], ..LintOptions::default() };
-/// assert_eq!(variants.lint(&options).uncovered["env"], ["qa"]);
-/// # Ok::<(), xds_matcher::TextError>(())
+/// let values = [("env", ["prod", "test", "qa"].as_slice())];
+/// assert_eq!(variants.lint(&LintOptions::new().values(&values)).uncovered["env"], ["qa"]);
+/// # Ok::<(), xds_matcher::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LintOptions<'a> {
+    values: &'a [(&'a str, &'a [&'a str])],
+    sent: Option<&'a [&'a str]>,
+}
+
+impl<'a> LintOptions<'a> {
+    /// Nothing is known.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { values: &[], sent: None }
+    }
+
     /// Keys with the values that subscribers use for them: there should be a variant for each.
-    pub values: &'a [(&'a str, &'a [&'a str])],
+    #[must_use]
+    pub const fn values(self, values: &'a [(&'a str, &'a [&'a str])]) -> Self {
+        Self { values, ..self }
+    }
+
     /// The keys that subscribers send already, if that is known: nothing should depend on others yet.
-    pub sent: Option<&'a [&'a str]>,
+    #[must_use]
+    pub const fn sent(self, keys: &'a [&'a str]) -> Self {
+        Self { sent: Some(keys), ..self }
+    }
 }
 
 /// Where a set of variants departs from TP2's best practices.
@@ -32,6 +57,7 @@ pub struct LintOptions<'a> {
 /// [`uncovered_undecided`](Self::uncovered_undecided); [`is_complete`](Self::is_complete) is false if even those lists were cut short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use]
 pub struct LintReport<'a, N> {
     /// Pairs of variants that one subscriber would match both of, each pair and the list sorted.
     pub overlaps: Vec<(&'a N, &'a N)>,
@@ -47,18 +73,22 @@ pub struct LintReport<'a, N> {
     /// its senders can match (final: nobody gets them).
     pub unsent: BTreeMap<String, Vec<&'a N>>,
     complete: bool,
+    /// How many were taken.
+    steps: usize,
 }
 
 impl<N> LintReport<'_, N> {
-    /// How many leaves one lint looks at, at most; [`Overlap::STEPS`](crate::Overlap::STEPS) for one pair of variants.
+    /// How many nodes, keys and values one lint looks at, at most, so that it ends in seconds whatever it is given;
+    /// [`Overlap::STEPS`](crate::Overlap::STEPS) for one pair of variants.
     pub const STEPS: usize = 1 << 26;
 
     /// How many pairs of variants a report lists, at most.
     pub const PAIRS: usize = 100_000;
 
     /// Whether there is nothing to report.
+    #[must_use]
     pub fn is_clean(&self) -> bool {
-        let Self { overlaps, undecided, same_keys, uncovered, uncovered_undecided, unsent, complete } = self;
+        let Self { overlaps, undecided, same_keys, uncovered, uncovered_undecided, unsent, complete, steps: _ } = self;
         *complete
             && *same_keys
             && overlaps.is_empty()
@@ -69,6 +99,7 @@ impl<N> LintReport<'_, N> {
     }
 
     /// Whether every pair of variants was looked at.
+    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
     }
@@ -82,6 +113,7 @@ impl<N> LintReport<'_, N> {
             uncovered_undecided: BTreeMap::new(),
             unsent: BTreeMap::new(),
             complete: true,
+            steps: 0,
         }
     }
 }
@@ -101,9 +133,9 @@ impl<N: Ord> LintReport<'_, N> {
     }
 }
 
-fn all_equal(mut sets: impl Iterator<Item = BTreeSet<String>>) -> bool {
+fn all_equal<'s>(mut sets: impl Iterator<Item = &'s BTreeSet<&'s str>>) -> bool {
     let first = sets.next();
-    sets.all(|set| Some(&set) == first.as_ref())
+    sets.all(|set| Some(set) == first)
 }
 
 fn insert_value(found: &mut BTreeMap<String, Vec<String>>, key: &str, value: &str) {

@@ -3,8 +3,8 @@
 mod parse;
 mod write;
 
+pub use parse::ParseError;
 pub(crate) use parse::parse;
-pub use parse::{MAX_TEXT, TextError};
 pub(crate) use write::{Quoted, Word, write};
 
 /// Words with a meaning of their own where a key may stand.

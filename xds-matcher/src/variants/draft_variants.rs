@@ -2,18 +2,19 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
+use core::slice;
 
 use super::Selection;
-use super::index::{Table, TupleHash};
+use super::draft_group::Group;
 use crate::DynamicParameters;
-use crate::draft::{Admits, Subscription};
+use crate::draft::{Admits, KeyRule, Subscription};
 use crate::lint::{self, LintOptions, LintReport};
 use crate::prefixed::Prefixed;
 
 /// The variants of one resource in the draft form, each with its parameters, compiled for selection.
 ///
-/// Where a subscription fixes all keys of a group of variants, one probe of an index finds them; where it fixes some, only the variants
-/// with the rarest of these values are tried.
+/// Where a subscription fixes all keys of a group of variants, or all but one that it gives ranges for, one probe of an index finds them;
+/// where it fixes some, only the variants with the rarest of these values are tried. An inverted range is no help to find any.
 ///
 /// ```
 /// use xds_matcher::{DraftVariants, DynamicParameters, draft::Subscription};
@@ -33,17 +34,6 @@ pub struct DraftVariants<N> {
     groups: Box<[Group]>,
 }
 
-/// The variants that carry the same keys.
-#[derive(Debug, Clone)]
-struct Group {
-    keys: Box<[Prefixed]>,
-    members: Box<[u32]>,
-    /// By the values of all keys.
-    by_all: Table,
-    /// By the value of one key, in the order of `keys`.
-    by_key: Box<[Table]>,
-}
-
 impl<N: Ord> DraftVariants<N> {
     /// Compiles a set of variants, in time proportional to its size.
     pub fn new(variants: impl IntoIterator<Item = (N, DynamicParameters)>) -> Self {
@@ -61,16 +51,17 @@ impl<N: Ord> DraftVariants<N> {
     /// The variant for a subscription: of those that match, the one with the largest integers. Allocates nothing.
     pub fn select(&self, subscription: &Subscription) -> Selection<'_, N> {
         let mut best = Best::default();
-        self.for_each_match(subscription, |number, parameters| {
+        self.for_each_match(subscription, true, |number, parameters| {
             best.offer(number, parameters, |a, b| subscription.prefer(a, b));
         });
         self.selection(&best)
     }
 
     /// Every variant that matches, in canonical order: what a subscription to a glob collection gets.
+    #[must_use]
     pub fn matches(&self, subscription: &Subscription) -> Vec<&N> {
         let mut numbers = Vec::new();
-        self.for_each_match(subscription, |number, _| numbers.push(number));
+        self.for_each_match(subscription, false, |number, _| numbers.push(number));
         self.names(numbers)
     }
 
@@ -82,6 +73,7 @@ impl<N: Ord> DraftVariants<N> {
     }
 
     /// [`matches`](Self::matches) for a subscriber of the final form.
+    #[must_use]
     pub fn matches_final(&self, parameters: &DynamicParameters) -> Vec<&N> {
         let mut numbers = Vec::new();
         self.for_each_final_match(parameters, |number, _| numbers.push(number));
@@ -90,9 +82,10 @@ impl<N: Ord> DraftVariants<N> {
 
     /// Whether a cache that holds these variants must ask upstream before it answers the subscription: it has no match, or one that
     /// a larger integer would be preferred to. Not for glob collections.
+    #[must_use]
     pub fn must_ask_upstream(&self, subscription: &Subscription) -> bool {
         let mut best = Best::default();
-        self.for_each_match(subscription, |number, parameters| {
+        self.for_each_match(subscription, true, |number, parameters| {
             best.offer(number, parameters, |a, b| subscription.prefer(a, b));
         });
         best.found.is_none_or(|(_, parameters)| subscription.must_ask_upstream(parameters))
@@ -105,8 +98,9 @@ impl<N: Ord> DraftVariants<N> {
     }
 
     /// Names and parameters in canonical order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&N, &DynamicParameters)> {
-        self.variants.iter().map(|(name, parameters)| (name, parameters))
+    #[must_use]
+    pub fn iter(&self) -> DraftVariantsIter<'_, N> {
+        DraftVariantsIter(self.variants.iter())
     }
 
     fn selection(&self, best: &Best<'_>) -> Selection<'_, N> {
@@ -119,74 +113,61 @@ impl<N: Ord> DraftVariants<N> {
         numbers.into_iter().filter_map(|number| Some(&self.variants.get(number as usize)?.0)).collect()
     }
 
-    fn for_each_match<'a>(&'a self, subscription: &Subscription, mut visit: impl FnMut(u32, &'a DynamicParameters)) {
+    fn for_each_match<'a>(
+        &'a self,
+        subscription: &Subscription,
+        best_only: bool,
+        mut visit: impl FnMut(u32, &'a DynamicParameters),
+    ) {
         let mut verify = |number: u32| {
-            if let Some((_, parameters)) = self.variants.get(number as usize).filter(|(_, p)| subscription.matches(p)) {
-                visit(number, parameters);
-            }
+            let found = self.variants.get(number as usize).filter(|(_, variant)| subscription.matches(variant));
+            found.map(|(_, variant)| visit(number, variant)).is_some()
         };
         for group in &self.groups {
-            group.for_each_candidate(
-                |key| subscription.rule(key).map_or(Admits::Anything, |rule| rule.admits()),
-                &mut verify,
-            );
+            let admits = |key: &Prefixed| subscription.rule(key).map_or(Admits::Anything, KeyRule::admits);
+            group.for_each_candidate(admits, best_only, &mut verify);
         }
     }
 
     fn for_each_final_match<'a>(&'a self, sent: &DynamicParameters, mut visit: impl FnMut(u32, &'a DynamicParameters)) {
+        let agrees = |variant: &DynamicParameters| variant.iter().all(|(k, v)| sent.get(k).is_none_or(|s| s == v));
         let mut verify = |number: u32| {
-            let agrees =
-                |variant: &DynamicParameters| variant.iter().all(|(k, v)| sent.value(k).is_none_or(|s| s == v));
-            if let Some((_, parameters)) = self.variants.get(number as usize).filter(|(_, p)| agrees(p)) {
-                visit(number, parameters);
-            }
+            let found = self.variants.get(number as usize).filter(|(_, variant)| agrees(variant));
+            found.map(|(_, variant)| visit(number, variant)).is_some()
         };
         for group in &self.groups {
-            group.for_each_candidate(
-                |key| sent.lookup(key).map_or(Admits::Anything, |value| Admits::Value(value)),
-                &mut verify,
-            );
+            let admits = |key: &Prefixed| sent.lookup(key).map_or(Admits::Anything, |value| Admits::Value(value));
+            group.for_each_candidate(admits, false, &mut verify);
         }
     }
 }
 
-impl Group {
-    fn new<N>(keys: &[&str], members: Vec<u32>, variants: &[(N, DynamicParameters)]) -> Self {
-        let values =
-            |number: u32, key: &str| variants.get(number as usize).and_then(|(_, parameters)| parameters.value(key));
-        let all = |number| keys.iter().fold(TupleHash::default(), |tuple, key| tuple.then(values(number, key)));
-        let one = |key: &&str| members.iter().map(|&n| (TupleHash::default().then(values(n, key)), n)).collect();
-        Self {
-            by_all: members.iter().map(|&number| (all(number), number)).collect(),
-            by_key: keys.iter().map(one).collect(),
-            keys: keys.iter().map(|key| Prefixed::from(*key)).collect(),
-            members: members.into(),
-        }
-    }
+impl<'a, N: Ord> IntoIterator for &'a DraftVariants<N> {
+    type Item = (&'a N, &'a DynamicParameters);
+    type IntoIter = DraftVariantsIter<'a, N>;
 
-    fn for_each_candidate<'a>(&self, admits: impl Fn(&Prefixed) -> Admits<'a>, mut visit: impl FnMut(u32)) {
-        let mut tuple = TupleHash::default();
-        let mut all_fixed = true;
-        for key in &self.keys {
-            match admits(key) {
-                Admits::Nothing => return,
-                Admits::Anything => all_fixed = false,
-                Admits::Value(value) => tuple = tuple.then(Some(value)),
-            }
-        }
-        if all_fixed {
-            return self.by_all.find(tuple).for_each(visit);
-        }
-        let fixed = self.keys.iter().zip(&self.by_key).filter_map(|(key, table)| match admits(key) {
-            Admits::Value(value) => Some((table, TupleHash::default().then(Some(value)))),
-            _ => None,
-        });
-        match fixed.min_by_key(|(table, value)| table.count(*value)) {
-            Some((table, value)) => table.find(value).for_each(visit),
-            None => self.members.iter().for_each(|number| visit(*number)),
-        }
+    fn into_iter(self) -> DraftVariantsIter<'a, N> {
+        self.iter()
     }
 }
+
+/// Names and parameters: see [`DraftVariants::iter`].
+#[derive(Debug)]
+pub struct DraftVariantsIter<'a, N>(slice::Iter<'a, (N, DynamicParameters)>);
+
+impl<'a, N> Iterator for DraftVariantsIter<'a, N> {
+    type Item = (&'a N, &'a DynamicParameters);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(name, parameters)| (name, parameters))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<N> ExactSizeIterator for DraftVariantsIter<'_, N> {}
 
 /// The best of the variants seen so far.
 #[derive(Default)]

@@ -16,6 +16,7 @@ impl Table {
         self.from(tuple).iter().take_while(move |(hash, _)| *hash == tuple).map(|(_, variant)| *variant)
     }
 
+    #[cfg(feature = "draft")]
     pub(super) fn count(&self, tuple: TupleHash) -> usize {
         self.from(tuple).partition_point(|(hash, _)| *hash == tuple)
     }

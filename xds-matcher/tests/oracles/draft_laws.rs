@@ -31,7 +31,19 @@ pub(crate) fn draft_message_law(input: &[u8]) {
 /// Selection, preference and the question to upstream are what trying every variant finds.
 pub(crate) fn draft_selection_law(input: &[u8]) {
     let mut choices = Choices(input);
-    let parameters: Vec<Parameters> = (0..choices.below(7)).map(|_| choices.parameters()).collect();
+    let count = choices.below(7);
+    draft_selection_of(&mut choices, count);
+}
+
+/// The same of as many variants as an index goes about differently.
+pub(crate) fn many_draft_variants_law(input: &[u8]) {
+    let mut choices = Choices(input);
+    let count = choices.below(50);
+    draft_selection_of(&mut choices, count);
+}
+
+fn draft_selection_of(choices: &mut Choices<'_>, count: usize) {
+    let parameters: Vec<Parameters> = (0..count).map(|_| choices.parameters()).collect();
     let variants = DraftVariants::new(parameters.iter().map(to_dynamic).enumerate());
     let sent = choices.parameters();
     let exact: Vec<usize> = (0..parameters.len())
@@ -42,7 +54,7 @@ pub(crate) fn draft_selection_law(input: &[u8]) {
     assert_eq!(found, exact);
     assert_eq!(variants.select_final(&to_dynamic(&sent)).is_ambiguous(), exact.len() > 1);
 
-    let message = message(&mut choices);
+    let message = message(choices);
     let Ok(subscription) = message.lower() else { return };
     let matching: Vec<usize> = (0..parameters.len()).filter(|&i| holds(&message, &parameters[i])).collect();
     let mut found: Vec<usize> = variants.matches(&subscription).into_iter().copied().collect();
@@ -83,7 +95,7 @@ pub(crate) fn draft_lint_law(input: &[u8]) {
     let parameters: Vec<Parameters> = (0..choices.below(6)).map(|_| choices.parameters()).collect();
     let variants = DraftVariants::new(parameters.iter().map(to_dynamic).enumerate());
     let values = [("a", ["5", "x", "new"].as_slice())];
-    let report = variants.lint(&LintOptions { values: &values, sent: None });
+    let report = variants.lint(&LintOptions::new().values(&values));
     let agree =
         |a: &Parameters, b: &Parameters| a.iter().all(|(key, value)| b.get(key).is_none_or(|other| other == value));
     let pairs = (0..parameters.len()).flat_map(|j| (0..j).map(move |i| (i, j)));

@@ -7,9 +7,10 @@ mod draft_laws;
 mod laws;
 mod naive;
 
-pub(crate) use draft_laws::{draft_lint_law, draft_message_law, draft_selection_law};
+pub(crate) use draft_laws::{draft_lint_law, draft_message_law, draft_selection_law, many_draft_variants_law};
 pub(crate) use laws::{
-    evaluation_law, final_lint_law, final_selection_law, message_law, normal_form_law, overlap_law, text_law,
+    evaluation_law, final_lint_law, final_selection_law, many_variants_law, message_law, normal_form_law, overlap_law,
+    text_law,
 };
 
 /// A constraint text, valid or not.
@@ -29,6 +30,8 @@ pub(crate) fn matcher_text(input: &[u8]) {
 pub(crate) fn matcher_tree(input: &[u8]) {
     let Some((law, input)) = input.split_first() else { return };
     match law % 7 {
+        _ if *law == 254 => many_variants_law(input),
+        _ if *law == 255 => many_draft_variants_law(input),
         0 => evaluation_law(input),
         1 => overlap_law(input),
         2 => final_selection_law(input),

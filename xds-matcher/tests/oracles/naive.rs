@@ -101,6 +101,25 @@ impl Choices<'_> {
         }
     }
 
+    /// What variants mostly look like: for some keys a value, a few, a range, or absence.
+    pub(crate) fn variant(&mut self) -> Tree {
+        let key = |choices: &mut Self, key: &str| match choices.below(8) {
+            0 => Tree::All(Vec::new()),
+            1 => Tree::Not(Box::new(Tree::Exists(key.to_owned()))),
+            2 => Tree::Any(vec![
+                Tree::Value(key.to_owned(), choices.value()),
+                Tree::Value(key.to_owned(), choices.value()),
+            ]),
+            3 | 4 => Tree::IntIn(key.to_owned(), choices.ranges()),
+            5 => Tree::Any(vec![
+                Tree::Value(key.to_owned(), choices.value()),
+                Tree::IntIn(key.to_owned(), choices.ranges()),
+            ]),
+            _ => Tree::Value(key.to_owned(), choices.value()),
+        };
+        Tree::All(KEYS.into_iter().map(|name| key(self, name)).collect())
+    }
+
     fn trees(&mut self, depth: usize, ranges: bool) -> Vec<Tree> {
         (0..self.below(4)).map(|_| self.tree(depth, ranges)).collect()
     }

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 /// The fields are the ones of the JSON at `/config_dump`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConfigDump {
+    /// What the relay goes by among relays.
+    pub instance: String,
     /// In the order of the configuration.
     pub origins: Vec<OriginDump>,
     /// What is held, by scope.
@@ -31,6 +33,9 @@ pub struct UpstreamDump {
     pub group: String,
     /// Whether it is up.
     pub connected: bool,
+    /// If the origin is a relay: its instance, and after commas those behind it, with `|` between some equally near.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relays: Option<String>,
     /// Why it is not, or was not the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,

@@ -10,6 +10,8 @@ use xdstp_uri::ResourceName;
 #[derive(Default)]
 pub(crate) struct Changes {
     pub(crate) changed: Vec<Changed>,
+    /// What changed may be asked for by its aliases: they are a matter of delta (rule 105).
+    pub(crate) by_alias: bool,
     pub(crate) removed: Vec<ResourceName>,
     /// Names that no response brought: gone, unless somebody brought them along (rule 150).
     pub(crate) missing: Vec<ResourceName>,
@@ -23,11 +25,14 @@ pub(crate) struct Changes {
     pub(crate) complete: Vec<Interest>,
     /// The version a SotW origin gave to the type.
     pub(crate) version: Option<Version>,
+    /// What a delta origin said beside all of this, for people.
+    pub(crate) system_version: Option<Version>,
 }
 
 impl Changes {
+    /// Whether there is nothing to store: what is said for people alone is nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { changed, removed, missing, errors, refreshed, begun, complete, version } = self;
+        let Self { changed, removed, missing, errors, refreshed, begun, complete, version, .. } = self;
         let names = removed.is_empty() && missing.is_empty() && errors.is_empty() && refreshed.is_empty();
         changed.is_empty() && names && begun.is_empty() && complete.is_empty() && version.is_none()
     }

@@ -64,10 +64,7 @@ impl Demand {
 
     /// Gives up what lingered long enough, unless it `stays`: what that is, is returned.
     pub(crate) fn expire(&mut self, now: Instant, connected: bool, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
-        for wish in std::mem::take(&mut self.left) {
-            self.lingering.insert(wish.clone(), now + self.linger);
-            self.due.insert((now + self.linger, wish));
-        }
+        self.note_left(now);
         let mut over = Vec::new();
         if connected && self.due.len() < self.lingering.len() {
             // The origin is back.
@@ -83,6 +80,21 @@ impl Demand {
             gives_up && self.give_up(wish)
         });
         over
+    }
+
+    /// Gives up what lingers and does not `stay`, however long it has: what that is, is returned.
+    pub(crate) fn forgo(&mut self, now: Instant, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
+        self.note_left(now);
+        let mut over: Vec<_> = self.lingering.keys().filter(|wish| !stays(wish)).cloned().collect();
+        over.retain(|wish| self.give_up(wish));
+        over
+    }
+
+    fn note_left(&mut self, now: Instant) {
+        for wish in std::mem::take(&mut self.left) {
+            self.lingering.insert(wish.clone(), now + self.linger);
+            self.due.insert((now + self.linger, wish));
+        }
     }
 
     /// Whether it was lingering.
@@ -220,6 +232,23 @@ mod tests {
         assert!(!demand.is_idle());
         assert_eq!(demand.expire(now + LINGER, true, |_| true), [wish("held")]);
         assert!(demand.wanted().is_empty());
+    }
+
+    #[test]
+    fn what_lingers_without_an_answer_can_be_forgone() {
+        let now = Instant::now();
+        let mut demand = Demand::new(LINGER);
+        for name in ["held", "not", "wanted"] {
+            demand.want(wish(name), false);
+        }
+        assert_eq!(told(&mut demand), "+held +not +wanted");
+        for name in ["held", "not"] {
+            demand.leave(wish(name));
+        }
+        assert_eq!(demand.forgo(now, |wish| wish.1.as_str() == "held"), [wish("not")]);
+        assert_eq!(told(&mut demand), "-not");
+        assert_eq!(demand.expire(now + LINGER, true, |_| true), [wish("held")]);
+        assert_eq!(demand.wanted(), &BTreeSet::from([wish("wanted")]));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tonic::metadata::MetadataMap;
 use xds_transport::Rejected;
 use xds_transport::client::{Command, Update, Verdict};
 use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
@@ -13,6 +14,7 @@ use xdstp_client::upstream::{Connection, Consumer};
 use crate::config::Protocol;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::lock;
+use crate::relay_core::loops::Side;
 use crate::relay_core::places::{Elsewhere, Places};
 use crate::relay_core::scope::Scopes;
 use crate::relay_core::settling::{Settled, Settling};
@@ -85,8 +87,9 @@ impl Feed {
 
     /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
     fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &Places<'_>) -> (Vec<Changes>, Vec<Rejected>) {
+        let by_alias = self.info.protocol == Protocol::Delta;
         let mut parts: Vec<Changes> = Vec::new();
-        parts.resize_with(places.len(), Changes::default);
+        parts.resize_with(places.len(), || Changes { by_alias, ..Changes::default() });
         let mut refused = Vec::new();
         let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
         for changed in changed.into_iter().chain(repeated) {
@@ -96,7 +99,8 @@ impl Feed {
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
             }
-            let (mut at, left) = places.of_resource(&type_url, &changed, &mut self.elsewhere);
+            let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
+            let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
             for place in left {
                 places.put(&mut parts, place, |part| part.removed.push(name.clone()));
             }
@@ -168,13 +172,17 @@ impl Consumer for Feed {
         let ends = self.info.protocol == Protocol::Delta || self.info.rules.of(&update.type_url).full_state_in_sotw;
         let complete = self.settling.update(now, &update, ends);
         let type_url = update.type_url.clone();
-        let version = Some(update.version.as_str())
-            .filter(|version| self.info.protocol == Protocol::Sotw && !version.is_empty())
-            .map(Version::from);
+        let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
+        // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
+        let (version, system_version) = match self.info.protocol {
+            Protocol::Sotw => (said, None),
+            Protocol::Delta => (None, said),
+        };
         let scopes = self.scopes.all();
         let (parts, refused) = self.sort(update, complete, &Places::of(&scopes));
         for (scope, mut changes) in scopes.iter().zip(parts) {
             changes.version.clone_from(&version);
+            changes.system_version.clone_from(&system_version);
             if !changes.is_empty() {
                 scope.store(&type_url, changes, now);
             }
@@ -193,7 +201,7 @@ impl Consumer for Feed {
                 tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
-                self.scopes.all().iter().for_each(|scope| scope.ask_fates_again());
+                self.scopes.all().iter().for_each(|scope| scope.begin_stream(now));
             }
             Connection::Answered => self.answered(),
             Connection::Disconnected { error, .. } => {
@@ -210,7 +218,7 @@ impl Consumer for Feed {
                 self.settle(settled, now);
                 let mut state = lock(&self.state);
                 state.lost_since.get_or_insert(now);
-                (state.open, state.answered, state.guard) = (false, false, None);
+                (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
                 state.last_error = error.or(state.last_error.take());
                 drop(state);
                 self.scopes.all().iter().for_each(|scope| scope.origin_lost());
@@ -221,6 +229,19 @@ impl Consumer for Feed {
 
     fn node(&mut self) -> Option<Bytes> {
         lock(&self.speakers).speaker()
+    }
+
+    fn metadata(&mut self) -> MetadataMap {
+        self.info.relays.say(Side::Upstream)
+    }
+
+    fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
+        let heard = self.info.relays.hear(Side::Upstream, metadata).map_err(|error| {
+            self.info.metrics.upstream_loop(&self.info.name);
+            error.to_string()
+        })?;
+        lock(&self.state).relays = heard;
+        Ok(())
     }
 
     fn received(&mut self, at: Instant) {

@@ -102,7 +102,7 @@ impl NodeGrouping for EveryNode {
 }
 
 /// Nodes that agree in some of their parts share a group (`share_by`). A node that lacks one of them, or has it empty,
-/// is a group of its own: having nothing in common is no agreement.
+/// is a group of its own, as its label says: having nothing in common is no agreement.
 #[derive(Clone, Debug)]
 pub struct ShareBy(Vec<NodeField>);
 
@@ -123,7 +123,7 @@ impl NodeGrouping for ShareBy {
             if parts.iter().all(|part| part.content.is_empty()) {
                 let NodeGroup { mut key, label } = EveryNode.group(node)?;
                 key.insert(0, ALONE);
-                return Ok(NodeGroup::new(key, label));
+                return Ok(NodeGroup::new(key, format!("{label}, shares with nobody: it has no {field}")));
             }
             // No value runs into the next.
             for part in &parts {

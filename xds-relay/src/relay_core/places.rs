@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use xds_transport::client::Changed;
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
@@ -55,14 +54,13 @@ impl<'a> Places<'a> {
     pub(crate) fn of_resource(
         &self,
         type_url: &TypeUrl,
-        changed: &Changed,
+        name: &ResourceName,
+        aliases: &[ResourceName],
         elsewhere: &mut Elsewhere,
     ) -> (Vec<usize>, Vec<usize>) {
         if let Some(own) = self.own {
             return (vec![own], Vec::new());
         }
-        let name = &changed.name;
-        let aliases: Vec<_> = changed.resource.value.aliases().collect();
         let before: Vec<_> = elsewhere.authorities(type_url, name).map(str::to_owned).collect();
         if aliases.is_empty() && before.is_empty() {
             return (self.of_authority(name).into_iter().collect(), Vec::new());

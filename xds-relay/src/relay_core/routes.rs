@@ -1,6 +1,6 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,6 +13,7 @@ use xds_transport::server::{NodeError, Source, Tally};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
+use crate::config::Protocol;
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
@@ -87,23 +88,26 @@ impl Routes {
         Some(part)
     }
 
-    /// The part that serves a name the client brought along. A wildcard of a node group may hold `xdstp:` names.
-    fn part_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Part> {
+    /// The parts that a name which the client brought along may be from: a wildcard of a node group may hold `xdstp:`
+    /// names, too.
+    fn parts_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Part> {
         let own = Interest::Name(name.clone());
-        let subscriber = self.subscribers.get(id.index())?;
-        let by_authority = subscriber.part(&self.relay, &own).filter(|part| part.scope.covers(part.id, name));
-        let wildcard = subscriber.part(&self.relay, &Interest::Wildcard);
-        let by_wildcard = || wildcard.filter(|part| part.scope.covers(part.id, name));
-        match by_authority.or_else(by_wildcard).cloned() {
-            Some(part) => Some(part),
-            None => {
-                let part = self.part(id, &own);
-                if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
-                    subscriber.resumed = true;
-                }
-                part
-            }
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return Vec::new() };
+        let place = self.relay.place(name.authority());
+        let covers = |part: &&Part| part.scope.covers(part.id, name);
+        let by_authority = subscriber.part(&self.relay, &own).filter(covers);
+        let wildcard = subscriber.part(&self.relay, &Interest::Wildcard).filter(covers);
+        // Rule 153: no other origin's wildcard may hold it, but to say that of what nobody else is asked of.
+        let wildcard = wildcard.filter(|part| by_authority.is_none() || part.scope.origin == place.origin());
+        let parts: Vec<_> = by_authority.into_iter().chain(wildcard.filter(|_| !name.is_opaque())).cloned().collect();
+        if !parts.is_empty() {
+            return parts;
         }
+        let part = self.part(id, &own);
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.resumed = true;
+        }
+        part.into_iter().collect()
     }
 
     /// Asks an origin for a name on a stream of this client's own.
@@ -275,9 +279,11 @@ impl Routes {
         let Self { relay, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
-        for (name, news) in contested {
+        let unanswered = std::mem::take(&mut subscriber.unanswered);
+        for (name, news) in unanswered.into_iter().map(|name| (name, News::Unanswered)).chain(contested) {
             // What its own part said last stays said.
-            if news != News::Other || !subscriber.contested.contains_key(&name) {
+            let says = !matches!(news, News::Other | News::Unanswered);
+            if says || !subscriber.contested.contains_key(&name) {
                 subscriber.contested.insert(name, news);
             }
         }
@@ -288,7 +294,13 @@ impl Routes {
             let counts = subscriber.counts(relay, &name, news);
             let gone = matches!(counts, Counts::Gone);
             match said.get(&name) {
-                _ if matches!(counts, Counts::Own) => continue,
+                _ if matches!(counts, Counts::Own | Counts::Undecided) => continue,
+                _ if matches!(counts, Counts::Unanswered) => {
+                    subscriber.unanswered.insert(name);
+                    continue;
+                }
+                // It was never told of it.
+                _ if gone && news == News::Unanswered => continue,
                 Some(true) if gone => {
                     // Its own stream said so, too.
                     settled.insert(name);
@@ -301,7 +313,7 @@ impl Routes {
                 }
             }
             let visited = match counts {
-                Counts::Own => continue,
+                Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
                 Counts::Other(scope, resource) if resource.value.do_not_cache() => {
                     stubs.push((name, scope));
                     continue;
@@ -344,6 +356,7 @@ impl Source for Routes {
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
+            unanswered: BTreeSet::new(),
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -385,10 +398,12 @@ impl Source for Routes {
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
         let mut parts: Vec<(Part, Vec<(ResourceName, Version)>)> = Vec::new();
         for (name, version) in held {
-            let Some(part) = self.part_holding(id, &name) else { continue };
-            match parts.iter_mut().find(|(known, _)| Arc::ptr_eq(&known.scope, &part.scope)) {
-                Some((_, held)) => held.push((name, version)),
-                None => parts.push((part, vec![(name, version)])),
+            for part in self.parts_holding(id, &name) {
+                let held = (name.clone(), version.clone());
+                match parts.iter_mut().find(|(known, _)| Arc::ptr_eq(&known.scope, &part.scope)) {
+                    Some((_, all)) => all.push(held),
+                    None => parts.push((part, vec![held])),
+                }
             }
         }
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
@@ -516,17 +531,32 @@ impl Source for Routes {
         }
     }
 
-    /// Of one origin only: what comes from two has a version that neither of them gave.
+    fn has_sotw_origin(&self) -> bool {
+        let (Place::Authority { origin, .. } | Place::Group { origin }) = self.relay.place(None);
+        self.relay.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
+    }
+
     fn type_version(&self, id: SubscriberId) -> Option<Version> {
-        let subscriber = self.subscribers.get(id.index())?;
-        match subscriber.parts.as_slice() {
-            [only] if subscriber.private.is_empty() => only.scope.type_version(only.id),
-            _ => None,
-        }
+        let (_, only) = self.only_part(id)?;
+        only.scope.type_version(only.id)
+    }
+
+    fn system_version(&self, id: SubscriberId) -> Option<Version> {
+        let (type_url, only) = self.only_part(id)?;
+        only.scope.system_version(type_url, only.id)
     }
 }
 
 impl Routes {
+    /// What serves all of a subscriber: what comes from two has a version that neither of them gave.
+    fn only_part(&self, id: SubscriberId) -> Option<(&TypeUrl, &Part)> {
+        let subscriber = self.subscribers.get(id.index())?;
+        match subscriber.parts.as_slice() {
+            [only] if subscriber.private.is_empty() => Some((&subscriber.type_url, only)),
+            _ => None,
+        }
+    }
+
     /// What the client brought along was compared: parts that only that was looked up in can go.
     fn forget_resumed(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {

@@ -46,6 +46,8 @@ struct State {
     wakers: Vec<Option<Waker>>,
     /// What to ask of the origin; an origin of files is not asked.
     demand: Option<Demand>,
+    /// What a delta origin said last beside what is here, of types that are asked of it.
+    system_versions: BTreeMap<TypeUrl, Version>,
     /// Subscribers that have not yet said all that their first request says: the origin is asked for all of it at once.
     opening: usize,
     /// Types of which somebody brought something along that the origin was not asked about.
@@ -80,8 +82,15 @@ impl Scope {
 
     fn new(key: ScopeKey, origin: usize, options: Options, demand: Option<Demand>) -> Self {
         let cache = Cache::new(options);
-        let state =
-            State { cache, wakers: Vec::new(), demand, opening: 0, brought: BTreeSet::new(), rests_since: None };
+        let state = State {
+            cache,
+            wakers: Vec::new(),
+            demand,
+            system_versions: BTreeMap::new(),
+            opening: 0,
+            brought: BTreeSet::new(),
+            rests_since: None,
+        };
         let shared = !matches!(key, ScopeKey::Private(_));
         Self { key, origin, upstream: Mutex::default(), shared, state: Mutex::new(state) }
     }
@@ -267,9 +276,26 @@ impl Scope {
         self.lock().cache.type_version(id).cloned()
     }
 
+    /// What is told as `system_version_info`.
+    pub(crate) fn system_version(&self, type_url: &TypeUrl, id: SubscriberId) -> Option<Version> {
+        let state = self.lock();
+        state.cache.type_version(id).or_else(|| state.system_versions.get(type_url)).cloned()
+    }
+
     /// Stores what came from upstream, and wakes who is interested.
     pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
-        let Changes { changed, mut removed, missing, errors, refreshed, begun, complete, version } = changes;
+        let Changes {
+            changed,
+            by_alias,
+            mut removed,
+            missing,
+            errors,
+            refreshed,
+            begun,
+            complete,
+            version,
+            system_version,
+        } = changes;
         if !missing.is_empty() {
             let brought = self.lock().cache.brought_along(type_url);
             removed.extend(missing.into_iter().filter(|name| !brought.contains(name)));
@@ -279,9 +305,9 @@ impl Scope {
         let mut over = false;
         while !over {
             self.change(|state, woken| {
-                let State { cache, demand, .. } = state;
+                let State { cache, demand, system_versions, .. } = state;
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
-                    let aliases: Vec<_> = resource.value.aliases().collect();
+                    let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
                     let resource = if self.shared && resource.value.do_not_cache() {
                         stub(&resource, cache.resource(type_url, &name).is_some_and(may_be_held))
                     } else {
@@ -318,8 +344,13 @@ impl Scope {
                         cache.answered(type_url, collection, woken);
                     }
                     // With the last of what it is the version of: nobody must see it beside older content.
-                    if version.is_some() && demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
-                        cache.set_type_version(type_url, version.clone());
+                    if demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
+                        if version.is_some() {
+                            cache.set_type_version(type_url, version.clone());
+                        }
+                        if let Some(version) = &system_version {
+                            system_versions.insert(type_url.clone(), version.clone());
+                        }
                     }
                 }
             });
@@ -355,17 +386,10 @@ impl Scope {
     /// can still be served is dropped.
     pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) {
         let mut state = self.lock();
-        let State { cache, demand: Some(demand), opening: 0, brought, .. } = &mut *state else { return };
-        let over = demand.expire(now, connected, |(type_url, interest)| match interest {
-            Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
-            collection => cache.is_known(type_url, collection),
-        });
-        for (type_url, interest) in over {
-            if !demand.wants_type(&type_url) {
-                cache.set_type_version(&type_url, None);
-            }
-            cache.evict(&type_url, &interest, now);
-        }
+        let State { cache, demand: Some(demand), opening: 0, .. } = &mut *state else { return };
+        let over = demand.expire(now, connected, |wish| can_be_served(cache, wish));
+        state.evict(over, now);
+        let State { cache, demand: Some(demand), brought, .. } = &mut *state else { return };
         demand.take_asks(tell);
         for type_url in std::mem::take(brought) {
             let undecided = cache.undecided(&type_url);
@@ -375,9 +399,15 @@ impl Scope {
         }
     }
 
-    /// A stream begins: the origin is asked again for the fate of what clients brought along.
-    pub(crate) fn ask_fates_again(&self) {
-        let State { demand, brought, .. } = &mut *self.lock();
+    /// A stream begins: the origin is asked again for the fate of what clients brought along, and not for what nobody
+    /// wants any more and is not here. In a loop of relays one would keep asking for what the next only asks for because
+    /// of it (rule 159).
+    pub(crate) fn begin_stream(&self, now: Instant) {
+        let mut state = self.lock();
+        let State { cache, demand: Some(demand), .. } = &mut *state else { return };
+        let over = demand.forgo(now, |wish| can_be_served(cache, wish));
+        state.evict(over, now);
+        let State { demand, brought, .. } = &mut *state;
         let collections = demand.iter().flat_map(Demand::wanted).filter(|(_, interest)| interest.is_collection());
         brought.extend(collections.map(|(type_url, _)| type_url.clone()));
     }
@@ -405,6 +435,11 @@ impl Scope {
         } else {
             Standing::Unknown
         }
+    }
+
+    /// Whether the subscriber is yet to be told what became of a name that it brought along.
+    pub(crate) fn will_tell(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.lock().cache.will_tell(id, name)
     }
 
     /// When the next name has lingered long enough.
@@ -452,6 +487,18 @@ impl State {
             demand.leave(wish);
         }
     }
+
+    /// Forgets what is not demanded any more.
+    fn evict(&mut self, over: Vec<Wish>, now: Instant) {
+        let Self { cache, demand, system_versions, .. } = self;
+        for (type_url, interest) in over {
+            if !demand.as_ref().is_some_and(|demand| demand.wants_type(&type_url)) {
+                cache.set_type_version(&type_url, None);
+                system_versions.remove(&type_url);
+            }
+            cache.evict(&type_url, &interest, now);
+        }
+    }
 }
 
 /// What a shared scope keeps of a resource that must not be shared: that there is one, when it changes, and whether it was
@@ -469,6 +516,14 @@ const ONCE_SHARED: &[u8] = b"once shared";
 /// Whether clients may hold what was shared under the name of what is here.
 pub(crate) fn may_be_held(here: &Resource<Frame>) -> bool {
     !here.value.do_not_cache() || here.value.any() == ONCE_SHARED
+}
+
+/// Whether there is anything to tell who wants this.
+fn can_be_served(cache: &Cache<Frame>, (type_url, interest): &Wish) -> bool {
+    match interest {
+        Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
+        collection => cache.is_known(type_url, collection),
+    }
 }
 
 /// The scopes fed by one upstream stream.

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use tonic::metadata::MetadataMap;
 use xds_transport::server::{Stream, Variant};
 use xdstp_cache::{SubscriberId, TypeUrl};
 
 use crate::config::Protocol;
 use crate::metrics::StreamGuard;
+use crate::relay_core::loops::{LoopError, Seen, Side};
 use crate::relay_core::routes::Routes;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::{RelayCore, lock};
@@ -27,6 +29,16 @@ pub trait ServedStream: Send + Sync {
 
     /// Ends the stream: the client reconnects, elsewhere if it can.
     fn end(&self, reason: &str);
+}
+
+/// A stream that may be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Admitted {
+    /// What to answer it with, before any response.
+    pub metadata: MetadataMap,
+    /// To be kept while it is open, if it is a relay's.
+    pub seen: Option<Seen>,
 }
 
 pub(crate) struct StreamEntry {
@@ -90,6 +102,23 @@ impl View {
 }
 
 impl RelayCore {
+    /// Whether there may be a stream for who says this before any request (rule 159).
+    ///
+    /// # Errors
+    /// It would close a loop of relays, or what is said of them cannot be read.
+    pub fn admit(&self, metadata: &MetadataMap) -> Result<Admitted, LoopError> {
+        let seen = self.relays.hear(Side::Downstream, metadata).inspect_err(|_| self.metrics.downstream_loop())?;
+        Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen })
+    }
+
+    /// Says of a call that is handed on to an origin, as it is, that it came by here (rule 159).
+    ///
+    /// # Errors
+    /// It did so before.
+    pub(crate) fn hand_on(&self, metadata: &mut MetadataMap) -> Result<(), LoopError> {
+        self.relays.hand_on(metadata)
+    }
+
     /// A new stream: what its driver shows of it is for admin pages. The result is what a
     /// [`Stream`] of that variant pulls from; the waker says that there is something to pull.
     pub fn open_stream(

@@ -24,6 +24,9 @@ pub(crate) struct Subscriber {
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.
     pub(crate) contested: BTreeMap<ResourceName, News>,
+    /// Those that another part has, and of which the part of their own authority has said nothing yet. That it has no such
+    /// name, it may say without naming it.
+    pub(crate) unanswered: BTreeSet<ResourceName>,
 }
 
 /// Why a name that several parts may have is to be looked at.
@@ -33,6 +36,8 @@ pub(crate) enum News {
     Other,
     /// The part of its own authority said that it is gone.
     OwnGone,
+    /// That part had not answered when another had news of it.
+    Unanswered,
     /// That part has it, and what was said of it went out a moment before: no name stands twice in a response.
     OwnPut,
 }
@@ -44,10 +49,14 @@ pub(crate) type Said = HashMap<ResourceName, bool>;
 pub(crate) enum Counts {
     /// What the part of its own authority says, as that is pulled.
     Own,
+    /// What that part is yet to say.
+    Unanswered,
     /// What another part has.
     Other(Arc<Scope>, Resource<Frame>),
     /// That no part has it.
     Gone,
+    /// What another part will say of it, which the client may have it from.
+    Undecided,
 }
 
 impl Subscriber {
@@ -58,7 +67,8 @@ impl Subscriber {
     }
 
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
-    /// another that has it (rule 152).
+    /// another that has it (rule 152). What the client brought along, and may have from another that has not answered, is
+    /// not gone (rule 150).
     pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News) -> Counts {
         let own = relay.place(name.authority());
         let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
@@ -70,19 +80,22 @@ impl Subscriber {
         {
             return Counts::Other(part.scope.clone(), resource);
         }
-        let counts = |part: &&Part| match part.scope.standing(part.id, name) {
-            Standing::Present(_) => true,
-            Standing::Unknown => news != News::OwnGone,
-            Standing::Absent => false,
-        };
-        if own.iter().any(counts) {
-            return Counts::Own;
+        let own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
+            Standing::Present(_) => Some(Counts::Own),
+            Standing::Unknown => Some(Counts::Unanswered).filter(|_| news != News::OwnGone),
+            Standing::Absent => None,
+        });
+        if let Some(counts) = own {
+            return counts;
         }
         let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
             Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
             Standing::Absent | Standing::Unknown => None,
         });
-        other.unwrap_or(Counts::Gone)
+        other.unwrap_or_else(|| {
+            let undecided = others.iter().any(|part| part.scope.will_tell(part.id, name));
+            if undecided { Counts::Undecided } else { Counts::Gone }
+        })
     }
 
     /// The shared parts, then the private ones.

@@ -13,6 +13,7 @@ use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
 use crate::relay_core::feed::Feed;
 use crate::relay_core::lock;
+use crate::relay_core::loops::{Relays, Seen};
 use crate::relay_core::scope::{Scope, Scopes};
 
 /// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
@@ -44,6 +45,8 @@ pub(crate) struct UpstreamState {
     pub(crate) open: bool,
     /// The origin answered on it (rule 156).
     pub(crate) answered: bool,
+    /// The relay that the origin is, and those behind it.
+    pub(crate) relays: Option<Seen>,
     pub(crate) last_error: Option<String>,
     /// What an operator should look at.
     pub(crate) hint: Option<&'static str>,
@@ -58,6 +61,7 @@ pub(crate) struct OriginInfo {
     pub(crate) protocol: Protocol,
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) realm: Realm,
+    pub(crate) relays: Arc<Relays>,
     pub(crate) metrics: Arc<Metrics>,
 }
 

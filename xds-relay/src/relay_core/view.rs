@@ -39,14 +39,16 @@ impl RelayCore {
             let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
                 let Some(upstream) = scope.upstream() else { continue };
-                let (connected, last_error, hint) =
-                    upstream.inspect(|state| (state.answered, state.last_error.clone(), state.hint));
-                let stream = streams.entry(upstream.label.clone()).or_insert_with(|| UpstreamDump {
-                    group: upstream.label.clone(),
-                    connected,
-                    last_error,
-                    hint,
-                    subscriptions: 0,
+                let group = || upstream.label.clone();
+                let stream = streams.entry(group()).or_insert_with(|| {
+                    upstream.inspect(|state| UpstreamDump {
+                        group: group(),
+                        connected: state.answered,
+                        relays: state.relays.as_ref().map(|seen| seen.path().to_string()),
+                        last_error: state.last_error.clone(),
+                        hint: state.hint,
+                        subscriptions: 0,
+                    })
                 });
                 stream.subscriptions += scope.subscriptions().len();
             }
@@ -64,6 +66,7 @@ impl RelayCore {
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
         let clients = streams.iter().map(|stream| client(stream, now)).collect();
         ConfigDump {
+            instance: self.instance(),
             origins,
             scopes: scopes.iter().filter(|scope| !scope.is_dormant()).map(|scope| dump(scope, now)).collect(),
             clients,

@@ -74,6 +74,48 @@ fn an_unreachable_origin_makes_nothing_absent() {
     }
 }
 
+/// What the origin said of a name counts while it is away, absence as well as presence: it is an answer. A name that it
+/// said nothing of is left to who brings it along, whatever else was answered.
+#[test]
+fn rule_150_an_absence_that_the_origin_told_is_an_answer_while_it_is_away() {
+    for downstream in [DELTA, SOTW] {
+        let mut world = World::new(DELTA);
+        for name in ["told", "untold"] {
+            world.put(0, CLUSTERS, name, "1");
+        }
+        let client = world.client(downstream, "n");
+        world.subscribe(client, CLUSTERS, &["told", "untold"]);
+        world.advance(SECOND);
+        let other = world.add_relay_before(Feeder::Origin(1), DELTA);
+        world.origins.push(Origin::new());
+        let asks = world.client_of(other, DELTA, "n");
+        world.subscribe(asks, CLUSTERS, &["told"]);
+        assert_eq!(world.told(asks), ["Cluster -told"]);
+        world.set_up(1, false);
+        world.told(client);
+        world.connect(client, other);
+        world.advance(3600 * SECOND);
+        let told = world.told(client).join(" ");
+        match downstream {
+            DELTA => assert_eq!(told, "Cluster -told"),
+            // A full state without the one would take the other, too.
+            SOTW => assert_eq!(told, ""),
+        }
+        // Who asks for it alone has its answer over SotW, too.
+        world.unsubscribe(client, CLUSTERS, &["untold"]);
+        world.advance(SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["untold@1"], "{downstream:?}: left, and not told as gone");
+        for name in ["told", "untold"] {
+            world.put(1, CLUSTERS, name, "2");
+        }
+        world.subscribe(client, CLUSTERS, &["untold"]);
+        world.set_up(1, true);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["told@2", "untold@2"], "{downstream:?}");
+        assert!(!world.told(client).join(" ").contains("-untold"), "{downstream:?}");
+    }
+}
+
 #[test]
 fn rule_099_an_empty_glob_is_told_at_once_over_delta() {
     let mut world = World::new(DELTA);

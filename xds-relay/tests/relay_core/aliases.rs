@@ -78,3 +78,20 @@ fn rule_105_what_goes_while_the_origin_is_away_is_gone_for_who_asked_for_its_ali
     world.advance(60 * SECOND);
     assert_eq!(world.clients[client].held(HOSTS), [""; 0]);
 }
+
+/// Over SotW it is under its own name that a resource answers: what another client has of it is not taken for an answer
+/// that a timeout would take back.
+#[test]
+fn rule_105_over_sotw_an_alias_stands_for_nothing_whatever_others_ask_for() {
+    let mut world = World::of(&[SOTW], &[&[]], "share_by: [cluster]\nlinger: 1s");
+    let aliases = Resource { aliases: vec!["other".into()], ..Resource::default() };
+    let frame = frame(ENDPOINTS, "name", "1").with_wrapper(aliases.encode_to_vec().into(), None, false);
+    let now = world.now;
+    world.origins[0].put_frame(now, "", ENDPOINTS, "name", "1", frame);
+    let [by_name, by_alias] = ["n", "n"].map(|node| world.client(DELTA, node));
+    world.subscribe(by_name, ENDPOINTS, &["name"]);
+    world.subscribe(by_alias, ENDPOINTS, &["other"]);
+    world.advance(60 * SECOND);
+    assert_eq!(world.clients[by_name].held(ENDPOINTS), ["name@1"]);
+    assert_eq!(world.told(by_alias), ["ClusterLoadAssignment -other"]);
+}

@@ -1,4 +1,8 @@
-//! What an origin says about resources it does not send reaches who asked for them: TP3, rules 117 and 118.
+//! What an origin says about resources it does not send, and what cannot be had of it, reaches who asked for it: TP3,
+//! rules 2, 117 and 118.
+
+use prost::Message;
+use xds_transport::wire::DeltaDiscoveryResponse;
 
 use crate::support::*;
 
@@ -60,4 +64,40 @@ fn an_origin_s_words_about_a_resource_are_bounded() {
     world.subscribe(client, CLUSTERS, &["a"]);
     let bytes: usize = world.clients[client].chunks.iter().flatten().map(bytes::Bytes::len).sum();
     assert!((1024..4096).contains(&bytes), "{bytes}");
+}
+
+/// Over SotW no virtual host could be taken back: who asks for all of them is told so, and not left to wait.
+#[test]
+fn rule_002_a_wildcard_of_what_is_delta_only_is_refused_aloud_where_the_origin_is_asked_over_sotw() {
+    const HOSTS: &str = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    let refusal = format!("*:12 there is no state of the world of {HOSTS}: it comes over delta only");
+    for (upstream, refused) in [(SOTW, true), (DELTA, false)] {
+        let mut world = World::new(upstream);
+        world.put(0, CLUSTERS, "a", "1");
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, HOSTS, &["*"]);
+        let again = || if refused { vec![refusal.clone()] } else { Vec::new() };
+        assert_eq!(errors(&mut world, client), again(), "{upstream:?}");
+        world.advance(60 * SECOND);
+        assert_eq!(errors(&mut world, client), [""; 0], "once");
+        world.unsubscribe(client, HOSTS, &["*"]);
+        world.subscribe(client, HOSTS, &["*"]);
+        assert_eq!(errors(&mut world, client), again(), "and to who asks again");
+        // Of other types, and for the rest of the stream, it is nothing.
+        world.subscribe(client, CLUSTERS, &["*"]);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["a@1"]);
+        assert_eq!(errors(&mut world, client), [""; 0]);
+        assert_eq!(world.asked(0).join(" ").contains("VirtualHost"), !refused);
+    }
+}
+
+/// The errors of the responses since the last look.
+fn errors(world: &mut World, client: usize) -> Vec<String> {
+    let responses = std::mem::take(&mut world.clients[client].chunks);
+    let decoded = responses.iter().map(|chunks| DeltaDiscoveryResponse::decode(&*chunks.concat()).unwrap());
+    let said = decoded.flat_map(|response| response.resource_errors).map(|error| {
+        let status = error.error_detail.unwrap();
+        format!("{}:{} {}", error.resource_name.unwrap().name, status.code, status.message)
+    });
+    said.collect()
 }

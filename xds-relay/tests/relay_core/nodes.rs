@@ -136,6 +136,8 @@ fn rule_154_who_lacks_what_nodes_share_by_shares_with_nobody() {
         };
         assert_ne!(group("one"), group("two"), "{share_by}");
         assert_eq!(group("one"), group("one"), "{share_by}: equal in everything");
+        let label = group("one").to_string();
+        assert!(label.ends_with(&format!(", shares with nobody: it has no {share_by}")), "{label}");
     }
 }
 

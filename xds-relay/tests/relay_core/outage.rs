@@ -113,6 +113,28 @@ fn who_came_and_went_while_the_origin_is_away_leaves_nothing_behind() {
 }
 
 #[test]
+fn who_left_before_there_was_an_answer_is_not_asked_for_on_the_next_stream() {
+    for variant in [DELTA, SOTW] {
+        let mut world = World::of(&[variant], &[&[]], "share_by: [cluster]");
+        world.put(0, CLUSTERS, "a", "1");
+        let stays = world.client(DELTA, "n1");
+        world.subscribe(stays, CLUSTERS, &["a"]);
+        world.set_up(0, false);
+        world.asked(0);
+        let leaves = world.client(DELTA, "n2");
+        world.subscribe(leaves, CLUSTERS, &["a", "b"]);
+        world.disconnect(leaves);
+        world.set_up(0, true);
+        world.advance(10 * SECOND);
+        let asked = world.asked(0);
+        assert!(
+            asked.iter().any(|line| line.contains('a')) && !asked.iter().any(|line| line.contains('b')),
+            "{asked:?}"
+        );
+    }
+}
+
+#[test]
 fn after_everybody_left_no_scope_stream_or_upstream_is_left() {
     for upstream in [DELTA, SOTW] {
         let mut world = World::new(upstream);

@@ -156,6 +156,75 @@ fn rule_152_no_name_is_told_twice_to_who_resumes() {
     }
 }
 
+/// What the name's own authority does not have is the wildcard's, whose origin answers later.
+#[test]
+fn rule_150_what_a_client_may_have_from_the_wildcard_is_not_gone_before_that_is_answered() {
+    for there in [true, false] {
+        let mut world = world();
+        let now = world.now;
+        world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &["*", NAME]);
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")]);
+        let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+        let other = world.client_of(cold, DELTA, "m");
+        world.subscribe(other, CLUSTERS, &[NAME]);
+        world.disconnect(client);
+        if !there {
+            world.origins[0].remove_from(now, "n", CLUSTERS, NAME);
+        }
+        world.told(client);
+        world.connect(client, cold);
+        world.advance(20 * SECOND);
+        assert_eq!(world.told(client).join(" ").contains(" -"), !there);
+        assert_eq!(world.clients[client].held(CLUSTERS).len(), usize::from(there));
+    }
+}
+
+/// A type that is sent again to who resumes (rule 49) is held all the same.
+#[test]
+fn rule_150_nor_is_what_is_asked_for_anew_by_its_name() {
+    let name = endpoints("a", "g/x");
+    let mut world = World::new(DELTA);
+    world.origins[0].wildcard_sends_xdstp_to("n");
+    let now = world.now;
+    world.origins[0].put_frame(now, "n", ENDPOINTS, &name, "wild", frame(ENDPOINTS, &name, "wild"));
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &["*", &name]);
+    world.advance(20 * SECOND);
+    let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+    let other = world.client_of(cold, DELTA, "m");
+    world.subscribe(other, ENDPOINTS, &[&name]);
+    world.disconnect(client);
+    world.told(client);
+    world.connect(client, cold);
+    world.advance(20 * SECOND);
+    assert!(!world.told(client).join(" ").contains(" -"));
+    assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{name}@wild")]);
+}
+
+/// The more specific one is asked first, and says of its glob that all is as it was: nothing.
+#[test]
+fn rule_152_what_the_wildcard_has_is_told_once_the_more_specific_one_has_answered_without_it() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::new(upstream);
+        world.origins[0].wildcard_sends_xdstp_to("n");
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &[GLOB]);
+        world.advance(20 * SECOND);
+        world.set_up(0, false);
+        let other = world.client(DELTA, "n");
+        world.subscribe(other, CLUSTERS, &["*"]);
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(SECOND);
+        let now = world.now;
+        world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild", frame(CLUSTERS, NAME, "wild"));
+        world.set_up(0, true);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{upstream:?}");
+    }
+}
+
 #[test]
 fn rule_153_an_origin_does_not_set_names_of_another_origins_authorities() {
     for upstream in [DELTA, SOTW] {

@@ -56,6 +56,58 @@ fn rule_146_a_sotw_version_goes_with_its_content() {
     assert_eq!(world.clients[client].held(CLUSTERS), ["a@2"]);
 }
 
+/// It is for people, and is not sent alone.
+#[test]
+fn rule_036_what_a_delta_origin_says_beside_resources_is_told_to_delta_clients() {
+    let mut world = World::new(DELTA);
+    let second = world.add_relay_before(Feeder::Relay(0), DELTA);
+    world.origins[0].set_version(CLUSTERS, "v1");
+    world.put(0, CLUSTERS, "a", "1");
+    let clients = [world.client(DELTA, "n"), world.client_of(second, DELTA, "n")];
+    for client in clients {
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(SECOND);
+    }
+    world.origins[0].set_version(CLUSTERS, "v2");
+    world.advance(60 * SECOND);
+    world.put(0, CLUSTERS, "a", "2");
+    for client in clients {
+        assert_eq!(world.clients[client].system_versions, ["v1", "v2"]);
+        assert_eq!(world.clients[client].versions, ["1", "2"]);
+    }
+}
+
+#[test]
+fn rule_033_what_a_delta_origin_says_beside_resources_is_no_version_over_sotw() {
+    let mut world = World::new(DELTA);
+    world.origins[0].set_version(CLUSTERS, "v1");
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(SECOND);
+    world.put(0, CLUSTERS, "a", "2");
+    assert_eq!(world.clients[client].held(CLUSTERS), ["a@2"]);
+    let [first, second] = &world.clients[client].versions[..] else { panic!("{:?}", world.clients[client].versions) };
+    assert!(first != second && [first, second].iter().all(|version| version.len() == 32), "{first} {second}");
+}
+
+/// What comes from two origins has a version of neither.
+#[test]
+fn of_two_origins_no_one_s_version_is_told() {
+    let mut world = World::of(&[DELTA, DELTA], &[&[], &["b"]], "");
+    world.origins[0].set_version(ENDPOINTS, "v1");
+    world.origins[1].set_version(ENDPOINTS, "v2");
+    world.put(0, ENDPOINTS, "x", "1");
+    world.put(1, ENDPOINTS, &endpoints("b", "y"), "1");
+    let [one, both] = [world.client(DELTA, "n"), world.client(DELTA, "n")];
+    world.subscribe(one, ENDPOINTS, &[&endpoints("b", "y")]);
+    world.subscribe(both, ENDPOINTS, &["x", &endpoints("b", "y")]);
+    world.advance(SECOND);
+    assert_eq!(world.clients[one].system_versions, ["v2"]);
+    assert!(world.clients[both].system_versions.iter().all(String::is_empty));
+    assert_eq!(world.clients[both].held(ENDPOINTS).len(), 2);
+}
+
 #[test]
 fn a_type_that_nobody_wants_any_more_forgets_its_version() {
     let mut world = World::of(&[SOTW], &[&[]], "share_by: [cluster]\nlinger: 1s");

@@ -2,10 +2,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 use crate::Running;
 use crate::stream::{Call, Origin, Served, framed, in_time, trailers};
 
+const PATH: &str = "x-xds-relay-path";
 const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 
 /// A client's stream, and the one it became.
@@ -37,6 +40,62 @@ async fn load_reports_pass_both_ways_and_so_does_the_end_that_the_origin_makes()
         answers.send_trailers(trailers(code, words)).unwrap();
         assert_eq!(call.status().await, (code.parse().unwrap(), words.to_owned()));
     }
+}
+
+#[tokio::test]
+async fn the_client_s_metadata_passes_up_and_what_is_of_its_connection_does_not() {
+    let origin = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
+    let said: [(&str, &[u8]); 6] = [
+        ("authorization", b"Bearer me"),
+        ("x-cluster", b"one"),
+        ("x-cluster", b"two"),
+        ("x-trace-bin", b"AAEC"),
+        ("grpc-encoding", b"gzip"),
+        ("proxy-authorization", b"Basic me"),
+    ];
+    let _call = Call::open_with(relay.address, METHOD, &said).await;
+    let headers = origin.accept().await.headers;
+    let values = |name: &str| headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(values("authorization"), ["Bearer me"]);
+    assert_eq!(values("x-cluster"), ["one", "two"]);
+    assert_eq!(values("x-trace-bin"), ["AAEC"]);
+    assert_eq!(values("grpc-encoding"), ["gzip"]);
+    assert_eq!((values("content-type"), values("te")), (vec!["application/grpc"], vec!["trailers"]));
+    assert_eq!(values("proxy-authorization"), [""; 0]);
+}
+
+/// Over HTTP/1 a client can name more that is only between it and the relay.
+#[tokio::test]
+async fn what_a_client_says_of_its_connection_alone_stays_there() {
+    let origin = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
+    let mut client = TcpStream::connect(relay.address).await.unwrap();
+    let head = format!(
+        "POST {METHOD} HTTP/1.1\r\nhost: me\r\ncontent-type: application/grpc\r\ncontent-length: 5\r\n\
+         connection: keep-alive, X-Mine\r\nx-mine: 1\r\nx-yours: 2\r\nkeep-alive: timeout=5\r\n\r\n\0\0\0\0\0"
+    );
+    client.write_all(head.as_bytes()).await.unwrap();
+    let headers = origin.accept().await.headers;
+    assert_eq!(headers["x-yours"], "2");
+    for name in ["host", "connection", "keep-alive", "x-mine", "content-length"] {
+        assert!(!headers.contains_key(name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn rule_159_load_reports_go_round_no_loop_of_relays() {
+    const OTHER: &str = "00000000000000b0";
+    let origin = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
+    let _from_a_relay = Call::open_with(relay.address, METHOD, &[(PATH, OTHER.as_bytes())]).await;
+    let served = origin.accept().await;
+    let path = served.headers[PATH].to_str().unwrap();
+    let (own, before) = path.split_once(',').unwrap();
+    assert_eq!((own.len(), before), (16, OTHER));
+    let again = format!("{OTHER},{path}");
+    let (code, words) = Call::open_with(relay.address, METHOD, &[(PATH, again.as_bytes())]).await.status().await;
+    assert_eq!((code, words), (9, format!("a loop of relays: {own} → {OTHER} → {own}")));
 }
 
 #[tokio::test]

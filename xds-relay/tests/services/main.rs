@@ -1,8 +1,11 @@
-//! What a relay serves beside discovery, over loopback: load reports and its health.
+//! What a relay serves beside discovery, over loopback: load reports and its health; whole ways through it; and relays in a
+//! ring.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
 
 mod health;
 mod load_reports;
+mod loops;
+mod returning;
 mod stream;
 
 use std::net::SocketAddr;
@@ -14,6 +17,7 @@ use xds_relay::{Config, Error, Relay};
 /// A relay that runs until it is told to stop.
 struct Running {
     address: SocketAddr,
+    admin: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), Error>>,
 }
@@ -21,12 +25,18 @@ struct Running {
 impl Running {
     /// `origins` is YAML.
     async fn start(origins: &str) -> Self {
-        let text = format!("listen: 127.0.0.1:0\nadmin: none\ndrain: 1h\norigins: {origins}\n");
+        Self::start_with(origins, "").await
+    }
+
+    /// The same, with more of the configuration.
+    async fn start_with(origins: &str, more: &str) -> Self {
+        let text = format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ndrain: 1h\norigins: {origins}\n{more}\n");
         let relay = Relay::bind(Config::parse("relay.yaml", &text).unwrap()).await.unwrap();
         let address = relay.listen_address().unwrap();
+        let admin = relay.admin_address().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
-        Self { address, stop: Some(stop), running }
+        Self { address, admin, stop: Some(stop), running }
     }
 
     fn stop(&mut self) {

@@ -26,10 +26,16 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) async fn open(address: SocketAddr, path: &str) -> Self {
+        Self::open_with(address, path, &[]).await
+    }
+
+    /// The same, with more headers.
+    pub(crate) async fn open_with(address: SocketAddr, path: &str, headers: &[(&str, &[u8])]) -> Self {
         let io = TcpStream::connect(address).await.unwrap();
         let (requests, connection) = h2::client::handshake(io).await.unwrap();
         tokio::spawn(connection);
         let request = Request::post(format!("http://{address}{path}")).header("content-type", "application/grpc");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let (response, sending) =
             requests.ready().await.unwrap().send_request(request.body(()).unwrap(), false).unwrap();
         Self { sending, response: Some(response), receiving: None }
@@ -128,8 +134,13 @@ impl Origin {
 
 impl Served {
     pub(crate) fn respond(&mut self) -> SendStream<Bytes> {
-        let response = Response::builder().header("content-type", "application/grpc").body(()).unwrap();
-        self.respond.send_response(response, false).unwrap()
+        self.respond_with("x-nothing", "")
+    }
+
+    /// The same, with one more header.
+    pub(crate) fn respond_with(&mut self, name: &str, value: &str) -> SendStream<Bytes> {
+        let response = Response::builder().header("content-type", "application/grpc").header(name, value);
+        self.respond.send_response(response.body(()).unwrap(), false).unwrap()
     }
 
     /// The connection breaks.
@@ -149,6 +160,17 @@ pub(crate) fn trailers(code: &'static str, words: &'static str) -> HeaderMap {
 
 fn status_of(headers: &HeaderMap) -> (i32, String) {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
-    let words = text("grpc-message").unwrap_or_default().replace("%20", " ").replace("%22", "\"");
-    (text("grpc-status").unwrap().parse().unwrap(), words)
+    (text("grpc-status").unwrap().parse().unwrap(), unescaped(&text("grpc-message").unwrap_or_default()))
+}
+
+/// `%20` is a space.
+fn unescaped(text: &str) -> String {
+    let mut pieces = text.split('%');
+    let mut bytes = pieces.next().unwrap().as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at(2);
+        bytes.push(u8::from_str_radix(digits, 16).unwrap());
+        bytes.extend(rest.bytes());
+    }
+    String::from_utf8(bytes).unwrap()
 }

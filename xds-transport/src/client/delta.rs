@@ -218,6 +218,7 @@ impl Session {
         }
         self.fail(response.errors, &received, &mut update);
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
+        self.unfinished.forget(&update.removed);
         let rejected = update.rejected.clone();
         let nonce = Some(response.nonce);
         self.unfinished.insert(id, Pending { nonce, version: String::new(), received, rejected });

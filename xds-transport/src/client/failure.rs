@@ -31,7 +31,8 @@ impl ResourceFailure {
     /// That the type is delta only, and the origin is asked over SotW.
     pub(super) fn without_sotw(type_url: &TypeUrl, interest: &Interest) -> Option<Self> {
         let name = ResourceName::parse(interest.as_str()).ok()?;
-        Some(Self { name, code: type_rules::UNIMPLEMENTED, message: type_rules::no_sotw(type_url) })
+        let xdstp_cache::ResourceError { code, message, .. } = type_rules::no_sotw(type_url);
+        Some(Self { name, code, message: message.to_string() })
     }
 
     /// Whether it is about the resource itself: `NOT_FOUND` or `PERMISSION_DENIED`. Such a resource is gone, as if it

@@ -177,8 +177,8 @@ impl Session {
         }
         let Some(answer) = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held) else { return };
         // A NACK goes with the version before (rule 26).
-        if answer.error.is_none() {
-            self.version = answer.version;
+        if let Some(version) = answer.version {
+            self.version = version;
             self.outgrown = false;
         }
         // An older nonce is stale: the server waits for the newest only (rule 16).
@@ -259,7 +259,8 @@ impl Session {
         if complete {
             // Of other types absence says nothing: what nobody wants is dropped by unsubscribing (rule 68).
             // Only what was seen before: the response may be older than the request for the rest (rule 76).
-            let seen = self.held.iter().map(|(name, _)| name).chain(&self.refused);
+            let held = self.held.iter().map(|(name, _)| name);
+            let seen = held.chain(self.unfinished.names()).chain(&self.refused);
             let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
             update.removed.extend(missing.cloned());
             self.refused.clear();
@@ -268,6 +269,7 @@ impl Session {
         update.removed.sort_unstable();
         update.removed.dedup();
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
+        self.unfinished.forget(&update.removed);
         update.version.clone_from(&response.version);
         self.absences.heard(now, &mut self.wanted);
         let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
@@ -398,6 +400,8 @@ impl Session {
         let awaits_verdict = surely_read && answer.is_none() && self.unfinished.any();
         let holds = self.unfinished.any() || self.held.iter().next().is_some();
         let version = match self.outgrown || must_answer || awaits_verdict {
+            // Nothing was ever accepted as a whole, and of what was refused something is held (rule 29).
+            false if first && self.version.is_empty() && holds => OTHER.to_owned(),
             false => self.version.clone(),
             // Who names no version on a new stream holds nothing, and is sent what there is of an answer (rule 151).
             true if first && !must_answer && holds => self.version.clone() + OTHER,

@@ -2,9 +2,11 @@
 
 mod aliases;
 mod delta;
+mod either;
 mod failures;
 mod pace;
 mod sotw;
+mod verdicts;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -17,9 +17,14 @@ const TRUNCATED: &str = "...(truncated)";
 /// `google.rpc.Code.INVALID_ARGUMENT`. Servers do not key on it (rule 27).
 const INVALID_ARGUMENT: i32 = 3;
 
-/// The responses that wait for their verdicts.
+/// The responses that wait for their verdicts. These may come in any order: a newer response counts, whenever an older
+/// one has its own.
 #[derive(Debug, Default)]
-pub(super) struct Unfinished(BTreeMap<UpdateId, Pending>);
+pub(super) struct Unfinished {
+    pending: BTreeMap<UpdateId, Pending>,
+    /// The newest response that was accepted.
+    accepted: Option<UpdateId>,
+}
 
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -35,42 +40,51 @@ pub(super) struct Pending {
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) nonce: Option<String>,
-    pub(super) version: String,
+    /// The version to name from now on, if it is this one.
+    pub(super) version: Option<String>,
     pub(super) error: Option<Status>,
 }
 
 impl Unfinished {
     pub(super) fn insert(&mut self, id: UpdateId, pending: Pending) {
-        self.0.insert(id, pending);
+        self.pending.insert(id, pending);
     }
 
     pub(super) fn contains(&self, id: UpdateId) -> bool {
-        self.0.contains_key(&id)
+        self.pending.contains_key(&id)
     }
 
     /// What is given up while its verdict is out is not held, even if it is wanted again by then.
     pub(super) fn forget_unwanted(&mut self, wanted: &Wanted) {
-        for pending in self.0.values_mut() {
+        for pending in self.pending.values_mut() {
             pending.received.retain(|(name, _)| wanted.covers(name));
+        }
+    }
+
+    /// What is gone is not held, whatever is said of the response that brought it.
+    pub(super) fn forget(&mut self, gone: &[ResourceName]) {
+        if self.any() && !gone.is_empty() {
+            let gone: HashSet<_> = gone.iter().collect();
+            self.pending.values_mut().for_each(|pending| pending.received.retain(|(name, _)| !gone.contains(name)));
         }
     }
 
     /// The names of resources that wait for a verdict.
     pub(super) fn names(&self) -> impl Iterator<Item = &ResourceName> {
-        self.0.values().flat_map(|pending| &pending.received).map(|(name, _)| name)
+        self.pending.values().flat_map(|pending| &pending.received).map(|(name, _)| name)
     }
 
     pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
+        !self.pending.is_empty()
     }
 
     /// Whether a response of this stream waits for its verdict.
     pub(super) fn owes_answer(&self) -> bool {
-        self.0.values().any(|pending| pending.nonce.is_some())
+        self.pending.values().any(|pending| pending.nonce.is_some())
     }
 
     pub(super) fn forget_stream(&mut self) {
-        for pending in self.0.values_mut() {
+        for pending in self.pending.values_mut() {
             pending.nonce = None;
         }
     }
@@ -85,20 +99,26 @@ impl Unfinished {
         wanted: &Wanted,
         held: &mut Held,
     ) -> Option<Answer> {
-        let Pending { nonce, version, received, mut rejected } = self.0.remove(&id)?;
+        let Pending { nonce, version, received, mut rejected } = self.pending.remove(&id)?;
         let mut accepted = rejected.is_empty();
         if let Verdict::Reject { reasons } = verdict {
             accepted = false;
             rejected.extend(reasons);
         }
         let refused: HashSet<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
+        let mut older: Vec<_> = self.pending.range_mut(..id).map(|(_, pending)| pending).collect();
         for (name, entry) in received {
             if wanted.covers(&name) && !refused.contains(name.as_str()) {
+                older.iter_mut().for_each(|older| older.received.retain(|(other, _)| *other != name));
                 held.insert(name, entry.accepted(accepted));
             }
         }
+        let newest = accepted && self.accepted < Some(id);
+        if newest {
+            self.accepted = Some(id);
+        }
         let error = (!accepted).then(|| Status { code: INVALID_ARGUMENT, message: message(&rejected) });
-        Some(Answer { nonce, version, error })
+        Some(Answer { nonce, version: newest.then_some(version), error })
     }
 }
 

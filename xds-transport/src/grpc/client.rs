@@ -12,6 +12,7 @@ use http::uri::PathAndQuery;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::client::Grpc;
+use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -53,13 +54,26 @@ pub struct Ads {
 
 enum Responses {
     /// A server may wait for the first request before it answers at all.
-    Opening(Pin<Box<dyn Future<Output = Result<Streaming<Bytes>, Status>> + Send>>),
-    Open(Box<Streaming<Bytes>>),
+    Opening(Pin<Box<dyn Future<Output = Result<Answer, Status>> + Send>>),
+    Open(Box<Answer>),
 }
+
+/// What a stream is answered with: metadata, and what follows.
+type Answer = Response<Streaming<Bytes>>;
 
 impl Ads {
     /// Opens a stream on `channel`, where responses may measure up to `max_message_size` bytes.
     pub fn open(channel: Channel, protocol: Protocol, max_message_size: usize) -> Self {
+        Self::open_with_metadata(channel, protocol, max_message_size, MetadataMap::new())
+    }
+
+    /// The same, with `metadata` that the server has before any request.
+    pub fn open_with_metadata(
+        channel: Channel,
+        protocol: Protocol,
+        max_message_size: usize,
+        metadata: MetadataMap,
+    ) -> Self {
         let (requests, handed_over) = mpsc::channel(1);
         let received = Received::default();
         let channel = Noting { channel, received: received.clone() };
@@ -67,10 +81,23 @@ impl Ads {
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
             let path = PathAndQuery::from_static(methods::aggregated(protocol));
-            let request = Request::new(ReceiverStream::new(handed_over));
-            grpc.streaming(request, path, BytesCodec).await.map(Response::into_inner)
+            let mut request = Request::new(ReceiverStream::new(handed_over));
+            *request.metadata_mut() = metadata;
+            grpc.streaming(request, path, BytesCodec).await
         };
         Self { requests, responses: Responses::Opening(Box::pin(opening)), received }
+    }
+
+    /// What the server answered the stream with, before any response. Meanwhile whatever `transmit` yields is sent, as
+    /// by [`next`](Self::next), which may be called without this: a server may wait for the first request.
+    ///
+    /// # Errors
+    /// What the server, or the transport, ended the stream with.
+    pub async fn metadata(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<MetadataMap, Status> {
+        let poll = |responses: &mut Responses, cx: &mut Context<'_>| {
+            responses.poll_open(cx).map_ok(|response| response.metadata().clone())
+        };
+        self.transmit_until(transmit, poll).await
     }
 
     /// The next response; `None` when the server ended the stream well. Meanwhile whatever `transmit` yields is
@@ -79,7 +106,21 @@ impl Ads {
     ///
     /// # Errors
     /// What the server, or the transport, ended the stream with.
-    pub async fn next(&mut self, mut transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
+    pub async fn next(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
+        self.transmit_until(transmit, Responses::poll_next).await
+    }
+
+    /// When bytes of a response came in last, be it whole or not, by tokio's clock. It is noted while
+    /// [`next`](Self::next) is awaited.
+    pub fn received_at(&self) -> Option<Instant> {
+        self.received.last()
+    }
+
+    async fn transmit_until<T>(
+        &mut self,
+        mut transmit: impl FnMut() -> Option<Bytes>,
+        mut poll: impl FnMut(&mut Responses, &mut Context<'_>) -> Poll<T>,
+    ) -> T {
         let Self { requests, responses, .. } = self;
         let mut more = true;
         loop {
@@ -90,29 +131,26 @@ impl Ads {
                     Some(request) => room.send(request),
                     None => more = false,
                 },
-                response = std::future::poll_fn(|cx| responses.poll(cx)) => return response,
+                happened = std::future::poll_fn(|cx| poll(responses, cx)) => return happened,
             }
         }
-    }
-
-    /// When bytes of a response came in last, be it whole or not, by tokio's clock. It is noted while
-    /// [`next`](Self::next) is awaited.
-    pub fn received_at(&self) -> Option<Instant> {
-        self.received.last()
     }
 }
 
 impl Responses {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
+    fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<Result<&mut Answer, Status>> {
         if let Self::Opening(opening) = self {
             *self = Self::Open(Box::new(ready!(opening.as_mut().poll(cx))?));
         }
         match self {
             Self::Opening(_) => Poll::Pending,
-            Self::Open(streaming) => {
-                tokio_stream::Stream::poll_next(Pin::new(streaming.as_mut()), cx).map(Option::transpose)
-            }
+            Self::Open(response) => Poll::Ready(Ok(response)),
         }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Status>> {
+        let streaming = ready!(self.poll_open(cx))?.get_mut();
+        tokio_stream::Stream::poll_next(Pin::new(streaming), cx).map(Option::transpose)
     }
 }
 

@@ -7,4 +7,4 @@ mod refusal;
 mod requests;
 mod service;
 
-pub use service::{Accept, Opened, Service, StreamHandle, Wake};
+pub use service::{Accept, Accepted, Opened, Service, StreamHandle, Wake};

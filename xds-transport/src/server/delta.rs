@@ -15,7 +15,7 @@ use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
-use crate::type_rules::TypeRule;
+use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
 use crate::wire::{DeltaDiscoveryRequest, Status};
 
@@ -39,6 +39,9 @@ pub(crate) struct Session {
     is_in_parts: bool,
     /// Names that are none: told as removed, because they cannot exist.
     malformed: BTreeSet<String>,
+    /// A wildcard has no answer here, and whether the client is to be told that it asked for one.
+    no_wildcard: bool,
+    refuses: bool,
     refreshes: Refreshes,
     /// What the client was sent, of a type whose absent names are aliases of nothing: only what it has is removed
     /// (rule 106).
@@ -66,13 +69,15 @@ impl Session {
             owes_answer: false,
             is_in_parts: false,
             malformed: BTreeSet::new(),
+            no_wildcard: rule.delta_only && source.has_sotw_origin(),
+            refuses: false,
             refreshes: Refreshes::default(),
             holds: HashSet::new(),
         };
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
         if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
             source.subscribe(id, &Interest::Wildcard);
-            session.wildcard = true;
+            (session.wildcard, session.refuses) = (true, session.no_wildcard);
         }
         let mut held = HashMap::new();
         for (text, version) in request.initial_resource_versions.iter().filter_map(held_at) {
@@ -83,8 +88,9 @@ impl Session {
         }
         session.change_subscription(request, source);
         if !rule.skip_known_on_resume {
+            // Sent again, but known to be held.
             for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
-                held.remove(&asked);
+                held.entry(asked).and_modify(|version| *version = Version::from(""));
             }
         }
         if rule.absent_by_alias {
@@ -150,7 +156,7 @@ impl Session {
             let held = source.unsubscribe(self.id, &interest);
             self.names -= usize::from(held).min(self.names);
             match &interest {
-                Interest::Wildcard => self.wildcard = false,
+                Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
                 Interest::Name(name) => {
                     self.spelling.forget(name);
                     self.holds.remove(name);
@@ -162,7 +168,7 @@ impl Session {
     fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
         let interest = Interest::from(name);
         match &interest {
-            Interest::Wildcard => self.wildcard = true,
+            Interest::Wildcard => (self.wildcard, self.refuses) = (true, self.no_wildcard),
             Interest::Name(name) => self.spelling.note(name, text),
         }
         interest
@@ -182,7 +188,7 @@ impl Session {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        self.owes_answer || !self.malformed.is_empty() || source.has_work(self.id)
+        self.owes_answer || self.refuses || !self.malformed.is_empty() || source.has_work(self.id)
     }
 
     /// The same, as far as other types may have to wait for it.
@@ -254,6 +260,9 @@ impl Session {
         }
         let mut empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
         if empty && !pulled.more && tells.errors() {
+            if std::mem::take(&mut self.refuses) {
+                transmit.push_error(9, "*", &type_rules::no_sotw(outgoing.type_url));
+            }
             self.push_errors(&mut transmit, removals, rule, source);
             empty = transmit.removed == 0 && transmit.errors == 0;
         }
@@ -268,7 +277,7 @@ impl Session {
         let nonce = outgoing.nonce();
         self.unacked.push_back(nonce);
         // Rule 36: for people, and what the origin said.
-        if let Some(version) = source.type_version(self.id) {
+        if let Some(version) = source.system_version(self.id) {
             transmit.push_text(1, version.as_str());
         }
         transmit.push_text(4, outgoing.type_url.as_str());

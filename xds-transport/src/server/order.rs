@@ -10,6 +10,10 @@
 //! | additions of any other type | a type without room | never: endpoints are what an ACK may wait for (rule 123) |
 //! | removals | any type, its own additions too | has additions, room or not: make before break |
 //!
+//! A source that hears of one change in several messages, as a relay does, may hear of a removal before the listener or
+//! route that stops using what goes: where a stream has any of these, removals wait a while for them. A gRPC client uses
+//! that while to ask for what it goes to.
+//!
 //! No wait is for ever. After [`HOLD`] nobody waits any more for a type whose window has been full for as long, because
 //! its client may never answer, nor for one that has meanwhile said all it had, because it may never have nothing to
 //! say. A type that is still at what it had is waited for while it gets on, over a slow link for example, up to
@@ -61,17 +65,19 @@ pub(crate) enum Turn {
     Nobody(Option<Instant>),
 }
 
-/// Whose turn it is.
-pub(crate) fn next(now: Instant, types: &[Standing]) -> Turn {
+/// Whose turn it is; removals `wait` so long for listeners and routes that may yet come.
+pub(crate) fn next(now: Instant, types: &[Standing], wait: Duration) -> Turn {
     let mut removals: Option<usize> = None;
     let mut additions: Option<(u64, usize, Say)> = None;
     let mut next: Option<Instant> = None;
     for (at, of) in types.iter().enumerate().filter(|(_, of)| of.full.is_none()) {
         let others = types.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
-        let alone = others.clone().all(|other| other.additions.is_none() && other.removals.is_none());
+        let waits = wait > Duration::ZERO && others.clone().any(|other| other.gated);
+        let alone = !waits && others.clone().all(|other| other.additions.is_none() && other.removals.is_none());
         let others = others.filter(|other| other.additions.is_some());
         if let Some(since) = of.removals {
-            let until = others.clone().map(|other| other.released(since)).chain(of.own(since)).max();
+            let yet = waits.then_some(since + wait);
+            let until = others.clone().map(|other| other.released(since)).chain(of.own(since)).chain(yet).max();
             match until.filter(|until| *until > now) {
                 Some(until) => next = Some(next.map_or(until, |next| next.min(until))),
                 None => removals = removals.or(Some(at)),
@@ -176,10 +182,15 @@ mod tests {
     /// Whose turn it is after `ms`, in short: `0+` for the additions of the first, `0!` if it is alone, `0` for all of it,
     /// `|1000` for nobody before then, `|` for nobody.
     fn turn(ms: u64, types: &[(Standing, &[(char, u64)])]) -> String {
+        turn_after(Duration::ZERO, ms, types)
+    }
+
+    /// The same, where removals wait for listeners and routes.
+    fn turn_after(wait: Duration, ms: u64, types: &[(Standing, &[(char, u64)])]) -> String {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let start = Instant::now();
         let types: Vec<_> = types.iter().map(|(of, has)| with(*of, has, start)).collect();
-        match next(start + Duration::from_millis(ms), &types) {
+        match next(start + Duration::from_millis(ms), &types, wait) {
             Turn::Of(at, Say::Additions) => format!("{at}+"),
             Turn::Of(at, Say::Alone) => format!("{at}!"),
             Turn::Of(at, Say::All) => format!("{at}"),
@@ -199,6 +210,23 @@ mod tests {
         // Its own additions go before its removals.
         assert_eq!(turn(0, &[(CLUSTERS, &[('+', 0), ('-', 0)]), (ROUTES, &[])]), "0!");
         assert_eq!(turn(0, &[(CLUSTERS, &[('+', 0), ('-', 0)]), (ROUTES, &[('+', 0)])]), "0+");
+    }
+
+    #[test]
+    fn rule_122_removals_wait_for_listeners_and_routes_that_may_yet_come() {
+        let turn = |ms, types: &[_]| turn_after(Duration::from_millis(500), ms, types);
+        let gone: (_, &[_]) = (CLUSTERS, &[('-', 100)]);
+        assert_eq!(turn(599, &[gone, (ROUTES, &[])]), "|600");
+        assert_eq!(turn(600, &[gone, (ROUTES, &[])]), "0");
+        assert_eq!(turn(599, &[gone, (LISTENERS, &[('+', 590)])]), "1+", "they do not wait");
+        assert_eq!(
+            turn(600, &[gone, (LISTENERS, &[('+', 590), ('#', 590)])]),
+            "|1590",
+            "nor is the other wait shorter"
+        );
+        // Whether it has additions is not known before it was asked.
+        assert_eq!(turn(100, &[(CLUSTERS, &[('+', 100)]), (ROUTES, &[])]), "0+");
+        assert_eq!(turn(100, &[gone, (ENDPOINTS, &[])]), "0", "there is nobody to wait for");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use xdstp_cache::{ResourceError, TypeUrl};
+use xdstp_cache::TypeUrl;
 
 use crate::server::transmit::Transmit;
 use crate::type_rules;
@@ -57,7 +57,7 @@ impl Refusals {
         let asked = self.asked.get_mut(type_url)?;
         asked.due = false;
         *nonces += 1;
-        let error = ResourceError::new(type_rules::UNIMPLEMENTED, type_rules::no_sotw(type_url));
+        let error = type_rules::no_sotw(type_url);
         let mut transmit = Transmit::new(type_url.clone());
         for name in &asked.names {
             transmit.push_error(7, name, &error);

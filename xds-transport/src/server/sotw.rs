@@ -1,10 +1,9 @@
 //! One type of one state-of-the-world stream.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use xdstp_cache::{Interest, Pull, Removals, Resource, ResourceError, SubscriberId, TypeUrl};
+use xdstp_cache::{Pull, Removals, Resource, ResourceError, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
@@ -15,7 +14,8 @@ use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Tally};
 use crate::server::transmit::Transmit;
-use crate::server::version::TypeHash;
+use crate::server::version::{RunningHash, TypeHash};
+use crate::server::wanted::{Names, Wanted};
 use crate::type_rules::TypeRule;
 use crate::wire::DiscoveryRequest;
 
@@ -25,14 +25,7 @@ const INVALID_ARGUMENT: i32 = 3;
 pub(crate) struct Session {
     pub(crate) id: SubscriberId,
     pub(crate) tally: Tally,
-    names: BTreeSet<ResourceName>,
-    wildcard: bool,
-    /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
-    ever_named: bool,
-    spelling: Spelling,
-    /// Names that are none, and those among them that the client has not been told so of.
-    malformed: BTreeSet<String>,
-    untold: BTreeSet<String>,
+    wanted: Wanted,
     /// The version the client came with: what it, or who it asks for, holds must not be deleted before it is known to be
     /// gone.
     resumed: Option<String>,
@@ -42,8 +35,10 @@ pub(crate) struct Session {
     changed: bool,
     /// What was pulled could not be sent yet.
     withheld: bool,
-    /// The last full state that was sent.
-    sent: Option<TypeHash>,
+    /// Of how many resources the last full state was.
+    sent: Option<usize>,
+    /// The version of a type that is told by changes, where no origin gives one.
+    running: RunningHash,
     refreshes: Refreshes,
 }
 
@@ -51,6 +46,7 @@ impl Session {
     pub(crate) fn open(
         type_url: &TypeUrl,
         request: &DiscoveryRequest,
+        names: &Names<'_>,
         rule: &TypeRule,
         features: Features,
         source: &mut impl Source,
@@ -58,21 +54,17 @@ impl Session {
         let mut session = Self {
             id: source.open(type_url),
             tally: Tally { requests: 1, ..Tally::default() },
-            names: BTreeSet::new(),
-            wildcard: false,
-            ever_named: false,
-            spelling: Spelling::default(),
-            malformed: BTreeSet::new(),
-            untold: BTreeSet::new(),
+            wanted: Wanted::default(),
             resumed: Some(request.version_info.clone()).filter(|version| features.for_others || !version.is_empty()),
             last_nonce: None,
             awaits_ack: false,
             changed: false,
             withheld: false,
             sent: None,
+            running: RunningHash::default(),
             refreshes: Refreshes::default(),
         };
-        session.change_subscription(&request.resource_names, rule, source);
+        session.change_subscription(names, rule, source);
         source.resume(session.id, Vec::new());
         session
     }
@@ -81,6 +73,7 @@ impl Session {
         &mut self,
         now: Instant,
         request: &DiscoveryRequest,
+        names: &Names<'_>,
         rule: &TypeRule,
         source: &mut impl Source,
     ) {
@@ -92,7 +85,7 @@ impl Session {
             // Rule 17: one that crossed that response says what the client wanted meanwhile. The ACK will repeat
             // its names, but not tell that one of them left and came back in between (rule 55).
             if self.awaits_ack {
-                self.change_subscription(&request.resource_names, rule, source);
+                self.change_subscription(names, rule, source);
             }
             return;
         }
@@ -103,55 +96,25 @@ impl Session {
                 self.refreshes.refused(nonce);
             }
         }
-        self.change_subscription(&request.resource_names, rule, source);
+        self.change_subscription(names, rule, source);
     }
 
-    /// Rule 43: the list is what is wanted from now on, and `*` in it is everything. Rule 46: of the types without a
-    /// legacy wildcard an empty list is nothing, from the first request on.
-    fn change_subscription(&mut self, requested: &[String], rule: &TypeRule, source: &mut impl Source) {
-        self.ever_named |= !requested.is_empty();
-        let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
-        let mut names = BTreeSet::new();
-        let mut malformed = BTreeSet::new();
-        for text in requested {
-            let Ok(name) = ResourceName::parse(text) else {
-                malformed.insert(text.clone());
-                continue;
-            };
-            match Interest::from(name) {
-                Interest::Wildcard => wildcard = true,
-                Interest::Name(name) => {
-                    self.spelling.note(&name, text);
-                    names.insert(name);
-                }
-            }
+    fn change_subscription(&mut self, names: &Names<'_>, rule: &TypeRule, source: &mut impl Source) {
+        if self.wanted.change(self.id, names, rule, source) {
+            self.running.invalidate();
         }
-        if wildcard && !self.wildcard {
-            source.subscribe(self.id, &Interest::Wildcard);
-        }
-        // Rules 55, 56: a name that was not in the last request is new, however often it was sent.
-        for name in names.difference(&self.names) {
-            source.subscribe(self.id, &Interest::Name(name.clone()));
-        }
-        // First, or a name that leaves with it would be told as not in it.
-        if self.wildcard && !wildcard {
-            source.unsubscribe(self.id, &Interest::Wildcard);
-        }
-        for name in self.names.difference(&names) {
-            source.unsubscribe(self.id, &Interest::Name(name.clone()));
-            self.spelling.forget(name);
-        }
-        self.untold.retain(|text| malformed.contains(text));
-        self.untold.extend(malformed.difference(&self.malformed).cloned());
-        self.malformed = malformed;
-        (self.names, self.wildcard) = (names, wildcard);
-        if self.names.is_empty() && !self.wildcard {
+        if self.wanted.is_empty() {
             self.refreshes.clear();
         }
     }
 
+    /// Whether a request's list of names is the last one again.
+    pub(crate) fn repeats(&self, names: &[u8]) -> bool {
+        self.wanted.repeats(names)
+    }
+
     pub(crate) fn names(&self) -> usize {
-        self.names.len() + self.malformed.len()
+        self.wanted.len()
     }
 
     /// Nobody is there to send an ACK.
@@ -160,11 +123,11 @@ impl Session {
     }
 
     pub(crate) fn is_wildcard(&self) -> bool {
-        self.wildcard
+        self.wanted.wildcard
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        self.changed || !self.untold.is_empty() || source.has_work(self.id)
+        self.changed || !self.wanted.untold.is_empty() || source.has_work(self.id)
     }
 
     /// The same, but for removals.
@@ -195,7 +158,7 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<Transmit> {
         let removals = tells.removals();
-        if self.names.is_empty() && !self.wildcard && self.untold.is_empty() {
+        if self.wanted.is_empty() && self.wanted.untold.is_empty() {
             return None;
         }
         let mut references = Vec::new();
@@ -204,18 +167,17 @@ impl Session {
         } else {
             self.changes(rule, outgoing, &mut references, source)
         };
-        let (mut transmit, hash) = match transmit {
+        let (mut transmit, version) = match transmit {
             Some(response) => response,
             // What has an error may be gone, and a full state would say so.
             None if removals == Removals::Defer => return None,
             None => self.errors(rule, outgoing, &mut references, source)?,
         };
-        let version = source.type_version(self.id).map_or_else(|| hash.to_string(), |version| version.to_string());
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
         if self.resumed.take().is_some_and(|held| held == version)
             && rule.full_state_in_sotw
-            && self.wildcard
-            && self.names.is_empty()
+            && self.wanted.wildcard
+            && self.wanted.names.is_empty()
         {
             return None;
         }
@@ -240,7 +202,7 @@ impl Session {
         outgoing: &Outgoing<'_>,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
-    ) -> Option<(Transmit, TypeHash)> {
+    ) -> Option<(Transmit, String)> {
         let (mut changed, mut left) = (self.changed, false);
         let mut visitor = |pull: Pull<'_, Frame>| {
             match pull {
@@ -248,7 +210,7 @@ impl Session {
                     changed = true;
                     Reference::collect(rule, &resource.value, references);
                 }
-                Pull::Removed { name } if self.names.contains(name) => changed = true,
+                Pull::Removed { name } if self.wanted.names.contains(name) => changed = true,
                 _ => left = true,
             }
             ControlFlow::Continue(())
@@ -273,12 +235,12 @@ impl Session {
         }
         let state = self.state(rule, outgoing, references, source);
         (self.changed, self.withheld) = (state.is_none(), state.is_none());
-        let (transmit, hash) = state?;
-        // Rule 37: what left a collection may never have been in it.
-        if self.sent.replace(hash) == Some(hash) && !changed {
+        let (transmit, version) = state?;
+        // Rule 37: what left a collection may never have been in it. Nothing came: as many are the same.
+        if self.sent.replace(transmit.resources) == Some(transmit.resources) && !changed {
             return None;
         }
-        Some((transmit, hash))
+        Some((transmit, version))
     }
 
     /// Everything subscribed; none while that cannot be said.
@@ -288,14 +250,17 @@ impl Session {
         outgoing: &Outgoing<'_>,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
-    ) -> Option<(Transmit, TypeHash)> {
+    ) -> Option<(Transmit, String)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let mut hash = TypeHash::default();
-        let Self { refreshes, spelling, withheld, .. } = self;
+        let given = source.type_version(self.id);
+        let mut hash = given.is_none().then(TypeHash::default);
+        let Self { wanted, refreshes, withheld, .. } = self;
         refreshes.clear();
         let visited = source.visit(self.id, &mut |name, resource| {
-            hash.add(name, &resource.version);
-            push(&mut transmit, spelling, refreshes, outgoing, name, resource);
+            if let Some(hash) = &mut hash {
+                hash.add(name, &resource.version);
+            }
+            push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
             if *withheld {
                 Reference::collect(rule, &resource.value, references);
             }
@@ -303,8 +268,9 @@ impl Session {
         // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
         // one that holds nothing, what there is of an answer does not lie.
         let holds = self.resumed.is_some() && visited.any() || self.sent.is_some() && visited.held > 0;
-        let unknown = visited.collections > 0 && self.wildcard || holds;
-        (!unknown).then_some((transmit, hash))
+        let unknown = visited.collections > 0 && self.wanted.wildcard || holds;
+        let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
+        (!unknown).then_some((transmit, version))
     }
 
     /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a
@@ -316,30 +282,28 @@ impl Session {
         outgoing: &Outgoing<'_>,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
-    ) -> Option<(Transmit, TypeHash)> {
+    ) -> Option<(Transmit, String)> {
         // What changed and is withheld goes first.
-        if self.changed || !source.has_work(self.id) && self.untold.is_empty() {
+        if self.changed || !source.has_work(self.id) && self.wanted.untold.is_empty() {
             return None;
         }
-        let (mut transmit, hash) = if rule.full_state_in_sotw {
+        let (mut transmit, version) = if rule.full_state_in_sotw {
             self.state(rule, outgoing, references, source)?
         } else {
-            let mut hash = TypeHash::default();
-            source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
-            (Transmit::new(outgoing.type_url.clone()), hash)
+            (Transmit::new(outgoing.type_url.clone()), self.version_of_changes(source))
         };
         source.pull_errors(self.id, Removals::Include, &mut |failed| {
             if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
-                transmit.push_error(7, self.spelling.of(failed.name), failed.error);
+                transmit.push_error(7, self.wanted.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())
         });
         // A text that is no name cannot be that of a resource: SotW has no other way to say so.
-        while let Some(text) = self.untold.pop_first() {
+        while let Some(text) = self.wanted.untold.pop_first() {
             let reason = ResourceName::parse(&text).err().map_or_else(String::new, |error| error.to_string());
             transmit.push_error(7, &text, &ResourceError::new(INVALID_ARGUMENT, reason));
         }
-        (transmit.errors > 0).then_some((transmit, hash))
+        (transmit.errors > 0).then_some((transmit, version))
     }
 
     /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others
@@ -350,13 +314,18 @@ impl Session {
         outgoing: &Outgoing<'_>,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
-    ) -> Option<(Transmit, TypeHash)> {
+    ) -> Option<(Transmit, String)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let Self { refreshes, spelling, .. } = self;
+        let Self { wanted, refreshes, running, .. } = self;
         let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
-            if let Pull::Put { name, resource } = pull {
-                push(&mut transmit, spelling, refreshes, outgoing, name, resource);
-                Reference::collect(rule, &resource.value, references);
+            match pull {
+                Pull::Put { name, resource } => {
+                    push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
+                    Reference::collect(rule, &resource.value, references);
+                    running.put(name, &resource.version, &wanted.names);
+                }
+                Pull::Removed { name } => running.remove(name),
+                _ => {}
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
@@ -368,16 +337,29 @@ impl Session {
             source.look_up(self.id, &due.name, &mut |resource| {
                 if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
                 {
-                    push(&mut transmit, spelling, refreshes, outgoing, &due.name, resource);
+                    push(&mut transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
                 }
             });
+        }
+        // The version is of all that is to be told: each of several parts sums up the others too.
+        if pulled.more {
+            self.running.invalidate();
         }
         if transmit.resources == 0 {
             return None;
         }
-        let mut hash = TypeHash::default();
-        source.visit(self.id, &mut |name, resource| hash.add(name, &resource.version));
-        Some((transmit, hash))
+        let version = self.version_of_changes(source);
+        Some((transmit, version))
+    }
+
+    fn version_of_changes(&mut self, source: &mut impl Source) -> String {
+        match source.type_version(self.id) {
+            Some(given) => {
+                self.running.rest();
+                given.to_string()
+            }
+            None => self.running.of(self.id, &self.wanted.names, source).to_string(),
+        }
     }
 }
 

@@ -86,10 +86,22 @@ pub trait Source {
     /// refreshed from here. A source that leaves this out has nothing of that kind.
     fn look_up(&self, _id: SubscriberId, _name: &ResourceName, _look: &mut dyn FnMut(&Resource<Frame>)) {}
 
-    /// The version that an origin gave to everything this subscriber is interested in: `version_info` over SotW,
-    /// `system_version_info` over delta.
+    /// Whether the origin of what a wildcard covers is asked over SotW. Of a type that comes over delta only a wildcard has
+    /// no answer then, and its client is told so (rule 2); of names it is told by [errors](Self::pull_errors).
+    fn has_sotw_origin(&self) -> bool {
+        false
+    }
+
+    /// The version that an origin gave to everything this subscriber is interested in: `version_info` over SotW, where
+    /// an equal one says that nothing has changed (rule 33).
     fn type_version(&self, _id: SubscriberId) -> Option<Version> {
         None
+    }
+
+    /// What is said as `system_version_info` over delta, which is for people (rule 36): the version of the type by
+    /// default.
+    fn system_version(&self, id: SubscriberId) -> Option<Version> {
+        self.type_version(id)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One gRPC stream of a server: its sessions, their order, and the node they share.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
@@ -17,7 +17,9 @@ use crate::server::refusals::Refusals;
 use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
+use crate::server::wanted::Names;
 use crate::type_rules::{TypeRule, TypeRules};
+use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 
@@ -47,6 +49,10 @@ pub struct Settings {
     /// Whether a TTL is sent over SotW to clients that understand it. Envoy does, but over SotW it does not take its
     /// heartbeats for what they are, and has crashed when endpoints expired (rules 113, 114).
     pub ttl_in_sotw: bool,
+    /// How long the removal of clusters and endpoints waits for listeners and routes, on streams that ask for any: of a
+    /// source that does not hear of one change at once, as a relay from its origin, what stops using them may come later
+    /// (rule 122). And a gRPC client asks for the cluster that it goes to only once it has the route. Zero by default.
+    pub removals_wait: Duration,
 }
 
 impl Default for Settings {
@@ -58,6 +64,7 @@ impl Default for Settings {
             names_per_type: 1_000_000,
             requests: None,
             ttl_in_sotw: false,
+            removals_wait: Duration::ZERO,
         }
     }
 }
@@ -310,14 +317,26 @@ impl Stream {
                 }
             }
             Variant::Sotw => {
+                let split = Split::of(&message);
+                let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
+                let encoded = split.as_ref().map(|split| &*split.names);
+                if let (Ok(Some(others)), Some(encoded)) = (others, encoded)
+                    && let Ok(Some(Type { session: Session::Sotw(session), rule, .. })) =
+                        self.open_type(&others.type_url)
+                    && session.repeats(encoded)
+                {
+                    session.handle_request(now, &others, &Names::Repeated, rule, source);
+                    return Ok(());
+                }
                 let request = DiscoveryRequest::decode(message).map_err(malformed)?;
                 self.identify(&request.node, source)?;
+                let names = Names::Listed(&request.resource_names, encoded);
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Sotw(session), rule, .. }) => {
-                        session.handle_request(now, &request, rule, source);
+                        session.handle_request(now, &request, &names, rule, source);
                     }
                     Some(_) => {}
-                    None => self.open_sotw(&request, source),
+                    None => self.open_sotw(&request, &names, source),
                 }
             }
         }
@@ -348,7 +367,7 @@ impl Stream {
         }
         self.held_until = None;
         loop {
-            let (at, say) = match order::next(now, &self.standings) {
+            let (at, say) = match order::next(now, &self.standings, self.settings.removals_wait) {
                 Turn::Of(at, say) => (at, say),
                 Turn::Nobody(next) => {
                     self.held_until = next;
@@ -469,13 +488,13 @@ impl Stream {
         self.insert(Type { url, rule, session: Session::Delta(session) });
     }
 
-    fn open_sotw(&mut self, request: &DiscoveryRequest, source: &mut impl Source) {
+    fn open_sotw(&mut self, request: &DiscoveryRequest, names: &Names<'_>, source: &mut impl Source) {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         if rule.delta_only {
             return self.refusals.ask(url, request);
         }
-        let session = sotw::Session::open(&url, request, &rule, self.features, source);
+        let session = sotw::Session::open(&url, request, names, &rule, self.features, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
     }
 

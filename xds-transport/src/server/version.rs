@@ -1,11 +1,13 @@
 //! The version of a whole type, where the origin gave none: the same on every relay.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use xdstp_cache::Version;
+use xdstp_cache::{SubscriberId, Version};
 use xdstp_uri::ResourceName;
 
 use crate::frame::digest;
+use crate::server::source::Source;
 
 /// An order-free hash over (name, version): the sum, modulo 2^128, of the first 128 bits of SHA-256
 /// over each canonical name and version, either preceded by its length as eight bytes, big end
@@ -19,9 +21,83 @@ pub(crate) struct TypeHash(u128);
 
 impl TypeHash {
     pub(crate) fn add(&mut self, name: &ResourceName, version: &Version) {
-        let hash = digest(&[name.as_str().as_bytes(), version.as_str().as_bytes()]);
-        self.0 = self.0.wrapping_add(hash);
+        self.0 = self.0.wrapping_add(share(name, version));
     }
+
+    fn subtract(&mut self, name: &ResourceName, version: &Version) {
+        self.0 = self.0.wrapping_sub(share(name, version));
+    }
+}
+
+/// The hash of what one session is interested in, moved by what changes: to tell a client of many names one of them
+/// costs the same whatever the others are.
+#[derive(Default)]
+pub(crate) struct RunningHash {
+    sum: TypeHash,
+    /// What is in the sum.
+    versions: HashMap<ResourceName, Version>,
+    /// Some of it was asked for by an alias, or as a member.
+    others: bool,
+    /// Not every change was noted.
+    stale: bool,
+}
+
+impl RunningHash {
+    /// A resource was sent to who asked for `names`.
+    pub(crate) fn put(&mut self, name: &ResourceName, version: &Version, names: &BTreeSet<ResourceName>) {
+        self.others |= !names.contains(name);
+        match self.versions.get_mut(name) {
+            Some(before) if before == version => {}
+            Some(before) => {
+                self.sum.subtract(name, before);
+                self.sum.add(name, version);
+                *before = version.clone();
+            }
+            None => {
+                self.sum.add(name, version);
+                self.versions.insert(name.clone(), version.clone());
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &ResourceName) {
+        match self.versions.remove(name) {
+            Some(before) => self.sum.subtract(name, &before),
+            // It may be an alias of what is in the sum.
+            None => self.stale |= self.others,
+        }
+    }
+
+    /// More changed than was noted.
+    pub(crate) fn invalidate(&mut self) {
+        self.stale = true;
+    }
+
+    /// No version is computed for now.
+    pub(crate) fn rest(&mut self) {
+        *self = Self { stale: true, ..Self::default() };
+    }
+
+    pub(crate) fn of(
+        &mut self,
+        id: SubscriberId,
+        names: &BTreeSet<ResourceName>,
+        source: &mut impl Source,
+    ) -> TypeHash {
+        if std::mem::take(&mut self.stale) {
+            let mut gone = self.versions.clone();
+            source.visit(id, &mut |name, resource| {
+                gone.remove(name);
+                self.put(name, &resource.version, names);
+            });
+            gone.keys().for_each(|name| self.remove(name));
+        }
+        self.sum
+    }
+}
+
+fn share(name: &ResourceName, version: &Version) -> u128 {
+    digest(&[name.as_str().as_bytes(), version.as_str().as_bytes()])
 }
 
 impl fmt::Display for TypeHash {

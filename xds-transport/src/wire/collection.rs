@@ -188,7 +188,7 @@ fn read_locator(message: &[u8], depth: usize) -> Result<Locator<'static>, Collec
         id(&mut text);
         if !params.is_empty() {
             text.push('?');
-            text.push_str(&params.into_iter().collect::<ContextParams<'_>>().to_canonical());
+            text.push_str(&ContextParams::new(params)?.borrowed().to_canonical());
         }
     }
     let mut locator = Locator::parse(&text)?.into_owned();
@@ -205,9 +205,9 @@ fn read_directive(directive: &[u8], depth: usize) -> Result<Option<Directive<'st
         read = match (field.number, field.value) {
             // One level deeper than parses: the locator it goes into is refused.
             (1, FieldValue::Bytes(alt)) if depth <= MAX_ALT_DEPTH => {
-                Some(Directive::Alt(read_locator(alt, depth + 1)?))
+                Some(Directive::alt_to(read_locator(alt, depth + 1)?)?)
             }
-            (2, FieldValue::Bytes(entry)) => Some(Directive::Entry(lossy(entry).into())),
+            (2, FieldValue::Bytes(entry)) => Some(Directive::entry_received(lossy(entry))?),
             _ => read,
         };
     }

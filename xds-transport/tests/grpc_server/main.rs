@@ -10,6 +10,7 @@
 mod call;
 mod ending;
 mod plane;
+mod pressure;
 mod refusals;
 mod requests;
 mod time;

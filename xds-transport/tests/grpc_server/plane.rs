@@ -10,9 +10,10 @@ use bytes::Bytes;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Status;
 use tonic::transport::Server;
 use xds_transport::Frame;
-use xds_transport::grpc::server::{Accept, Opened, Service};
+use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
 use xds_transport::server::{Settings, Source, Tally};
 use xdstp_cache::{
     Cache, Interest, Options, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
@@ -138,9 +139,18 @@ struct Accepting {
 impl Accept for Accepting {
     type Source = Counted;
 
-    fn accept(&self, opened: Opened) -> Counted {
+    /// A stream is refused with the words it asks for, or answered with those it says.
+    fn accept(&self, opened: Opened) -> Result<Accepted<Counted>, Status> {
+        if let Some(words) = opened.metadata.get("x-refuse") {
+            return Err(Status::failed_precondition(words.to_str().unwrap()));
+        }
+        let says = opened.metadata.get("x-say").cloned();
         let _ = self.opened.send(opened);
-        Counted(self.plane.clone())
+        let mut accepted = Accepted::from(Counted(self.plane.clone()));
+        if let Some(words) = says {
+            accepted.metadata.insert("x-said", words);
+        }
+        Ok(accepted)
     }
 
     fn settings(&self) -> Settings {

@@ -102,3 +102,29 @@ async fn rule_003_a_method_of_one_type_implies_it() {
     let response = call.delta().await.unwrap();
     assert_eq!((response.type_url.as_str(), response.resources.len()), (CDS, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_be_refused_for_what_it_says_before_any_request() {
+    let plane = Plane::small();
+    let served = plane.serve();
+    let connection = served.connect().await;
+    for path in [methods::aggregated(Variant::Sotw), methods::aggregated(Variant::Delta)] {
+        let mut call = connection.call(path, &[GRPC, ("x-refuse", "not you")]).await;
+        let response = call.response().await;
+        assert_eq!(status_of(response.headers()), (9, "not you".to_owned()));
+    }
+    assert_eq!(plane.count.all(), (0, 0, 0), "nothing was opened for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_answered_before_any_request() {
+    let served = Plane::small().serve();
+    let connection = served.connect().await;
+    let path = methods::aggregated(Variant::Delta);
+    let mut call = connection.call(path, &[GRPC, ("x-say", "hello")]).await;
+    let response = call.response().await;
+    assert_eq!(response.headers()["x-said"], "hello");
+    assert_eq!(response.headers()["content-type"], "application/grpc");
+    call.send(&delta_wildcard());
+    assert!(call.message().await.is_some());
+}

@@ -148,6 +148,35 @@ fn rule_133_sotw_responses_are_split_by_size_where_each_resource_may_come_alone(
 }
 
 #[test]
+fn rule_133_names_that_are_none_are_told_in_parts_too() {
+    let names: Vec<_> = (0..60).map(|n| format!("xdstp:{n:02}{}", "x".repeat(10_000))).collect();
+    let mut client = Client::delta();
+    client.subscribe(&mut Server::origin(), ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(client.delta.iter().map(|response| response.removed_resources.len()).sum::<usize>(), 60);
+    assert!(client.delta.len() > 2 && client.delta.iter().all(|response| response.encoded_len() < 256 * 1024 + 11_000));
+}
+
+/// Who sends no more sends no ACKs: what it asked for goes out without.
+#[test]
+fn who_sends_no_more_is_sent_every_part_without_an_ack() {
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::origin();
+        for n in 0..550 {
+            let frame = Frame::of_message(&ENDPOINTS.into(), &payload(&format!("{n:03}"), &"x".repeat(10_000)));
+            server.put_frame(ENDPOINTS, &format!("{n:03}"), "1", frame);
+        }
+        let names: Vec<_> = (0..550).map(|n| format!("{n:03}")).collect();
+        client.want(&mut server, ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(client.delta.len() + client.sotw.len() < 10);
+        client.stream.half_closed();
+        client.poll(&mut server);
+        let delta = client.delta.iter().map(|response| response.resources.len());
+        let sotw = client.sotw.iter().map(|response| response.resources.len());
+        assert_eq!(delta.chain(sotw).sum::<usize>(), 550, "{:?}", client.stream.variant());
+    }
+}
+
+#[test]
 fn rule_134_additions_go_before_removals() {
     let mut server = Server::origin();
     for n in 0..100 {

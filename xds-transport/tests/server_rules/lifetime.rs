@@ -176,6 +176,18 @@ fn rule_114_a_ttl_goes_over_sotw_only_where_that_was_chosen() {
 }
 
 #[test]
+fn rule_114_what_a_sotw_client_refused_is_not_refreshed() {
+    let mut server = Server::origin();
+    put(&mut server, ENDPOINTS, "a", "1", Some(30));
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, ENDPOINTS, &["a"]);
+    client.nack(&mut server, ENDPOINTS);
+    assert_eq!(client.stream.poll_timeout(), None);
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server), [""; 0], "it would be refused again (rule 23)");
+}
+
+#[test]
 fn rule_148_what_remains_of_a_ttl_is_passed_on_and_nothing_is_made_up() {
     let mut server = Server::relay();
     let start = server.now;

@@ -12,6 +12,7 @@ mod absence;
 mod errors;
 mod flow;
 mod lifetime;
+mod limits;
 mod names;
 mod nonces;
 mod on_demand;

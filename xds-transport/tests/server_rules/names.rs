@@ -1,5 +1,8 @@
 //! Spelling, globs and odd names: rules 94–98, 103, 104, 109.
 
+use prost::Message;
+use xds_transport::wire::{DiscoveryResponse, Resource};
+
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
 
 #[test]
@@ -93,6 +96,29 @@ fn rule_098_members_come_under_concrete_names_with_the_parameters_of_the_glob() 
     assert_eq!(client.subscribe(&mut server, CLUSTERS, &["xdstp://a/T/d/*?b=1&a=2"]), ["C xdstp://a/T/d/x?a=2&b=1@1"]);
 }
 
+/// The spelling of a name counts as long as the name is asked for.
+#[test]
+fn rule_098_a_member_that_was_left_as_a_name_comes_under_its_concrete_name_again() {
+    let (spelled, concrete) = ("xdstp://a/T/d/x?b=1&a=2", "xdstp://a/T/d/x?a=2&b=1");
+    let mut server = Server::with(CLUSTERS, &[concrete]);
+    let mut client = Client::delta();
+    let said = client.subscribe(&mut server, CLUSTERS, &["xdstp://a/T/d/*?a=2&b=1", spelled]);
+    assert_eq!(said, [format!("C {spelled}@1")]);
+    client.unsubscribe(&mut server, CLUSTERS, &[spelled]);
+    server.put(CLUSTERS, concrete, "2");
+    assert_eq!(client.poll(&mut server), [format!("C {concrete}@2")]);
+    // Over SotW names are outside where the client understands the wrapper.
+    let mut client = Client::sotw().with_features(&["xds.config.resource-in-sotw"]);
+    let glob = "xdstp://a/T/d/*?a=2&b=1";
+    client.names(&mut server, CLUSTERS, &[glob, spelled]);
+    client.names(&mut server, CLUSTERS, &[glob]);
+    server.put(CLUSTERS, concrete, "3");
+    client.settle(&mut server);
+    let outside = |response: &DiscoveryResponse| Resource::decode(&*response.resources[0].value).unwrap().name;
+    assert_eq!(outside(&client.sotw[0]), spelled);
+    assert_eq!(outside(client.sotw.last().unwrap()), concrete);
+}
+
 #[test]
 fn rule_103_what_is_matched_twice_is_sent_once_and_stays_when_one_match_goes() {
     let mut options = xdstp_cache::Options::default();
@@ -111,6 +137,17 @@ fn rule_103_what_is_matched_twice_is_sent_once_and_stays_when_one_match_goes() {
         server.put(CLUSTERS, "xdstp://a/T/x/a", "2");
         assert_eq!(client.settle(&mut server), ["C xdstp://a/T/x/a@2"]);
     }
+}
+
+#[test]
+fn rule_109_an_odd_name_that_is_given_up_before_it_is_told_is_not_told() {
+    let mut server = Server::with(ENDPOINTS, &["ok"]);
+    let mut client = Client::sotw();
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["xdstp:", "ok"]), ["E ok@1"]);
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["ok"]), [""; 0]);
+    // Rule 47: who asks and takes it back in one request asks for nothing.
+    let ask = Ask { of: ENDPOINTS, subscribe: &["xdstp:"], unsubscribe: &["xdstp:"], ..Ask::default() };
+    assert_eq!(Client::delta().ask(&mut server, &ask), [""; 0]);
 }
 
 #[test]

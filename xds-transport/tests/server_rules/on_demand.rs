@@ -74,6 +74,19 @@ fn rule_106_a_virtual_host_that_is_not_there_is_an_alias_of_nothing() {
     assert_eq!(client.poll(&mut server), [format!("{HOSTS} -rc/missing")]);
 }
 
+/// Only what a client has is removed: what it left it does not have any more.
+#[test]
+fn rule_106_a_virtual_host_that_was_left_is_an_alias_of_nothing_when_it_is_asked_for_again() {
+    let mut server = Server::with(HOSTS, &["rc/a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, HOSTS, &["rc/a"]);
+    client.unsubscribe(&mut server, HOSTS, &["rc/a"]);
+    server.remove(HOSTS, "rc/a");
+    client.subscribe(&mut server, HOSTS, &["rc/a"]);
+    let response = client.delta.last().unwrap();
+    assert_eq!((response.resources.len(), response.removed_resources.len()), (1, 0), "{response:?}");
+}
+
 #[test]
 fn rule_106_a_virtual_host_that_the_client_brought_along_is_removed() {
     let mut server = Server::origin();

@@ -1,6 +1,6 @@
 //! The order of one stream: rules 122–126.
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server, seconds};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, SCOPED_ROUTES, Server, seconds};
 
 const TYPES: [&str; 4] = [ROUTES, LISTENERS, ENDPOINTS, CLUSTERS];
 
@@ -21,6 +21,37 @@ fn rule_122_one_change_goes_out_in_order_and_removals_last() {
     }
     let said = client.poll(&mut server);
     assert_eq!(said, ["C new@1", "E new@1", "L new@1 -old", "R new@1 -old", "C -old", "E -old"]);
+}
+
+#[test]
+fn rule_122_every_type_has_its_place() {
+    let in_order = [
+        CLUSTERS,
+        ENDPOINTS,
+        "type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint",
+        "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+        LISTENERS,
+        SCOPED_ROUTES,
+        ROUTES,
+        "type.googleapis.com/envoy.config.route.v3.VirtualHost",
+        "type.example.com/of.somebody.Else",
+    ];
+    let over_sotw = in_order.into_iter().filter(|of| !of.ends_with("LbEndpoint") && !of.ends_with("VirtualHost"));
+    for (mut client, in_order) in [(Client::delta(), in_order.to_vec()), (Client::sotw(), over_sotw.collect())] {
+        let mut server = Server::origin();
+        for of in in_order.iter().rev() {
+            client.want(&mut server, of, &["a"]);
+        }
+        client.settle(&mut server);
+        for of in in_order.iter().rev() {
+            server.put(of, "a", "1");
+        }
+        let before = client.delta.len() + client.sotw.len();
+        client.settle(&mut server);
+        let delta = client.delta.iter().map(|response| response.type_url.as_str());
+        let sotw = client.sotw.iter().map(|response| response.type_url.as_str());
+        assert_eq!(delta.chain(sotw).skip(before).collect::<Vec<_>>(), in_order);
+    }
 }
 
 #[test]
@@ -106,6 +137,25 @@ fn rule_124_a_changed_cluster_is_followed_by_its_endpoints() {
     // Nobody asked for these endpoints.
     server.put_cluster("c", "unknown", "3");
     assert_eq!(client.poll(&mut server), ["C c@3"]);
+}
+
+/// Over SotW a response of endpoints is due to nobody who was sent them, but for this.
+#[test]
+fn rule_124_over_sotw_too_a_changed_cluster_is_followed_by_its_endpoints() {
+    let mut server = Server::origin();
+    server.put_cluster("c", "service", "1");
+    server.put_cluster("d", "other", "1");
+    for name in ["service", "other"] {
+        server.put(ENDPOINTS, name, "1");
+    }
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    client.names(&mut server, ENDPOINTS, &["service", "other"]);
+    client.settle(&mut server);
+    server.put_cluster("c", "service", "2");
+    let said = client.settle(&mut server);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("C ") && said[1] == "E service@1", "{said:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What a client brings along: rules 84, 85, 87, 88, 101, 132.
 
+use xds_transport::server::ASKS_FOR_OTHERS;
+
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
 
 #[test]
@@ -121,6 +123,18 @@ fn a_sotw_client_of_a_relay_is_not_told_a_part_of_what_it_holds() {
     // One that comes without a version holds nothing: it gets what there is.
     let mut fresh = Client::sotw();
     assert_eq!(fresh.names(&mut server, CLUSTERS, &["a", "c"]), ["C a@1"]);
+}
+
+/// A relay may hold nothing itself, and ask for those who do.
+#[test]
+fn rule_151_who_asks_for_others_is_told_no_part_either() {
+    let mut server = Server::relay();
+    let mut client = Client::sotw().with_features(&[ASKS_FOR_OTHERS]);
+    client.names(&mut server, CLUSTERS, &["a", "b"]);
+    server.put(CLUSTERS, "a", "1");
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    server.put(CLUSTERS, "b", "1");
+    assert_eq!(client.poll(&mut server), ["C a@1 b@1"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xds_transport::server::{Settings, Stream, Variant};
 use xds_transport::{TypeRule, TypeRules};
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, SCOPED_ROUTES, Server};
 
 #[test]
 fn rule_039_an_asterisk_is_everything() {
@@ -41,6 +41,31 @@ fn rule_041_types_without_a_wildcard_take_no_names_for_nothing() {
         server.put(of, "a", "1");
         assert_eq!(Client::sotw().names(&mut server, of, &[]), [format!("{letter} a@1")]);
         assert_eq!(Client::delta().subscribe(&mut server, of, &[]), [format!("{letter} a@1")]);
+    }
+}
+
+#[test]
+fn rule_041_every_type_has_a_wildcard_without_names_or_has_none() {
+    for (of, wildcard, sotw) in [
+        (LISTENERS, true, true),
+        (CLUSTERS, true, true),
+        (SCOPED_ROUTES, true, true),
+        ("type.googleapis.com/envoy.config.route.v3.VirtualHost", true, false),
+        ("type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint", false, false),
+        ("type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret", false, true),
+        ("type.googleapis.com/envoy.service.runtime.v3.Runtime", false, true),
+        ("type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig", false, true),
+        ("type.example.com/of.somebody.Else", false, true),
+    ] {
+        let mut server = Server::with(of, &["a"]);
+        let mut delta = Client::delta();
+        delta.subscribe(&mut server, of, &[]);
+        assert_eq!(delta.delta.len(), usize::from(wildcard), "{of}");
+        if sotw {
+            let mut client = Client::sotw();
+            client.names(&mut server, of, &[]);
+            assert_eq!(client.sotw.len(), usize::from(wildcard), "{of}");
+        }
     }
 }
 

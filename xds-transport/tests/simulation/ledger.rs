@@ -237,6 +237,9 @@ impl Asked {
                     self.parting.insert(name);
                 } else if !named || world.rule(of).skip_known_on_resume {
                     self.held.insert(name, (version.clone(), origin.moment));
+                } else {
+                    // It is sent again; that it is gone is no news of what never was.
+                    self.fresh.remove(&name);
                 }
             }
         }

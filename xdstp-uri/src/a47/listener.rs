@@ -23,11 +23,20 @@ pub trait Bootstrap {
 
 /// What names depend on in an entry of `authorities`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AuthorityEntry<'a> {
     /// The template for targets with this authority; absent: [`default_template`].
     pub client_listener_resource_name_template: Option<&'a str>,
     /// The entry has `xds_servers` of its own (not an empty list).
     pub has_servers: bool,
+}
+
+impl<'a> AuthorityEntry<'a> {
+    /// An entry with or without a template and servers of its own.
+    #[must_use]
+    pub const fn new(client_listener_resource_name_template: Option<&'a str>, has_servers: bool) -> Self {
+        Self { client_listener_resource_name_template, has_servers }
+    }
 }
 
 /// The name of the listener that a client asks for.
@@ -83,6 +92,7 @@ pub fn look_up_authority(bootstrap: &impl Bootstrap, name: &ResourceName) -> Res
 
 /// Where in the bootstrap a name belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Lookup {
     /// The key of the entry of `authorities`; `None` for an opaque name.
     pub authority: Option<String>,
@@ -92,6 +102,7 @@ pub struct Lookup {
 
 /// Whose servers to ask for a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Servers {
     /// The list at the top of the bootstrap.
     TopLevel,
@@ -136,6 +147,7 @@ pub enum ListenerError {
 
 impl ListenerError {
     /// The kind as a word for logs and other machines, such as `unknown_authority`.
+    #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::UnknownAuthority(_) => "unknown_authority",
@@ -167,6 +179,7 @@ pub struct UnknownAuthority {
 
 impl UnknownAuthority {
     /// The authority, decoded.
+    #[must_use]
     pub fn authority(&self) -> &str {
         &self.authority
     }
@@ -184,6 +197,14 @@ impl core::error::Error for UnknownAuthority {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdsServiceNameRequired {
     cluster: String,
+}
+
+impl EdsServiceNameRequired {
+    /// The name of the cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
 }
 
 impl fmt::Display for EdsServiceNameRequired {

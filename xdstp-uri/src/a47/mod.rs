@@ -19,7 +19,7 @@
 //!     fn authority(&self, name: &str) -> Option<AuthorityEntry<'_>> {
 //!         match name {
 //!             "xds.authority.com" => Some(AuthorityEntry::default()),
-//!             "xds.other.com" => Some(AuthorityEntry { has_servers: true, ..AuthorityEntry::default() }),
+//!             "xds.other.com" => Some(AuthorityEntry::new(None, true)),
 //!             _ => None,
 //!         }
 //!     }

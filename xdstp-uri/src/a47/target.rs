@@ -57,11 +57,13 @@ impl Target {
     }
 
     /// The authority, decoded: a key of `authorities` in the bootstrap.
+    #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.authority.as_deref()
     }
 
     /// The path, decoded, without its leading `/`: what is put into the template.
+    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -77,6 +79,7 @@ impl Target {
     /// assert_eq!(target.data_plane_authority(DataPlaneAuthority::LastSegment), "service");
     /// # Ok::<(), xdstp_uri::a47::InvalidTarget>(())
     /// ```
+    #[must_use]
     pub fn data_plane_authority(&self, rule: DataPlaneAuthority) -> String {
         let path = match rule {
             DataPlaneAuthority::WholePath => &*self.path,

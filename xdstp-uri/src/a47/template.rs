@@ -18,6 +18,7 @@ const PLACEHOLDER: &str = "%s";
 ///
 /// assert_eq!(percent_encode_path("[::1]:8080"), "%5B::1%5D:8080");
 /// ```
+#[must_use]
 pub fn percent_encode_path(text: &str) -> String {
     Encoded(text, Set::PATH).to_string()
 }
@@ -33,6 +34,7 @@ pub fn percent_encode_path(text: &str) -> String {
 /// assert_eq!(expand_template("xdstp://a/T/%s?id=%s", "x y"), "xdstp://a/T/x%20y?id=x%20y");
 /// assert_eq!(expand_template("listener/%s", "%s y"), "listener/%s y");
 /// ```
+#[must_use]
 pub fn expand_template(template: &str, value: &str) -> String {
     if template.starts_with("xdstp:") {
         template.replace(PLACEHOLDER, &percent_encode_path(value))
@@ -49,6 +51,7 @@ pub fn expand_template(template: &str, value: &str) -> String {
 ///
 /// assert_eq!(default_template("#.com"), "xdstp://%23.com/envoy.config.listener.v3.Listener/%s");
 /// ```
+#[must_use]
 pub fn default_template(authority: &str) -> String {
     format!("xdstp://{}/envoy.config.listener.v3.Listener/{PLACEHOLDER}", Encoded(authority, Set::AUTHORITY))
 }

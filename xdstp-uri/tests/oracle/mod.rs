@@ -1,9 +1,11 @@
 //! What must hold for any text whatever: for property tests, for fuzzing, and for replaying what fuzzing found.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "an oracle fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "an oracle fails by panicking")]
+
+pub(crate) mod reference;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use xdstp_uri::{Locator, NameKey, ResourceName, Urn};
+use xdstp_uri::{Locator, MAX_LEN, NameKey, ResourceName, Urn};
 
 /// A text read as a name.
 pub(crate) fn name(text: &str) {
@@ -42,11 +44,26 @@ pub(crate) fn name(text: &str) {
 
 /// A text read as a locator.
 pub(crate) fn locator(text: &str) {
+    let read = reference::read(text);
     let locator = match Locator::parse(text) {
         Ok(locator) => locator,
-        Err(error) => return check_error(text, error),
+        Err(error) => {
+            assert_eq!(read, None, "{error} in {text:?}");
+            return check_error(text, error);
+        }
     };
     let canonical = locator.to_string();
+    let read = read.unwrap_or_else(|| panic!("no locator: {text:?}"));
+    says_the_same(&locator, &read);
+    // A spelling that depends on nothing but the text, so that a finding can be seen again.
+    let mut state = text.len();
+    let respelled = read.respelled(&mut || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    });
+    if respelled.len() <= MAX_LEN {
+        assert_eq!(Locator::parse(&respelled).unwrap(), locator, "{respelled:?}");
+    }
     assert!(canonical.is_ascii());
     assert_eq!(locator.is_canonical(), canonical == text);
     let again = Locator::parse(&canonical).unwrap();
@@ -66,6 +83,28 @@ pub(crate) fn locator(text: &str) {
         assert_eq!(other.to_name(), locator.to_name());
         assert_eq!(other.without_directives(), locator.without_directives());
     }
+}
+
+/// The crate and the reference read the same.
+fn says_the_same(locator: &Locator<'_>, read: &reference::Read) {
+    assert_eq!(locator.scheme().as_str(), read.scheme);
+    assert_eq!(locator.authority(), read.authority);
+    assert_eq!(locator.resource_type(), read.resource_type);
+    assert_eq!(locator.id(), read.id);
+    assert_eq!(locator.is_glob(), read.is_glob());
+    assert_eq!(locator.context_params().len(), read.params.len());
+    assert!(locator.context_params().iter().eq(read.params.iter().map(|(key, value)| (key.into(), value.into()))));
+    for (key, value) in &read.params {
+        assert_eq!(locator.context_params().get(key).as_deref(), Some(value.as_str()));
+    }
+    assert_eq!(locator.directives().count(), read.directives.len());
+    for (directive, read) in locator.directives().zip(&read.directives) {
+        match read {
+            reference::Directive::Alt(read) => says_the_same(directive.alt().unwrap(), read),
+            reference::Directive::Entry(name) => assert_eq!(directive.entry(), Some(name.as_str())),
+        }
+    }
+    assert_eq!(locator.to_canonical(), read.canonical());
 }
 
 fn check_error(text: &str, error: xdstp_uri::ParseError) {

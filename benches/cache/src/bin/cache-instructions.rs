@@ -12,6 +12,7 @@ use bytes::Bytes;
 use cache_bench::floor::Floor;
 use cache_bench::nebucloud::Snapshots;
 use cache_bench::ours::{self, Cached, Served};
+use cache_bench::sotw::Sotw;
 use cache_bench::{Peer, TYPE_URL, Workload};
 use instructions::{Counter, Counts, Goals, count};
 use prost::Message;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         bystanders(counter, large);
         acknowledgements(counter);
         reconnects(counter);
+        state_of_the_world(counter, large);
     });
     counts.print();
     let mut goals = Goals::default();
@@ -54,6 +56,7 @@ fn judge(counts: &Counts, goals: &mut Goals) {
         "served, globs, by G",
         "ACK of one, by names subscribed",
         "reconnect with 100 names, by N",
+        "SotW, an update and its response, by names subscribed",
     ] {
         goals.at_most(&format!("{what}: slope"), counts.slope(what), 0.1);
     }
@@ -200,6 +203,33 @@ fn reconnect(counter: &mut Counter, what: &str, size: usize, workload: Workload,
     });
     let sent = stream.sessions().map(|session| session.tally.resources).sum::<u64>();
     assert_eq!(sent as usize, if workload == Workload::Glob { 0 } else { names });
+}
+
+/// One of many names changes; the ACK repeats them all, and is read once.
+fn state_of_the_world(counter: &mut Counter, large: bool) {
+    let sizes: &[usize] = if large { &[10, 1_000, 10_000] } else { &[10, 1_000] };
+    for size in sizes.iter().copied() {
+        let mut client = Sotw::new(size);
+        for measured in [false, false, true] {
+            let mut update = || {
+                client.publish();
+                assert!(client.respond() > 0);
+            };
+            match measured {
+                true => counter.count("SotW, an update and its response, by names subscribed", size, 1, update),
+                false => update(),
+            }
+            let ack = client.request();
+            let mut acknowledge = || {
+                client.receive(ack);
+                assert_eq!(client.respond(), 0);
+            };
+            match measured {
+                true => counter.count("SotW, the ACK, by names subscribed", size, 1, acknowledge),
+                false => acknowledge(),
+            }
+        }
+    }
 }
 
 fn first_request(asks: Vec<String>, holds: Vec<String>) -> Bytes {

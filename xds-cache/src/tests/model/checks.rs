@@ -13,6 +13,7 @@ impl Model {
     pub(super) fn pull(&mut self, who: usize, entries: usize, removals: Removals) -> bool {
         let Some(mut client) = self.clients[who].take() else { return false };
         let mut said = Vec::new();
+        let has_additions = self.cache.has_additions(client.id);
         let pulled = self.cache.pull(client.id, removals, &mut |pull| {
             said.push(match pull {
                 Pull::Put { name, resource } => (name.clone(), Some((resource.version.clone(), Some(resource.digest)))),
@@ -21,6 +22,11 @@ impl Model {
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(pulled.more, said.len() == entries);
+        if removals == Removals::Defer {
+            assert!(has_additions || said.is_empty() && !pulled.answered, "{said:?} was not announced");
+            let errors = !self.cache.subscribers[client.id.index()].failing.is_empty();
+            assert!(pulled.more || errors || !self.cache.has_additions(client.id), "nothing is left to be announced");
+        }
         let names: BTreeSet<_> = said.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), said.len(), "rule 69: {said:?}");
         assert!(said.is_sorted_by_key(|(_, put)| put.is_none()), "additions first");

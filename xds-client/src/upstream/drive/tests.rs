@@ -1,5 +1,6 @@
 //! The driver over HTTP/2 in memory: an origin written by hand, and a clock that jumps when all wait.
 
+mod aged;
 mod frames;
 
 use std::collections::VecDeque;
@@ -33,6 +34,7 @@ struct Recorder {
     asked: bool,
     quiet: Option<Instant>,
     nodes: VecDeque<Bytes>,
+    declines: bool,
     errors: mpsc::UnboundedSender<Option<String>>,
 }
 
@@ -41,7 +43,18 @@ impl Recorder {
         let log = Log::default();
         let nodes = nodes.iter().map(|id| encoded_node(id)).collect();
         let (errors, _) = mpsc::unbounded_channel();
-        (Self { start: now(), log: log.clone(), asked: false, quiet: Some(now() + QUIET), nodes, errors }, log)
+        (
+            Self {
+                start: now(),
+                log: log.clone(),
+                asked: false,
+                quiet: Some(now() + QUIET),
+                nodes,
+                declines: false,
+                errors,
+            },
+            log,
+        )
     }
 
     /// One that says what streams ended with.
@@ -86,6 +99,16 @@ impl Consumer for Recorder {
         self.nodes.pop_front()
     }
 
+    fn metadata(&mut self) -> MetadataMap {
+        let mut metadata = MetadataMap::new();
+        metadata.insert("x-who", "me".parse().unwrap());
+        metadata
+    }
+
+    fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
+        if self.declines && metadata.contains_key("x-who") { Err("it is me".into()) } else { Ok(()) }
+    }
+
     fn received(&mut self, at: Instant) {
         self.note(at, "received");
         self.quiet = Some(at + QUIET);
@@ -109,12 +132,12 @@ fn endpoint() -> Endpoint {
     Endpoint::new("in.memory:1").unwrap().with_backoff(Backoff::new(Duration::from_secs(1), Duration::from_secs(1)))
 }
 
-/// Drives `recorder` over connections in memory; the far ends come out of the channel.
+/// Drives a consumer over connections in memory; the far ends come out of the channel.
 fn run(recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
     run_at(endpoint(), recorder)
 }
 
-fn run_at(endpoint: Endpoint, recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
+fn run_at(endpoint: Endpoint, consumer: impl Consumer) -> mpsc::UnboundedReceiver<DuplexStream> {
     let (connections, far_ends) = mpsc::unbounded_channel();
     let transport = endpoint.transport.clone();
     let connect = move || -> Connecting {
@@ -131,7 +154,7 @@ fn run_at(endpoint: Endpoint, recorder: Recorder) -> mpsc::UnboundedReceiver<Dup
             Ok(Connected { channel, go_away })
         })
     };
-    tokio::spawn(drive_over(connect, endpoint, recorder, Arc::new(Notify::new())));
+    tokio::spawn(drive_over(connect, endpoint, consumer, Arc::new(Notify::new())));
     far_ends
 }
 
@@ -201,6 +224,27 @@ async fn rule_156_a_stream_is_connected_when_it_is_open_and_answered_when_there_
         pass(1).await;
     }
     assert!(taken(&log).iter().all(|(_, what)| *what != "answered"));
+}
+
+/// Nothing that comes on such a stream is looked at, and it never counts as answered.
+#[tokio::test(start_paused = true)]
+async fn rule_159_a_stream_to_oneself_is_ended_by_what_it_is_answered_with_and_tried_again_late() {
+    let (mut recorder, mut errors) = Recorder::of_errors();
+    recorder.declines = true;
+    let (start, log) = (now(), recorder.log.clone());
+    let endpoint = endpoint().with_backoff(Backoff::new(Duration::from_millis(1), Duration::from_secs(30)));
+    let mut connections = run_at(endpoint, recorder);
+    for _ in 0..20 {
+        let (request, mut to) = accept(connections.recv().await.unwrap()).await;
+        let who = &request.headers()["x-who"];
+        let response = Response::builder().header("content-type", "application/grpc").header("x-who", who);
+        let mut body = to.send_response(response.body(()).unwrap(), false).unwrap();
+        body.send_data(self::response(), false).unwrap();
+        assert_eq!(errors.recv().await.unwrap().as_deref(), Some("it is me"));
+    }
+    assert!(taken(&log).iter().all(|(_, what)| !["answered", "update"].contains(what)));
+    // Twenty waits of up to 30 s, the last of which is to come.
+    assert!(now() - start > Duration::from_secs(60), "{:?}", now() - start);
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,6 +29,8 @@ pub(crate) struct Client {
     pub(crate) holds: BTreeMap<(String, String), String>,
     /// The versions of the responses, or of the resources, in order.
     pub(crate) versions: Vec<String>,
+    /// What was said beside resources over delta.
+    pub(crate) system_versions: Vec<String>,
     /// The chunks of every response, as they went out.
     pub(crate) chunks: Vec<Vec<Bytes>>,
 }
@@ -47,6 +49,7 @@ impl Client {
             told: Vec::new(),
             holds: BTreeMap::new(),
             versions: Vec::new(),
+            system_versions: Vec::new(),
             chunks: Vec::new(),
         }
     }
@@ -96,7 +99,10 @@ impl Client {
         while let Some(request) = self.machine.poll_transmit(now) {
             progress = true;
             stream.handle_message(now, request, routes).unwrap();
-            self.woken.set();
+            // As the gRPC layer does: else nobody looks.
+            if stream.has_work(routes) {
+                self.woken.set();
+            }
         }
         let due = stream.poll_timeout().is_some_and(|due| due <= now);
         if self.stalled || !(self.woken.take() || due) {
@@ -137,6 +143,7 @@ impl Client {
         match self.variant {
             Variant::Sotw => self.versions.push(update.version.clone()),
             Variant::Delta => {
+                self.system_versions.extend(Some(update.version.clone()).filter(|_| !update.changed.is_empty()));
                 self.versions.extend(update.changed.iter().map(|changed| changed.resource.version.to_string()));
             }
         }

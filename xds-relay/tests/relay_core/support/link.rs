@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use tonic::metadata::MetadataMap;
 use xds_relay::config::{self, OriginKind};
-use xds_relay::relay_core::{Dial, Dialed, RelayCore, Routes};
+use xds_relay::relay_core::{Admitted, Dial, Dialed, LoopError, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Stream, Transmit, Variant};
 use xds_transport::{Protocol, TypeRules};
@@ -80,6 +81,7 @@ struct FarEnd {
     coming: Option<(Instant, Bytes)>,
     /// `None`: the cache of the origin.
     routes: Option<Routes>,
+    admitted: Option<Admitted>,
     woken: Arc<Flag>,
 }
 
@@ -143,9 +145,9 @@ impl Link {
                 self.node = node;
             }
             if up {
-                self.far_end = Some(self.connect(origin.as_deref_mut(), upper));
                 let connection = self.upstream.connected(now);
                 self.consumer.connection(now, connection);
+                self.open(now, origin.as_deref_mut(), upper);
             } else {
                 let connection = self.upstream.disconnected(now, Some("refused".into()), u64::MAX);
                 self.consumer.connection(now, connection);
@@ -222,14 +224,36 @@ impl Link {
         deliver(now, upstream, &mut **consumer);
     }
 
-    fn connect(&self, origin: Option<&mut Origin>, upper: Option<&Arc<RelayCore>>) -> FarEnd {
+    fn open(&mut self, now: Instant, mut origin: Option<&mut Origin>, upper: Option<&Arc<RelayCore>>) {
+        let said = self.consumer.metadata();
+        let ended = match self.connect(origin.as_deref_mut(), upper, &said) {
+            Ok(far) => {
+                let heard = far.admitted.as_ref().map_or_else(MetadataMap::new, |admitted| admitted.metadata.clone());
+                self.far_end = Some(far);
+                let Err(error) = self.consumer.opened(&heard) else { return };
+                self.end(origin);
+                self.upstream.declined(now, error, u64::MAX)
+            }
+            Err(refused) => self.upstream.disconnected(now, Some(refused.to_string()), u64::MAX),
+        };
+        self.consumer.connection(now, ended);
+    }
+
+    fn connect(
+        &self,
+        origin: Option<&mut Origin>,
+        upper: Option<&Arc<RelayCore>>,
+        said: &MetadataMap,
+    ) -> Result<FarEnd, LoopError> {
+        let admitted = upper.map(|core| core.admit(said)).transpose()?;
         let woken = Arc::new(Flag::default());
         if let Some(origin) = origin {
             origin.streams += 1;
         }
         let routes = upper.map(|core| core.open_stream(self.variant, woken.waker(), None));
         let settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
-        FarEnd { stream: Stream::new(self.variant, settings), ready_at: None, coming: None, routes, woken }
+        let stream = Stream::new(self.variant, settings);
+        Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken })
     }
 }
 

@@ -13,7 +13,7 @@ use prost::Message;
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
-use xds_transport::server::Variant;
+pub(crate) use xds_transport::server::Variant;
 use xds_transport::wire::Node;
 use xdstp_cache::ResourceError;
 
@@ -43,7 +43,7 @@ pub(crate) struct World {
 pub(crate) struct Relay {
     pub(crate) core: Arc<RelayCore>,
     /// What its origins are, in the order of its configuration.
-    fed_by: Vec<Feeder>,
+    pub(crate) fed_by: Vec<Feeder>,
     dialed: Arc<Mutex<Vec<Link>>>,
     links: Vec<Link>,
 }

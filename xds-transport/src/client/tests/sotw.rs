@@ -66,6 +66,16 @@ fn rule_026_a_nack_has_the_version_before_and_the_nonce_of_what_it_refuses() {
     assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("v2", "n3"));
 }
 
+/// Who names no version is taken for one that holds nothing.
+#[test]
+fn rule_151_who_accepted_nothing_as_a_whole_and_holds_something_names_a_version() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a", "b"]);
+    client.reject(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]), "a", "no");
+    assert_eq!(client.sotw().unwrap().version_info, "", "rule 26");
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "?");
+}
+
 #[test]
 fn a_refused_resource_is_offered_again() {
     let mut client = endpoints(&["a"]);
@@ -196,6 +206,44 @@ fn rule_087_a_version_of_what_was_given_up_is_not_named() {
     client.subscribe(CDS, &["*"]);
     client.reconnect();
     assert_eq!(client.sotw().unwrap().version_info, "");
+}
+
+#[test]
+fn rule_151_who_gave_up_all_it_held_names_no_version() {
+    let mut client = endpoints(&["a"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    client.sotw();
+    client.unsubscribe(EDS, &["a"]);
+    client.sotw();
+    client.stream.disconnected(client.now);
+    client.subscribe(EDS, &["b"]);
+    client.connect();
+    assert_eq!(client.sotw().unwrap().version_info, "");
+    // On one stream, too.
+    let mut client = endpoints(&["a"]);
+    client.accept(&sotw(EDS, "v1", "n1", &[("a", "1")]));
+    client.sotw();
+    client.unsubscribe(EDS, &["a"]);
+    client.subscribe(EDS, &["b"]);
+    assert_eq!(client.sotw().unwrap().version_info, "");
+}
+
+/// At the version it named the server would send nothing, as to who has it all.
+#[test]
+fn rule_087_a_version_of_what_ran_out_is_not_named() {
+    let mut client = clusters(&["*"]);
+    let resource = Resource {
+        name: "a".into(),
+        resource: Some(body(CDS, "a", "1")),
+        ttl: Some(WireDuration { seconds: 10, nanos: 0 }),
+        ..Resource::default()
+    };
+    client.accept(&DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(CDS, "v1", "n1", &[]) });
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+    client.advance(10);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+    client.reconnect();
+    assert_ne!(client.sotw().unwrap().version_info, "v1");
 }
 
 #[test]
@@ -427,6 +475,23 @@ fn rule_076_a_response_older_than_the_request_deletes_nothing() {
     assert!(update.removed.is_empty());
     client.advance(15);
     assert_eq!(missing(&client.update().unwrap()), ["b"]);
+}
+
+/// What could not be used was seen all the same; what is not asked for any more was not.
+#[test]
+fn rule_076_what_was_refused_is_gone_when_a_full_state_lacks_it() {
+    for given_up in [false, true] {
+        let mut client = clusters(&["a", "b"]);
+        client.reject(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]), "a", "no");
+        client.sotw();
+        if given_up {
+            client.unsubscribe(CDS, &["a"]);
+            client.sotw();
+        }
+        let update = client.accept(&sotw(CDS, "v2", "n2", &[("b", "1")]));
+        assert_eq!(removed(&update).len(), usize::from(!given_up), "{:?}", update.removed);
+        assert!(client.accept(&sotw(CDS, "v3", "n3", &[("b", "2")])).removed.is_empty(), "once");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 use atomic_waker::AtomicWaker;
 use http::{Request, Response, header};
 use tonic::body::Body;
+use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
 
@@ -28,7 +29,10 @@ pub trait Accept: Send + Sync + 'static {
 
     /// A stream was opened. The source wakes it when there is something to pull, and learns of its
     /// end by being dropped.
-    fn accept(&self, opened: Opened) -> Self::Source;
+    ///
+    /// # Errors
+    /// What the stream ends with at once.
+    fn accept(&self, opened: Opened) -> Result<Accepted<Self::Source>, Status>;
 
     /// The settings of every stream.
     fn settings(&self) -> Settings;
@@ -54,10 +58,27 @@ pub struct Opened {
     pub peer: Option<SocketAddr>,
     /// Which variant it speaks.
     pub variant: Variant,
+    /// What the client said before any request.
+    pub metadata: MetadataMap,
     /// Has the stream pull its source.
     pub wake: Wake,
     /// The stream from outside.
     pub handle: StreamHandle,
+}
+
+/// What a stream is served from, and what it is answered with before that: with nothing, if it is made from a source.
+#[derive(Debug)]
+pub struct Accepted<S> {
+    /// What the stream pulls from.
+    pub source: S,
+    /// Said to the client before any response.
+    pub metadata: MetadataMap,
+}
+
+impl<S> From<S> for Accepted<S> {
+    fn from(source: S) -> Self {
+        Self { source, metadata: MetadataMap::new() }
+    }
 }
 
 /// Has a stream look at its source. Cheap to clone and to call, from any thread, under no lock.
@@ -181,7 +202,8 @@ impl<A: Accept> Service<A> {
     }
 
     fn open(&self, request: Request<Body>) -> Result<Response<Body>, Status> {
-        let path = request.uri().path();
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
         let (variant, only_type) =
             methods::served(path).ok_or_else(|| Status::new(Code::Unimplemented, format!("no method {path}")))?;
         let settings = self.accept.settings();
@@ -196,13 +218,14 @@ impl<A: Accept> Service<A> {
         let inner = Mutex::new(Inner { stream, source: None, half_closed: false, ended: None });
         let state: Arc<StreamState<A::Source>> = Arc::new(StreamState { inner, wake: wake.clone() });
         let shared: Arc<dyn Shared> = state.clone();
-        let peer = request.extensions().get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
-        let opened = Opened { peer, variant, wake, handle: StreamHandle(Arc::downgrade(&shared)) };
-        let source = self.accept.accept(opened);
+        let peer = head.extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
+        let (metadata, handle) = (MetadataMap::from_headers(head.headers), StreamHandle(Arc::downgrade(&shared)));
+        let Accepted { source, metadata } = self.accept.accept(Opened { peer, variant, metadata, wake, handle })?;
         state.lock().source = Some(source);
-        let reading = requests::read(request.into_body(), state.clone(), self.accept.max_request_bytes());
+        let reading = requests::read(body, state.clone(), self.accept.max_request_bytes());
         let body = Body::new(ResponseBody::new(state, tokio::spawn(reading)));
         let mut response = Response::new(body);
+        *response.headers_mut() = metadata.into_headers();
         response.headers_mut().insert(header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
         Ok(response)
     }

@@ -71,9 +71,9 @@ impl a47::Bootstrap for Bootstrap {
     }
 
     fn authority(&self, name: &str) -> Option<AuthorityEntry<'_>> {
-        self.authorities.get(name).map(|entry| AuthorityEntry {
-            client_listener_resource_name_template: entry.client_listener_resource_name_template.as_deref(),
-            has_servers: !entry.xds_servers.is_empty(),
+        self.authorities.get(name).map(|entry| {
+            let template = entry.client_listener_resource_name_template.as_deref();
+            AuthorityEntry::new(template, !entry.xds_servers.is_empty())
         })
     }
 }

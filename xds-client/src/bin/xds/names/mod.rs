@@ -1,5 +1,6 @@
 //! `xds names`: resource names, without a server.
 
+mod answer;
 mod bootstrap;
 mod listener;
 mod matching;
@@ -24,7 +25,7 @@ pub(crate) enum Command {
 pub(crate) fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
         Command::Parse(args) => unless_closed(parse::run(args)),
-        Command::Run(_) => unless_closed(vectors::run(xdstp_uri::json::answer)),
+        Command::Run(_) => unless_closed(vectors::run(answer::answer)),
         Command::Match(args) => unless_closed(matching::run(&args)),
         Command::Listener(args) => listener::run(&args),
     }

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use xdstp_uri::{Directive, Locator, MAX_LEN, ParseError, ParseErrorKind, ResourceName, Urn};
+use xdstp_uri::{Locator, MAX_LEN, ParseError, ParseErrorKind, ResourceName, Urn};
 
+use super::answer;
 use crate::input::Records;
 use crate::show::{underline, visible};
 
@@ -62,7 +63,7 @@ impl Name {
 fn print_json(out: &mut impl Write, name: &Name) -> io::Result<bool> {
     let (mut found, offset) = match name.not_utf8 {
         Some(at) => (json!({"error": ParseErrorKind::InvalidUtf8.as_str()}), Some(at)),
-        None => (xdstp_uri::json::parse(&name.text), first_error(&name.text).map(|error| error.offset())),
+        None => (answer::parse(&name.text), first_error(&name.text).map(|error| error.offset())),
     };
     let is_valid = found.get("error").is_none();
     let kind = match (is_valid, offset) {
@@ -127,7 +128,7 @@ fn print_parts(out: &mut impl Write, locator: &Locator<'_>, level: usize) -> io:
     part("authority", &locator.authority())?;
     part("resource type", &locator.resource_type())?;
     part("id", &locator.id())?;
-    for (key, value) in locator.context_params().iter() {
+    for (key, value) in &locator.context_params() {
         part("parameter", &format!("{key} = {value}"))?;
     }
     if locator.is_glob() {
@@ -137,15 +138,13 @@ fn print_parts(out: &mut impl Write, locator: &Locator<'_>, level: usize) -> io:
         part("canonical", &locator.to_canonical())?;
     }
     for directive in locator.directives() {
-        match directive {
-            Directive::Entry(entry) => {
-                writeln!(out, "{:level$}{:<15}{}", "", "entry", visible(&entry), level = 2 * level)?;
-            }
-            Directive::Alt(alt) => {
-                writeln!(out, "{:level$}{:<15}{}", "", "alternative", visible(&alt.to_canonical()), level = 2 * level)?;
-                // As deep as locators are nested, which has a bound.
-                print_parts(out, &alt, level + 1)?;
-            }
+        if let Some(entry) = directive.entry() {
+            writeln!(out, "{:level$}{:<15}{}", "", "entry", visible(entry), level = 2 * level)?;
+        }
+        if let Some(alt) = directive.alt() {
+            writeln!(out, "{:level$}{:<15}{}", "", "alternative", visible(&alt.to_canonical()), level = 2 * level)?;
+            // As deep as locators are nested, which has a bound.
+            print_parts(out, alt, level + 1)?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_saphyr::{DefaultMessageFormatter, Location, MessageFormatter, Options, Spanned};
-use xds_matcher::{Constraint, DraftVariants, DynamicParameters, FinalVariants, MAX_DEPTH, TextError, final_form};
+use xds_matcher::{Constraint, DraftVariants, DynamicParameters, FinalVariants, MAX_DEPTH, ParseError, final_form};
 
 use crate::input::read_file;
 use crate::show::Problem;
@@ -110,7 +110,7 @@ impl Source<'_> {
         match &constraints.value {
             // The line of the file may have the text quoted, folded or in part.
             Constraints::Text(text) => {
-                text.parse().map_err(|error: TextError| problem(&error).with_excerpt(text, error.offset()))
+                text.parse().map_err(|error: ParseError| problem(&error).with_excerpt(text, error.offset()))
             }
             Constraints::Json(message) => final_form::DynamicParameterConstraints::from_json(message)
                 .and_then(|message| message.lower())

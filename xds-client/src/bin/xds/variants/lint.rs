@@ -39,7 +39,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
     };
     let values: Vec<(&str, &[&str])> = values.iter().map(|(key, values)| (*key, &**values)).collect();
     let sent: Option<Vec<&str>> = args.sent.as_ref().map(|keys| keys.iter().map(String::as_str).collect());
-    let options = LintOptions { values: &values, sent: sent.as_deref() };
+    let options = LintOptions::new().values(&values);
+    let options = sent.as_deref().map_or(options, |sent| options.sent(sent));
     let report = match &variants {
         Variants::Final(variants) => variants.lint(&options),
         Variants::Draft(variants) => variants.lint(&options),

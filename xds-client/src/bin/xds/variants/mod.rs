@@ -1,5 +1,6 @@
 //! `xds variants`: the variants of a resource (xRFC TP2), without a server.
 
+mod answer;
 mod file;
 mod lint;
 mod select;
@@ -26,7 +27,7 @@ const INVALID: u8 = 2;
 
 pub(crate) fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
     match command {
-        Command::Run(_) => unless_closed(vectors::run(xds_matcher::json::answer)),
+        Command::Run(_) => unless_closed(vectors::run(answer::answer)),
         Command::Lint(args) => lint::run(&args),
         Command::Select(args) => select::run(&args),
     }

@@ -73,7 +73,7 @@ fn subscription(text: &str) -> Result<Subscription, Box<dyn Error>> {
             .and_then(|message| message.lower())
             .map_err(prefixed)?);
     }
-    let constraint: Constraint = text.parse().map_err(|error: xds_matcher::TextError| {
+    let constraint: Constraint = text.parse().map_err(|error: xds_matcher::ParseError| {
         format!("--constraints: {error}\n{}", underline(text, error.offset()))
     })?;
     Ok(Subscription::where_present(&constraint).map_err(prefixed)?)

@@ -1,18 +1,10 @@
-//! Questions about names and their answers as JSON, for command lines and test vectors. With the feature `json` only.
+//! Questions about names and their answers as JSON: the protocol of the test vectors.
 
 mod bootstrap;
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use serde_json::{Map, Value, json};
-
-use crate::{
-    ContextParams, Directive, Locator, ParseError, ParseErrorKind, ResourceName, Urn,
-    a47::{self, InvalidTarget, ListenerError, UnknownAuthority},
-};
+use xdstp_uri::a47::{self, InvalidTarget, ListenerError, UnknownAuthority};
+use xdstp_uri::{ContextParams, Locator, ParseError, ParseErrorKind, ResourceName, Urn};
 
 /// Answers a question about names.
 ///
@@ -35,19 +27,7 @@ use crate::{
 ///
 /// What is refused gives `{"error": kind}`: that of the error's `as_str`, `invalid_target`, `wrong_type` for a missing or
 /// mistyped input, `unknown_op`.
-///
-/// # Examples
-/// ```
-/// use serde_json::json;
-/// use xdstp_uri::json::answer;
-///
-/// let question = json!({"op": "equivalent", "input": ["xdstp://a/T/x?k=1&j=2", "xdstp://a/T/x?j=2&k=1"]});
-/// assert_eq!(answer(&question), json!({"equal": true}));
-///
-/// let question = json!({"op": "expand_template", "input": {"template": "xdstp://a/T/%s"}});
-/// assert_eq!(answer(&question), json!({"error": "wrong_type"}));
-/// ```
-pub fn answer(question: &Value) -> Value {
+pub(crate) fn answer(question: &Value) -> Value {
     answer_or_refuse(question).unwrap_or_else(|Refusal(kind)| json!({ "error": kind }))
 }
 
@@ -57,16 +37,7 @@ pub fn answer(question: &Value) -> Value {
 /// any, and `urn_error` if it is not the name of one resource. Any other text has `error`, the rule it breaks. One that is no
 /// `xdstp:` name at all has `url_error` too, which tells why it is no other locator, and `opaque_name`: whether it will do as an
 /// old-style name.
-///
-/// # Examples
-/// ```
-/// use serde_json::json;
-/// use xdstp_uri::json::parse;
-///
-/// assert_eq!(parse("xdstp://a/T/*")["urn_error"], "glob_in_urn");
-/// assert_eq!(parse("web"), json!({"error": "not_xdstp", "url_error": "unsupported_scheme", "opaque_name": true}));
-/// ```
-pub fn parse(text: &str) -> Value {
+pub(crate) fn parse(text: &str) -> Value {
     match (Urn::parse(text), Locator::parse(text)) {
         (Ok(_), Ok(url)) => locator(&url).into(),
         (Err(error), Ok(url)) => {
@@ -145,9 +116,9 @@ fn locator(locator: &Locator<'_>) -> Map<String, Value> {
     ]);
     let directives: Vec<Value> = locator
         .directives()
-        .map(|directive| match directive {
-            Directive::Alt(alt) => json!({"alt": self::locator(&alt)}),
-            Directive::Entry(entry) => json!({ "entry": entry }),
+        .map(|directive| match directive.alt() {
+            Some(alt) => json!({"alt": self::locator(alt)}),
+            None => json!({ "entry": directive.entry() }),
         })
         .collect();
     if !directives.is_empty() {
@@ -162,7 +133,7 @@ fn compose(input: &Value) -> Result<Value, Refusal> {
     let attributes = well_known.into_iter().flatten().map(|(key, value)| Ok((key.as_str(), text(value)?)));
     let attributes = attributes.collect::<Result<Vec<_>, Refusal>>()?;
     let (node, resource) = (params(input.get("node"))?, params(input.get("resource"))?);
-    let composed = ContextParams::compose(&node, &resource, features, attributes);
+    let composed = ContextParams::compose(&node, &resource, features, attributes)?;
     let mut found = fields([("context_params", map(&composed))]);
     if let Some(url) = input.get("url") {
         let locator = Locator::parse(text(url)?)?;
@@ -205,7 +176,8 @@ fn object(value: Option<&Value>) -> Result<Option<&Map<String, Value>>, Refusal>
 }
 
 fn params(value: Option<&Value>) -> Result<ContextParams<'static>, Refusal> {
-    object(value)?.into_iter().flatten().map(|(key, value)| Ok((key, text(value)?))).collect()
+    let pairs = object(value)?.into_iter().flatten().map(|(key, value)| Ok((key, text(value)?)));
+    Ok(ContextParams::new(pairs.collect::<Result<Vec<_>, Refusal>>()?)?)
 }
 
 impl From<ParseError> for Refusal {

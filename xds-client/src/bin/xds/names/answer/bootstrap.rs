@@ -1,14 +1,10 @@
 //! Questions that depend on a gRPC bootstrap.
 
-use alloc::string::String;
-
 use serde_json::{Map, Value, json};
+use xdstp_uri::ResourceName;
+use xdstp_uri::a47::{self, AuthorityEntry, Bootstrap, DataPlaneAuthority, Servers, Target};
 
 use super::{Refusal, field, fields, texts};
-use crate::{
-    ResourceName,
-    a47::{self, AuthorityEntry, Bootstrap, DataPlaneAuthority, Lookup, Servers, Target},
-};
 
 pub(super) fn look_up(input: &Value) -> Result<Value, Refusal> {
     let known = texts(input.get("bootstrap_authorities"))?;
@@ -43,14 +39,14 @@ fn listener(bootstrap: &Json<'_>, listener: &str) -> Map<String, Value> {
     let mut found = fields([("listener_name", listener.into()), ("style", style.into())]);
     let Ok(name) = ResourceName::parse(listener) else { return found };
     found.insert("canonical".into(), name.as_str().into());
-    if let Ok(Lookup { authority, servers }) = a47::look_up_authority(bootstrap, &name) {
-        let own = authority.as_ref().and_then(|authority| bootstrap.servers(authority));
-        let servers = match (servers, own) {
+    if let Ok(lookup) = a47::look_up_authority(bootstrap, &name) {
+        let own = lookup.authority.as_ref().and_then(|authority| bootstrap.servers(authority));
+        let servers = match (lookup.servers, own) {
             (Servers::Authority, Some(own)) => own.clone(),
             _ => "top_level".into(),
         };
         found.insert("servers".into(), servers);
-        found.insert("authority_lookup".into(), authority.into());
+        found.insert("authority_lookup".into(), lookup.authority.into());
     }
     found
 }
@@ -83,9 +79,9 @@ impl Bootstrap for Json<'_> {
 
     fn authority(&self, name: &str) -> Option<AuthorityEntry<'_>> {
         let servers = self.servers(name).and_then(Value::as_array);
-        self.entry(name).map(|entry| AuthorityEntry {
-            client_listener_resource_name_template: entry.text("client_listener_resource_name_template"),
-            has_servers: servers.is_some_and(|servers| !servers.is_empty()),
+        self.entry(name).map(|entry| {
+            let template = entry.text("client_listener_resource_name_template");
+            AuthorityEntry::new(template, servers.is_some_and(|servers| !servers.is_empty()))
         })
     }
 }

@@ -1,0 +1,114 @@
+//! Make before break: no cluster goes before the listener that stops using it has come, however long what nobody wants
+//! any more lingers, and in whatever order the origin says it.
+
+use std::time::Duration;
+
+use crate::support::*;
+
+const LINGERS: [&str; 3] = ["1ms", "50ms", "30s"];
+const VARIANTS: [(Variant, Variant); 4] = [(DELTA, DELTA), (DELTA, SOTW), (SOTW, DELTA), (SOTW, SOTW)];
+
+/// A client with a listener `l` and the cluster `a` that it uses.
+fn world(upstream: Variant, downstream: Variant, linger: &str, interest: &str) -> (World, usize) {
+    let mut world = World::of(&[upstream], &[&[]], &format!("linger: {linger}"));
+    world.put(0, LISTENERS, "l", "uses-a");
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(downstream, "n");
+    world.subscribe(client, LISTENERS, &["l"]);
+    world.subscribe(client, CLUSTERS, &[interest]);
+    world.advance(2 * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["a@1"]);
+    world.told(client);
+    (world, client)
+}
+
+/// Both changes at once; an origin that keeps to the order says them in several responses.
+#[test]
+fn rule_122_a_cluster_goes_after_the_listener_of_the_same_change() {
+    for (upstream, downstream) in VARIANTS {
+        for linger in LINGERS {
+            for interest in ["a", "*"] {
+                for pace in [0, 300, 5000] {
+                    let (mut world, client) = world(upstream, downstream, linger, interest);
+                    world.origins[0].pace = Duration::from_millis(pace);
+                    let now = world.now;
+                    world.origins[0].remove(now, CLUSTERS, "a");
+                    world.origins[0].put(now, LISTENERS, "l", "uses-b");
+                    world.advance(20 * SECOND);
+                    let told = world.told(client);
+                    let case = format!("{upstream:?} {downstream:?} {linger} {interest} {pace}: {told:?}");
+                    assert_eq!(told, ["Listener l@uses-b", "Cluster -a"], "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// An origin that says first what is gone: go-control-plane does, and so does whoever has no order.
+#[test]
+fn rule_122_a_cluster_goes_after_a_listener_that_comes_a_moment_later() {
+    for (upstream, downstream) in VARIANTS {
+        for linger in LINGERS {
+            for interest in ["a", "*"] {
+                for later in [0, 1, 50, 900] {
+                    let (mut world, client) = world(upstream, downstream, linger, interest);
+                    world.remove(0, CLUSTERS, "a");
+                    world.advance(Duration::from_millis(later));
+                    world.put(0, LISTENERS, "l", "uses-b");
+                    world.advance(2 * SECOND);
+                    let told = world.told(client);
+                    let case = format!("{upstream:?} {downstream:?} {linger} {interest} {later}: {told:?}");
+                    assert_eq!(told, ["Listener l@uses-b", "Cluster -a"], "{case}");
+                }
+            }
+        }
+    }
+}
+
+/// gRPC asks for a cluster when it hears of the listener that uses it, and leaves the old one when it has the new one:
+/// that is never told as gone meanwhile, back and forth.
+#[test]
+fn rule_122_who_goes_from_one_cluster_to_another_is_never_told_that_it_has_none() {
+    for (upstream, downstream) in VARIANTS {
+        for linger in LINGERS {
+            for after in [0, 20, 1500] {
+                let (mut world, client) = world(upstream, downstream, linger, "a");
+                for (old, new) in [("a", "b"), ("b", "a"), ("a", "b")] {
+                    let now = world.now;
+                    world.origins[0].put(now, CLUSTERS, new, "1");
+                    world.remove(0, CLUSTERS, old);
+                    world.put(0, LISTENERS, "l", &format!("uses-{new}"));
+                    assert_eq!(world.told(client), [format!("Listener l@uses-{new}")]);
+                    world.advance(Duration::from_millis(20));
+                    world.subscribe(client, CLUSTERS, &[new]);
+                    let told = world.told(client).join(" ");
+                    assert!(told.contains(&format!("{new}@1")), "{upstream:?} {downstream:?} {linger}: {told}");
+                    world.unsubscribe(client, CLUSTERS, &[old]);
+                    world.advance(Duration::from_millis(after));
+                }
+                world.advance(60 * SECOND);
+                assert_eq!(world.told(client), [""; 0], "{upstream:?} {downstream:?} {linger} {after}");
+            }
+        }
+    }
+}
+
+/// Where nobody asks for listeners or routes there is nothing to wait for, and what never was is told at once.
+#[test]
+fn rule_108_nothing_waits_for_listeners_that_nobody_asks_for_and_no_miss_does() {
+    for upstream in [DELTA, SOTW] {
+        let (mut world, client) = world(upstream, DELTA, "30s", "a");
+        let other = world.client(DELTA, "n");
+        world.subscribe(other, CLUSTERS, &["a"]);
+        world.told(other);
+        world.remove(0, CLUSTERS, "a");
+        assert_eq!(world.told(other), ["Cluster -a"], "{upstream:?}");
+        assert_eq!(world.told(client), [""; 0], "{upstream:?}");
+        if upstream == DELTA {
+            world.subscribe(client, CLUSTERS, &["never-was"]);
+            assert_eq!(world.told(client), ["Cluster -never-was"]);
+        }
+        world.advance(SECOND);
+        assert_eq!(world.told(client), ["Cluster -a"], "{upstream:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! What a SotW client wants: each of its requests lists it all.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+
+use xdstp_cache::{Interest, SubscriberId};
+use xdstp_uri::ResourceName;
+
+use crate::server::source::Source;
+use crate::server::spelling::Spelling;
+use crate::type_rules::TypeRule;
+
+/// The names of one request.
+pub(crate) enum Names<'a> {
+    /// Those of the last one.
+    Repeated,
+    /// These, and how they were encoded where they stood together.
+    Listed(&'a [String], Option<&'a [u8]>),
+}
+
+/// The subscription of one session.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) names: BTreeSet<ResourceName>,
+    pub(crate) wildcard: bool,
+    pub(crate) spelling: Spelling,
+    /// Texts that are no names, and that the client has not been told so of.
+    pub(crate) untold: BTreeSet<String>,
+    malformed: BTreeSet<String>,
+    /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
+    ever_named: bool,
+    last: Fingerprint,
+}
+
+/// An encoded list of names, to know it again by: an ACK repeats it, and costs no more than reading it once.
+#[derive(Default)]
+struct Fingerprint {
+    hasher: RandomState,
+    /// Its length and hash.
+    list: Option<(usize, u64)>,
+}
+
+impl Wanted {
+    /// Rule 43: the list is what is wanted from now on, and `*` in it is everything. Rule 46: of the types without a
+    /// legacy wildcard an empty list is nothing, from the first request on. Whether anything is wanted no more.
+    pub(crate) fn change(
+        &mut self,
+        id: SubscriberId,
+        requested: &Names<'_>,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) -> bool {
+        let Names::Listed(requested, encoded) = requested else { return false };
+        self.last.note(*encoded);
+        self.ever_named |= !requested.is_empty();
+        let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
+        let mut names = BTreeSet::new();
+        let mut malformed = BTreeSet::new();
+        for text in *requested {
+            let Ok(name) = ResourceName::parse(text) else {
+                malformed.insert(text.clone());
+                continue;
+            };
+            match Interest::from(name) {
+                Interest::Wildcard => wildcard = true,
+                Interest::Name(name) => {
+                    self.spelling.note(&name, text);
+                    names.insert(name);
+                }
+            }
+        }
+        if wildcard && !self.wildcard {
+            source.subscribe(id, &Interest::Wildcard);
+        }
+        // Rules 55, 56: a name that was not in the last request is new, however often it was sent.
+        for name in names.difference(&self.names) {
+            source.subscribe(id, &Interest::Name(name.clone()));
+        }
+        let mut less = false;
+        // First, or a name that leaves with it would be told as not in it.
+        if self.wildcard && !wildcard {
+            source.unsubscribe(id, &Interest::Wildcard);
+            less = true;
+        }
+        for name in self.names.difference(&names) {
+            source.unsubscribe(id, &Interest::Name(name.clone()));
+            self.spelling.forget(name);
+            less = true;
+        }
+        self.untold.retain(|text| malformed.contains(text));
+        self.untold.extend(malformed.difference(&self.malformed).cloned());
+        self.malformed = malformed;
+        (self.names, self.wildcard) = (names, wildcard);
+        less
+    }
+
+    /// Whether a list of names is the last one again.
+    pub(crate) fn repeats(&self, encoded: &[u8]) -> bool {
+        self.last.is(encoded)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty() && !self.wildcard
+    }
+
+    /// How many names it keeps.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len() + self.malformed.len()
+    }
+}
+
+impl Fingerprint {
+    fn note(&mut self, encoded: Option<&[u8]>) {
+        self.list = encoded.map(|encoded| (encoded.len(), self.hasher.hash_one(encoded)));
+    }
+
+    fn is(&self, encoded: &[u8]) -> bool {
+        // Two lists in 2^64 of one length would be taken for one, and no client can tell which.
+        self.list.is_some_and(|(len, hash)| len == encoded.len() && hash == self.hasher.hash_one(encoded))
+    }
+}

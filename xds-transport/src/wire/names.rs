@@ -1,0 +1,80 @@
+//! A SotW request beside its list of names, which every request repeats: most need not be read.
+
+use bytes::{Buf, Bytes};
+
+use crate::wire::walk::Fields;
+
+/// `DiscoveryRequest.resource_names`.
+const RESOURCE_NAMES: u32 = 3;
+
+/// A SotW request in two parts.
+pub(crate) struct Split {
+    /// The encoded list of names.
+    pub(crate) names: Bytes,
+    before: Bytes,
+    after: Bytes,
+}
+
+impl Split {
+    /// Takes a request apart; `None` where other fields stand between its names, or where it makes no sense.
+    pub(crate) fn of(message: &Bytes) -> Option<Self> {
+        let (mut start, mut end) = (message.len(), message.len());
+        let mut at = 0;
+        let mut fields = Fields::of(message);
+        while let Some(field) = fields.next_encoded() {
+            let (field, encoded) = field.ok()?;
+            let next = at + encoded.len();
+            if field.number == RESOURCE_NAMES {
+                match start == message.len() {
+                    true => start = at,
+                    false if end != at => return None,
+                    false => {}
+                }
+                end = next;
+            }
+            at = next;
+        }
+        Some(Self { names: message.slice(start..end), before: message.slice(..start), after: message.slice(end..) })
+    }
+
+    /// The request without its names.
+    pub(crate) fn others(&self) -> impl Buf {
+        self.before.clone().chain(self.after.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message;
+
+    use super::*;
+    use crate::wire::DiscoveryRequest;
+
+    fn request(names: &[&str]) -> DiscoveryRequest {
+        DiscoveryRequest {
+            version_info: "7".into(),
+            node: Bytes::from_static(b"\x0a\x01n"),
+            resource_names: names.iter().map(|name| (*name).into()).collect(),
+            type_url: "t".into(),
+            response_nonce: "9".into(),
+            ..DiscoveryRequest::default()
+        }
+    }
+
+    #[test]
+    fn the_names_and_the_others_are_the_request() {
+        for names in [&[][..], &["a"], &["a", "", "c"]] {
+            let whole = request(names);
+            let split = Split::of(&whole.encode_to_vec().into()).unwrap();
+            assert_eq!(DiscoveryRequest::decode(split.others()).unwrap(), request(&[]));
+            assert_eq!(DiscoveryRequest::decode(split.names).unwrap().resource_names, whole.resource_names);
+        }
+    }
+
+    #[test]
+    fn names_among_other_fields_and_what_is_no_request_are_not_taken_apart() {
+        let scattered = [request(&["a"]), request(&["b"])].map(|request| request.encode_to_vec()).concat();
+        assert!(Split::of(&scattered.into()).is_none());
+        assert!(Split::of(&Bytes::from_static(b"\x1a\x05a")).is_none());
+    }
+}
