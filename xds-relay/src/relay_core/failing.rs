@@ -45,11 +45,17 @@ impl Subscriber {
                 });
                 let Some((name, error, beside, removed)) = taken else { return more };
                 let there = self.is_there_but_for(part, &name);
+                // What the client may have from a part that has not answered is not gone (rule 150).
+                let stays = there || self.will_be_told_but_for(part, &name);
                 if removed && there {
                     let own = part.scope.key.is_at(relay.place(name.authority()));
                     elsewhere.push((name.clone(), if own { News::OwnGone } else { News::Other }));
                 }
-                if visitor(Failed::new(&name, &error, beside || there, removed && !there)).is_break() {
+                // To a client an error that is not transient is a removal.
+                if stays && !error.is_transient() {
+                    continue;
+                }
+                if visitor(Failed::new(&name, &error, beside || there, removed && !stays)).is_break() {
                     return true;
                 }
             }
@@ -61,8 +67,19 @@ impl Subscriber {
 
     /// Whether another part has a name.
     fn is_there_but_for(&self, part: &Part, name: &ResourceName) -> bool {
-        let is_another = |other: &&Part| other.id != part.id || !Arc::ptr_eq(&other.scope, &part.scope);
         let has = |other: &Part| matches!(other.scope.standing(other.id, name), Standing::Present(_));
-        !name.is_glob() && self.parts.iter().filter(is_another).any(has)
+        self.others(part, name).any(has)
+    }
+
+    /// Whether another part is yet to say what became of a name that the client brought along.
+    fn will_be_told_but_for(&self, part: &Part, name: &ResourceName) -> bool {
+        self.others(part, name).any(|other| other.scope.will_tell(other.id, name))
+    }
+
+    /// The parts that may have the same name: globs are of one.
+    fn others<'a>(&'a self, part: &'a Part, name: &ResourceName) -> impl Iterator<Item = &'a Part> {
+        let is_another = |other: &&Part| other.id != part.id || !Arc::ptr_eq(&other.scope, &part.scope);
+        let parts = if name.is_glob() { &[] } else { self.parts.as_slice() };
+        parts.iter().filter(is_another)
     }
 }

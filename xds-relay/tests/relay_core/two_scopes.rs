@@ -159,10 +159,15 @@ fn rule_152_no_name_is_told_twice_to_who_resumes() {
 /// What the name's own authority does not have is the wildcard's, whose origin answers later.
 #[test]
 fn rule_150_what_a_client_may_have_from_the_wildcard_is_not_gone_before_that_is_answered() {
-    for there in [true, false] {
+    // The more specific one says that it has no such name, or why.
+    for (there, code) in [true, false].into_iter().flat_map(|there| [(there, None), (there, Some(5)), (there, Some(7))])
+    {
         let mut world = world();
         let now = world.now;
         world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+        if let Some(code) = code {
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &xdstp_cache::ResourceError::new(code, "not today"));
+        }
         let client = world.client(DELTA, "n");
         world.subscribe(client, CLUSTERS, &["*", NAME]);
         assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")]);
@@ -176,8 +181,8 @@ fn rule_150_what_a_client_may_have_from_the_wildcard_is_not_gone_before_that_is_
         world.told(client);
         world.connect(client, cold);
         world.advance(20 * SECOND);
-        assert_eq!(world.told(client).join(" ").contains(" -"), !there);
-        assert_eq!(world.clients[client].held(CLUSTERS).len(), usize::from(there));
+        assert_eq!(world.told(client).join(" ").contains(" -"), !there, "{code:?}");
+        assert_eq!(world.clients[client].held(CLUSTERS).len(), usize::from(there), "{code:?}");
     }
 }
 
