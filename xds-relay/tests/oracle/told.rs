@@ -115,8 +115,9 @@ impl Told {
                 Variant::Sotw => {}
             }
         }
-        if *variant == Variant::Delta && (!first || !rule.skip_known_on_resume) {
-            // What it said that it holds does not count once it asks for it (rules 48, 49).
+        if *variant == Variant::Delta && !first {
+            // What it said that it holds does not count once it asks for it anew (rule 48). With what it said it in one
+            // request, it goes on to hold it, though some types are sent again then (rules 49, 150).
             let again = |name: &ResourceName| asks.contains(&Interest::Name(name.clone()));
             of.brought.retain(|name| !again(name));
             of.held.retain(|name, held| held.here || !again(name));
