@@ -17,7 +17,7 @@ use crate::config::Protocol;
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::subscriber::{Counts, News, Said, Subscriber, authority_of, contests, news_of};
+use crate::relay_core::subscriber::{Counts, News, Said, Stub, Subscriber, authority_of, contests, news_of};
 use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many authorities one type of one stream may have names of: each costs a scope.
@@ -110,8 +110,9 @@ impl Routes {
         part.into_iter().collect()
     }
 
-    /// Asks an origin for a name on a stream of this client's own.
-    fn fetch_privately(&mut self, id: SubscriberId, name: ResourceName, shared: Arc<Scope>) {
+    /// Asks an origin for a name on a stream of this client's own. What the client may hold of it stays until that stream
+    /// says otherwise (rule 150).
+    fn fetch_privately(&mut self, id: SubscriberId, Stub { name, shared, once_shared }: Stub) {
         let Self { relay, stream, node, private, subscribers, view, waker, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
         if subscriber.private.contains_key(&name) {
@@ -128,6 +129,9 @@ impl Routes {
             }
         };
         part.scope.subscribe(&subscriber.type_url, part.id, &Interest::Name(name.clone()));
+        if once_shared || subscriber.brings {
+            part.scope.resume(&subscriber.type_url, part.id, vec![(name.clone(), Version::from(""))]);
+        }
         subscriber.private.insert(name, shared);
     }
 
@@ -190,7 +194,7 @@ impl Routes {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> (Pulled, bool) {
         let mut pulled = Pulled::default();
-        let mut stubs: Vec<(ResourceName, Arc<Scope>)> = Vec::new();
+        let mut stubs: Vec<Stub> = Vec::new();
         let mut served: HashSet<ResourceName> = HashSet::new();
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
@@ -212,7 +216,7 @@ impl Routes {
                 }
                 let name = match &pull {
                     Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
-                        stubs.push(((*name).clone(), part.scope.clone()));
+                        stubs.push(Stub::of(name, &part.scope, resource));
                         return ControlFlow::Continue(());
                     }
                     Pull::Put { name, .. } | Pull::Removed { name } => name,
@@ -248,8 +252,8 @@ impl Routes {
         let enough = self.settle_contested(id, contested, said, removals, &mut stubs, visitor);
         pulled.more |= enough;
         let fetches = !stubs.is_empty() && !pulled.more;
-        for (name, shared) in stubs {
-            self.fetch_privately(id, name, shared);
+        for stub in stubs {
+            self.fetch_privately(id, stub);
         }
         // Whoever subscribes must pull, or it is not woken by the answer.
         if fetches && let Some(subscriber) = self.subscribers.get(id.index()) {
@@ -273,7 +277,7 @@ impl Routes {
         contested: Vec<(ResourceName, News)>,
         said: &mut Said,
         removals: Removals,
-        stubs: &mut Vec<(ResourceName, Arc<Scope>)>,
+        stubs: &mut Vec<Stub>,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> bool {
         let Self { relay, subscribers, .. } = self;
@@ -315,7 +319,7 @@ impl Routes {
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
                 Counts::Other(scope, resource) if resource.value.do_not_cache() => {
-                    stubs.push((name, scope));
+                    stubs.push(Stub::of(&name, &scope, &resource));
                     continue;
                 }
                 Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
@@ -353,6 +357,8 @@ impl Source for Routes {
             parts: Vec::new(),
             private_parts: Vec::new(),
             private: HashMap::new(),
+            brings: false,
+            moves: false,
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
@@ -380,8 +386,10 @@ impl Source for Routes {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
         let left = subscriber.left_under_wildcard(&self.relay, part, interest);
+        let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
+        subscriber.moves |= moves;
         if held {
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::Other)));
         }
@@ -396,6 +404,9 @@ impl Source for Routes {
     }
 
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.brings = !held.is_empty();
+        }
         let mut parts: Vec<(Part, Vec<(ResourceName, Version)>)> = Vec::new();
         for (name, version) in held {
             for part in self.parts_holding(id, &name) {
@@ -484,10 +495,11 @@ impl Source for Routes {
                 if shared && resource.value.do_not_cache() {
                     return stubs.push((name.clone(), may_be_held(resource)));
                 }
-                if several && shared {
-                    if !is_own(part, name) {
+                if several {
+                    if shared && !is_own(part, name) {
                         return others.push((name.clone(), resource.clone()));
                     }
+                    // What is fetched for this client is what that part has.
                     if !name.is_opaque() {
                         own.insert(name.clone());
                     }
@@ -503,6 +515,10 @@ impl Source for Routes {
         for (_, held) in stubs.iter().filter(|(name, _)| subscriber.awaits_private(name)) {
             unanswered.names += 1;
             unanswered.held += usize::from(*held);
+        }
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()).filter(|subscriber| subscriber.moves) {
+            unanswered.held = unanswered.names + unanswered.collections;
+            subscriber.moves = unanswered.any();
         }
         unanswered
     }

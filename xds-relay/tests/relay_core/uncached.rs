@@ -157,6 +157,57 @@ fn rule_150_what_must_not_be_shared_any_more_is_not_taken_from_who_holds_it() {
     }
 }
 
+/// Nor by an error of the stream that fetches it: neither what a client was sent, nor what it brings along.
+#[test]
+fn rule_150_an_error_takes_nothing_away_that_must_not_be_shared_any_more() {
+    const UNAVAILABLE: i32 = 14;
+    // To a client that knows nothing of errors.
+    let takes_away = |chunks: &[Vec<Bytes>]| {
+        let removed = |chunks: &Vec<Bytes>| {
+            let response: DeltaDiscoveryResponse = prost::Message::decode(Bytes::from(chunks.concat())).unwrap();
+            !response.removed_resources.is_empty()
+        };
+        chunks.iter().any(removed)
+    };
+    let mut world = world();
+    let now = world.now;
+    for node in ["", "n2"] {
+        world.origins[0].put_frame(now, node, CLUSTERS, "u", "1", cluster("u", "1"));
+    }
+    let (first, holder) = (world.client(DELTA, "n1"), world.client(DELTA, "n2"));
+    for client in [first, holder] {
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(SECOND);
+    }
+    let error = xdstp_cache::ResourceError::new(UNAVAILABLE, "not today");
+    world.origins[0].remove_from(now, "n2", CLUSTERS, "u");
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &error);
+    world.origins[0].put_uncached(now, "", CLUSTERS, "u", "2");
+    world.advance(20 * SECOND);
+    assert!(world.told(holder).join(" ").contains("!u:14"));
+    assert!(!takes_away(&world.clients[holder].chunks));
+    // The relay forgets that it ever shared it.
+    world.disconnect(first);
+    world.disconnect(holder);
+    world.advance(5 * SECOND);
+    world.connect(first, 0);
+    world.advance(SECOND);
+    world.connect(holder, 0);
+    world.advance(20 * SECOND);
+    assert!(world.told(holder).join(" ").contains("!u:14"));
+    assert!(!takes_away(&world.clients[holder].chunks));
+    world.origins[0].put_uncached(now, "n2", CLUSTERS, "u", "3");
+    world.advance(20 * SECOND);
+    assert_eq!(world.clients[holder].held(CLUSTERS), ["u@3n2"]);
+    // Who holds nothing is told that there is nothing (rule 117).
+    world.origins[0].remove_from(now, "n2", CLUSTERS, "u");
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &error);
+    let other = world.client(DELTA, "n2");
+    world.subscribe(other, CLUSTERS, &["*"]);
+    world.advance(20 * SECOND);
+    assert!(takes_away(&world.clients[other].chunks));
+}
+
 #[test]
 fn rule_150_who_was_sent_something_else_does_not_wait_for_what_must_not_be_shared() {
     let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
