@@ -11,7 +11,7 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 use super::said::Said;
-use super::world::Who;
+use super::world::{Who, origin_of};
 
 /// A request, as far as it says what is wanted.
 pub(crate) struct Request {
@@ -141,7 +141,9 @@ impl Told {
                 let asks = &of.asks;
                 for (name, held) in &mut of.held {
                     // A wildcard is of one scope: it need not hold what a name of another brought.
-                    let names = std::iter::once(name).chain(&held.aliases);
+                    // Nor is a name of another origin's one to ask for it by (rule 153).
+                    let aliases = held.aliases.iter().filter(|alias| origin_of(alias) == origin_of(name));
+                    let names = std::iter::once(name).chain(aliases);
                     held.left |= !asks.iter().any(|interest| match interest {
                         Interest::Wildcard => name.is_opaque() && held.aliases.is_empty(),
                         Interest::Name(asked) => names.clone().any(|name| name.answers(asked)),

@@ -120,6 +120,11 @@ impl World {
     }
 }
 
+/// Which origin a name is set by (rule 153): the first is the default.
+pub(crate) fn origin_of(name: &ResourceName) -> usize {
+    usize::from(name.authority() == Some("y"))
+}
+
 /// The names of a type.
 pub(crate) fn names(type_url: &str) -> Vec<ResourceName> {
     NAMES.iter().map(|text| spell(type_url, text)).collect()
