@@ -165,7 +165,11 @@ impl Subscriber {
     pub(crate) fn awaits_private(&self, name: &ResourceName) -> bool {
         let Some(shared) = self.private.get(name) else { return true };
         let part = self.private_parts.iter().find(|part| part.scope.origin == shared.origin);
-        part.is_none_or(|part| matches!(part.scope.standing(part.id, name), Standing::Unknown))
+        // An error that says nothing of it leaves it to who may hold it.
+        let awaits = |part: &Part| {
+            matches!(part.scope.standing(part.id, name), Standing::Unknown) || part.scope.will_tell(part.id, name)
+        };
+        part.is_none_or(awaits)
     }
 
     pub(crate) fn fetches_from(&self, origin: usize) -> bool {

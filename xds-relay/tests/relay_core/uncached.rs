@@ -208,6 +208,36 @@ fn rule_150_an_error_takes_nothing_away_that_must_not_be_shared_any_more() {
     assert!(takes_away(&world.clients[other].chunks));
 }
 
+/// Over SotW it would be gone from a full state: that waits.
+#[test]
+fn rule_150_nor_does_it_over_sotw() {
+    const UNAVAILABLE: i32 = 14;
+    let mut world = world();
+    let now = world.now;
+    for node in ["", "n2"] {
+        world.origins[0].put_frame(now, node, CLUSTERS, "u", "1", cluster("u", "1"));
+    }
+    let (first, holder) = (world.client(DELTA, "n1"), world.client(SOTW, "n2"));
+    for client in [first, holder] {
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(20 * SECOND);
+    }
+    world.told(holder);
+    world.origins[0].remove_from(now, "n2", CLUSTERS, "u");
+    let error = xdstp_cache::ResourceError::new(UNAVAILABLE, "not today");
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &error);
+    world.origins[0].put_uncached(now, "", CLUSTERS, "u", "2");
+    world.advance(20 * SECOND);
+    assert_eq!(world.told(holder), [""; 0]);
+    world.origins[0].put_uncached(now, "n2", CLUSTERS, "u", "3");
+    world.advance(20 * SECOND);
+    assert_eq!(world.told(holder), ["Cluster u@3n2"]);
+    // And gone it is when the origin says so.
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &xdstp_cache::ResourceError::new(5, "no more"));
+    world.advance(20 * SECOND);
+    assert_eq!(world.clients[holder].held(CLUSTERS), [""; 0]);
+}
+
 #[test]
 fn rule_150_who_was_sent_something_else_does_not_wait_for_what_must_not_be_shared() {
     let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
