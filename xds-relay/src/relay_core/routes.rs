@@ -198,7 +198,8 @@ impl Routes {
         let mut served: HashSet<ResourceName> = HashSet::new();
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
-        let several = subscriber.parts.len() > 1;
+        // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
+        let several = subscriber.parts.len() > 1 || !subscriber.contested.is_empty();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             let private = &subscriber.private;
