@@ -64,6 +64,13 @@ pub struct Failed<'a> {
     pub removed: bool,
 }
 
+impl<'a> Failed<'a> {
+    /// An entry, for a source over several caches.
+    pub fn new(name: &'a ResourceName, error: &'a ResourceError, beside: bool, removed: bool) -> Self {
+        Self { name, error, beside, removed }
+    }
+}
+
 /// An error as the cache keeps it.
 pub(crate) struct Failure {
     pub(crate) error: ResourceError,

@@ -4,6 +4,7 @@
 mod changes;
 mod client_node;
 mod demand;
+mod failing;
 mod feed;
 mod loops;
 mod node_group;

@@ -24,7 +24,6 @@ fn relay_corpus() {
 fn every_planted_fault_is_found_by_the_corpus() {
     let corpus = corpus();
     for fault in Fault::ALL {
-        let found = corpus.iter().filter(|bytes| oracle::run(bytes, Some(fault)).is_err()).count();
-        assert!(found > 0, "{fault:?}");
+        assert!(corpus.iter().any(|bytes| oracle::run(bytes, Some(fault)).is_err()), "{fault:?}");
     }
 }

@@ -17,7 +17,7 @@ use crate::config::Protocol;
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::subscriber::{Counts, News, Said, Subscriber, authority_of, contests, news_of};
+use crate::relay_core::subscriber::{Counts, News, Said, Stub, Subscriber, authority_of, contests, news_of};
 use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many authorities one type of one stream may have names of: each costs a scope.
@@ -110,8 +110,9 @@ impl Routes {
         part.into_iter().collect()
     }
 
-    /// Asks an origin for a name on a stream of this client's own.
-    fn fetch_privately(&mut self, id: SubscriberId, name: ResourceName, shared: Arc<Scope>) {
+    /// Asks an origin for a name on a stream of this client's own. What the client may hold of it stays until that stream
+    /// says otherwise (rule 150).
+    fn fetch_privately(&mut self, id: SubscriberId, Stub { name, shared, once_shared }: Stub) {
         let Self { relay, stream, node, private, subscribers, view, waker, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
         if subscriber.private.contains_key(&name) {
@@ -128,6 +129,9 @@ impl Routes {
             }
         };
         part.scope.subscribe(&subscriber.type_url, part.id, &Interest::Name(name.clone()));
+        if once_shared || subscriber.brings {
+            part.scope.resume(&subscriber.type_url, part.id, vec![(name.clone(), Version::from(""))]);
+        }
         subscriber.private.insert(name, shared);
     }
 
@@ -190,11 +194,12 @@ impl Routes {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> (Pulled, bool) {
         let mut pulled = Pulled::default();
-        let mut stubs: Vec<(ResourceName, Arc<Scope>)> = Vec::new();
+        let mut stubs: Vec<Stub> = Vec::new();
         let mut served: HashSet<ResourceName> = HashSet::new();
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
-        let several = subscriber.parts.len() > 1;
+        // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
+        let several = subscriber.parts.len() > 1 || !subscriber.contested.is_empty();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             let private = &subscriber.private;
@@ -212,7 +217,7 @@ impl Routes {
                 }
                 let name = match &pull {
                     Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
-                        stubs.push(((*name).clone(), part.scope.clone()));
+                        stubs.push(Stub::of(name, &part.scope, resource));
                         return ControlFlow::Continue(());
                     }
                     Pull::Put { name, .. } | Pull::Removed { name } => name,
@@ -220,7 +225,7 @@ impl Routes {
                 };
                 if shared && private.contains_key(*name) {
                     served.insert((*name).clone());
-                    if said.contains_key(*name) {
+                    if !several && said.contains_key(*name) {
                         // What was fetched for this client went out a moment before: the rest is said in the next.
                         return contest(name, news_of(&self.relay, part, &pull));
                     }
@@ -248,8 +253,8 @@ impl Routes {
         let enough = self.settle_contested(id, contested, said, removals, &mut stubs, visitor);
         pulled.more |= enough;
         let fetches = !stubs.is_empty() && !pulled.more;
-        for (name, shared) in stubs {
-            self.fetch_privately(id, name, shared);
+        for stub in stubs {
+            self.fetch_privately(id, stub);
         }
         // Whoever subscribes must pull, or it is not woken by the answer.
         if fetches && let Some(subscriber) = self.subscribers.get(id.index()) {
@@ -273,7 +278,7 @@ impl Routes {
         contested: Vec<(ResourceName, News)>,
         said: &mut Said,
         removals: Removals,
-        stubs: &mut Vec<(ResourceName, Arc<Scope>)>,
+        stubs: &mut Vec<Stub>,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> bool {
         let Self { relay, subscribers, .. } = self;
@@ -288,6 +293,7 @@ impl Routes {
             }
         }
         let mut later = BTreeMap::new();
+        let mut settled: HashSet<ResourceName> = HashSet::new();
         let mut more = false;
         while let Some((name, news)) = subscriber.contested.pop_first() {
             let counts = subscriber.counts(relay, &name, news);
@@ -300,7 +306,11 @@ impl Routes {
                 }
                 // It was never told of it.
                 _ if gone && news == News::Unanswered && !subscriber.from_others.contains(&name) => continue,
-                Some(true) if gone => continue,
+                Some(true) if gone => {
+                    // Its own stream said so, too.
+                    settled.insert(name);
+                    continue;
+                }
                 None if !gone || removals == Removals::Include => {}
                 _ => {
                     later.insert(name, news);
@@ -315,12 +325,13 @@ impl Routes {
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
                 Counts::Other(scope, resource) if resource.value.do_not_cache() => {
-                    stubs.push((name, scope));
+                    stubs.push(Stub::of(&name, &scope, &resource));
                     continue;
                 }
                 Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
                 Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
+            settled.insert(name.clone());
             said.insert(name, gone);
             if visited.is_break() {
                 more = true;
@@ -329,6 +340,10 @@ impl Routes {
         }
         more |= fresh && !subscriber.contested.is_empty();
         subscriber.contested.append(&mut later);
+        if !subscriber.private.is_empty() {
+            // What is gone for all, or shared, is not fetched for this client any more.
+            self.drop_private(id, |name, _, _| settled.contains(name));
+        }
         more
     }
 }
@@ -348,6 +363,8 @@ impl Source for Routes {
             parts: Vec::new(),
             private_parts: Vec::new(),
             private: HashMap::new(),
+            brings: false,
+            moves: false,
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
@@ -376,8 +393,10 @@ impl Source for Routes {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
         let left = subscriber.left_under_wildcard(&self.relay, part, interest);
+        let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
+        subscriber.moves |= moves;
         if held {
             if *interest == Interest::Wildcard {
                 subscriber.from_others.clear();
@@ -395,6 +414,9 @@ impl Source for Routes {
     }
 
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.brings = !held.is_empty();
+        }
         let mut parts: Vec<(Part, Vec<(ResourceName, Version)>)> = Vec::new();
         for (name, version) in held {
             for part in self.parts_holding(id, &name) {
@@ -453,21 +475,14 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        let mut gone: HashSet<ResourceName> = HashSet::new();
-        let more = subscriber.all_parts().any(|part| {
-            part.scope.pull_errors(part.id, removals, &mut |failed| {
-                // What this stream fetches for itself has errors of its own, unless the origin has it no more.
-                let own = part.scope.shared && subscriber.private.contains_key(failed.name);
-                if own && !failed.removed || !part.scope.shared && gone.contains(failed.name) {
-                    return ControlFlow::Continue(());
-                }
-                if own {
-                    gone.insert(failed.name.clone());
-                }
-                visitor(failed)
-            })
-        });
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
+        let mut gone = HashSet::new();
+        let known = subscriber.contested.len();
+        let more = subscriber.pull_errors(&self.relay, removals, &mut gone, visitor);
+        if subscriber.contested.len() > known {
+            // Errors are asked for last: this is for the next round.
+            self.waker.wake_by_ref();
+        }
         if !gone.is_empty() {
             self.drop_private(id, |name, _, _| gone.contains(name));
         }
@@ -480,22 +495,21 @@ impl Source for Routes {
         // What the part of the name's own authority has, counts.
         let mut own: HashSet<ResourceName> = HashSet::new();
         let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.relay.place(name.authority()));
-        let (mut unanswered, mut fetched) = (Unanswered::default(), Unanswered::default());
+        let mut unanswered = Unanswered::default();
+        // What must not be shared, and whether the client may hold what was.
+        let mut stubs: Vec<(ResourceName, bool)> = Vec::new();
         let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
                 if shared && resource.value.do_not_cache() {
-                    if subscriber.awaits_private(name) {
-                        fetched.names += 1;
-                        fetched.held += usize::from(may_be_held(resource));
-                    }
-                    return;
+                    return stubs.push((name.clone(), may_be_held(resource)));
                 }
-                if several && shared {
-                    if !is_own(part, name) {
+                if several {
+                    if shared && !is_own(part, name) {
                         return others.push((name.clone(), resource.clone()));
                     }
+                    // What is fetched for this client is what that part has.
                     if !name.is_opaque() {
                         own.insert(name.clone());
                     }
@@ -508,7 +522,15 @@ impl Source for Routes {
                 visitor(&name, &resource);
             }
         }
-        unanswered.and(fetched)
+        for (_, held) in stubs.iter().filter(|(name, _)| subscriber.awaits_private(name)) {
+            unanswered.names += 1;
+            unanswered.held += usize::from(*held);
+        }
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()).filter(|subscriber| subscriber.moves) {
+            unanswered.held = unanswered.names + unanswered.collections;
+            subscriber.moves = unanswered.any();
+        }
+        unanswered
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {

@@ -8,7 +8,7 @@ use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::RelayCore;
-use crate::relay_core::scope::{Scope, Standing};
+use crate::relay_core::scope::{Scope, Standing, may_be_held};
 use crate::relay_core::streams::Part;
 
 pub(crate) struct Subscriber {
@@ -18,6 +18,10 @@ pub(crate) struct Subscriber {
     pub(crate) private_parts: Vec<Part>,
     /// Names that this stream is served from those, and the shared scope that says so.
     pub(crate) private: HashMap<ResourceName, Arc<Scope>>,
+    /// The client brought something along.
+    pub(crate) brings: bool,
+    /// It left a wildcard that had names of other scopes: of what these have not answered, it may hold any.
+    pub(crate) moves: bool,
     /// A part was opened for what the client brought along, though it may not want it.
     pub(crate) resumed: bool,
     /// Its first request is being handled.
@@ -59,6 +63,20 @@ pub(crate) enum Counts {
     Gone,
     /// What another part will say of it, which the client may have it from.
     Undecided,
+}
+
+/// A name that a shared scope has a stub of: this stream is to fetch it for itself.
+pub(crate) struct Stub {
+    pub(crate) name: ResourceName,
+    pub(crate) shared: Arc<Scope>,
+    /// Clients may hold what was shared under its name.
+    pub(crate) once_shared: bool,
+}
+
+impl Stub {
+    pub(crate) fn of(name: &ResourceName, shared: &Arc<Scope>, stub: &Resource<Frame>) -> Self {
+        Self { name: name.clone(), shared: shared.clone(), once_shared: may_be_held(stub) }
+    }
 }
 
 impl Subscriber {
@@ -131,6 +149,13 @@ impl Subscriber {
         names
     }
 
+    /// Whether a part has names of scopes other than its own.
+    pub(crate) fn has_of_wildcard(&self, part: &Part) -> bool {
+        let mut has = false;
+        part.scope.visit(part.id, &mut |name, _| has |= !name.is_opaque());
+        has
+    }
+
     /// All of its first request is said: the origins may be asked.
     pub(crate) fn end_opening(&mut self) {
         if std::mem::take(&mut self.opening) {
@@ -142,7 +167,11 @@ impl Subscriber {
     pub(crate) fn awaits_private(&self, name: &ResourceName) -> bool {
         let Some(shared) = self.private.get(name) else { return true };
         let part = self.private_parts.iter().find(|part| part.scope.origin == shared.origin);
-        part.is_none_or(|part| matches!(part.scope.standing(part.id, name), Standing::Unknown))
+        // An error that says nothing of it leaves it to who may hold it.
+        let awaits = |part: &Part| {
+            matches!(part.scope.standing(part.id, name), Standing::Unknown) || part.scope.will_tell(part.id, name)
+        };
+        part.is_none_or(awaits)
     }
 
     pub(crate) fn fetches_from(&self, origin: usize) -> bool {
@@ -158,11 +187,11 @@ pub(crate) fn contests<'a>(
     pull: &Pull<'a, Frame>,
     said: &mut Said,
 ) -> Option<(&'a ResourceName, News)> {
-    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+    let news = news_of(relay, part, pull);
     match pull {
-        Pull::Put { name, .. } if !own(name) => Some((name, news_of(relay, part, pull))),
-        Pull::Put { name, .. } => said.insert((*name).clone(), false).map(|_| (*name, news_of(relay, part, pull))),
-        Pull::Removed { name } if !name.is_glob() => Some((name, news_of(relay, part, pull))),
+        Pull::Put { name, .. } if news == News::OwnPut => said.insert((*name).clone(), false).map(|_| (*name, news)),
+        Pull::Put { name, .. } => Some((name, news)),
+        Pull::Removed { name } if !name.is_glob() => Some((name, news)),
         _ => None,
     }
 }

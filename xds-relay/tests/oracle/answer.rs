@@ -133,7 +133,8 @@ impl Manner {
 
     fn payload(&self, name: &ResourceName) -> Any {
         let body = format!("{}{}", self.who.mark(), self.serial);
-        let padding = if self.wrapper & 0x38 == 0x38 { vec![0; LARGE] } else { Vec::new() };
+        let fills = self.wrapper & 0xb8 == 0xb8 && name.as_str() == "a";
+        let padding = if fills { vec![0; LARGE] } else { Vec::new() };
         let payload = Payload { name: name.as_str().into(), body, padding };
         Any { type_url: self.type_url.into(), value: payload.encode_to_vec().into() }
     }

@@ -42,6 +42,7 @@ impl Dial for Dialer {
         let link = Link {
             variant,
             voice: (origin, Who::of(&node)),
+            number: 0,
             nudged: Arc::downgrade(&nudged),
             feed: Feed::new(consumer, self.fault),
             machine: Upstream::new(stream, Backoff::default(), self.start),
@@ -63,6 +64,8 @@ impl Dialed for Handle {
 pub(crate) struct Link {
     pub(crate) variant: Variant,
     pub(crate) voice: Voice,
+    /// No two have the same.
+    pub(crate) number: u64,
     /// Gone when the relay dropped its end.
     nudged: Weak<Flag>,
     feed: Feed,
@@ -135,7 +138,7 @@ impl Link {
         let Some(far) = &mut self.far else { return Ok(()) };
         far.heard_at = Some(now);
         transcript::response(&self.voice, self.variant, &message);
-        said.note(now, self.voice, self.variant, &message);
+        said.note(now, self.voice, self.number, self.variant, &message);
         match self.machine.handle_message(now, message) {
             Ok(connection) => {
                 if let Some(connection) = connection {

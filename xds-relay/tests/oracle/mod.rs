@@ -61,6 +61,8 @@ struct Network {
     relay: Arc<RelayCore>,
     dialed: Arc<Mutex<Vec<Link>>>,
     links: Vec<Link>,
+    /// How many streams were dialed.
+    dials: u64,
     up: [bool; ORIGINS],
     clients: Vec<Client>,
     /// The number of the last downstream stream.
@@ -85,6 +87,7 @@ impl Network {
             relay,
             dialed,
             links: Vec::new(),
+            dials: 0,
             up: [true; ORIGINS],
             clients,
             streams: 0,
@@ -172,8 +175,14 @@ impl Network {
     fn settle(&mut self) -> Result<(), String> {
         for _ in 0..MOST_ROUNDS {
             let mut progress = false;
-            self.links.append(&mut self.dialed.lock().unwrap());
-            self.links.retain(|link| !link.is_dropped());
+            for mut link in self.dialed.lock().unwrap().drain(..) {
+                self.dials += 1;
+                link.number = self.dials;
+                self.links.push(link);
+            }
+            for dropped in self.links.extract_if(.., |link| link.is_dropped()) {
+                self.said.forget(dropped.number);
+            }
             for link in &mut self.links {
                 progress |= link.drive(self.now, self.up[link.voice.0])?;
             }

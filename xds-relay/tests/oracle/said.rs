@@ -31,7 +31,7 @@ pub(crate) struct Said {
     /// The serial at the end of the last long silence.
     quiet: BTreeMap<Voice, u64>,
     /// By when, and a number that no two have.
-    expiries: BTreeMap<(Instant, u64), (Voice, String, ResourceName)>,
+    expiries: BTreeMap<(Instant, u64), (Voice, u64, String, ResourceName)>,
     ttls: u64,
 }
 
@@ -47,8 +47,13 @@ pub(crate) struct Body {
 #[derive(Default)]
 struct OfType {
     gone: BTreeMap<ResourceName, u64>,
+    /// The streams whose last word of a name is that it is gone. What one stream says that a client is told by, counts
+    /// whenever another, that is for that client alone, has it still (rule 121).
+    gone_on: BTreeMap<ResourceName, BTreeSet<u64>>,
     /// Every name that a body was sent of, with its aliases.
     aliases: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
+    /// The same, with all the aliases it ever had.
+    ever: BTreeMap<ResourceName, BTreeSet<ResourceName>>,
     /// What had an error, whatever it was: who does not hold it may be told that it is gone (rule 117).
     failed: BTreeSet<ResourceName>,
     /// The last response that said that there is nothing else.
@@ -63,8 +68,8 @@ impl Said {
         Self { sotw: origins.contains(&Variant::Sotw), ..Self::default() }
     }
 
-    /// An origin says something: noted as the relay reads it.
-    pub(crate) fn note(&mut self, now: Instant, voice: Voice, variant: Variant, message: &Bytes) {
+    /// An origin says something on one of its streams: noted as the relay reads it.
+    pub(crate) fn note(&mut self, now: Instant, voice: Voice, stream: u64, variant: Variant, message: &Bytes) {
         let rules = TypeRules::envoy();
         let walked = match variant {
             Variant::Delta => Response::from_delta(message.clone()),
@@ -78,23 +83,27 @@ impl Said {
         if variant == Variant::Sotw {
             kind.lacking.get_or_insert(now);
         }
-        let mut present = BTreeSet::new();
+        let (mut present, mut beating) = (BTreeSet::new(), BTreeSet::new());
         for received in &response.resources {
             let name = &received.name;
-            present.insert(name.clone());
             if let Some(ttl) = received.ttl
                 && let Some(due) = now.checked_add(ttl)
             {
                 *ttls += 1;
-                expiries.insert((due, *ttls), (voice, type_url.to_owned(), name.clone()));
+                expiries.insert((due, *ttls), (voice, stream, type_url.to_owned(), name.clone()));
             }
             let Some(frame) = &received.frame else {
                 // A heartbeat, or an alias of nothing.
                 if received.ttl.is_none() {
-                    kind.lose(name, *serial);
+                    kind.lose(name, stream, *serial);
                 }
+                beating.insert(name.clone());
                 continue;
             };
+            present.insert(name.clone());
+            if let Some(streams) = kind.gone_on.get_mut(name) {
+                streams.remove(&stream);
+            }
             kind.claim(name, frame.aliases().collect(), *serial);
             let do_not_cache = frame.do_not_cache();
             let aliases = frame.aliases().collect();
@@ -112,15 +121,15 @@ impl Said {
         let failed = failed.into_iter().filter(|(_, code)| data_error(*code)).map(|(name, _)| name);
         for name in response.removed.iter().cloned().chain(failed) {
             if name.is_glob() {
-                kind.lose_all(*serial, |member| member.answers(&name) && !present.contains(member));
+                kind.lose_all(stream, *serial, |member| member.answers(&name) && !present.contains(member));
                 kind.nothing_else = Some(*serial);
             } else {
-                kind.lose(&name, *serial);
+                kind.lose(&name, stream, *serial);
             }
         }
         let says_nothing = response.resources.is_empty() && response.removed.is_empty() && response.errors.is_empty();
         if full_state && response.rejected.is_empty() {
-            kind.lose_all(*serial, |name| !present.contains(name));
+            kind.lose_all(stream, *serial, |name| !present.contains(name) && !beating.contains(name));
         }
         if full_state || says_nothing {
             kind.nothing_else = Some(*serial);
@@ -130,9 +139,16 @@ impl Said {
     /// Time passed: what lived until now is over.
     pub(crate) fn expire(&mut self, now: Instant) {
         while let Some(first) = self.expiries.first_entry().filter(|first| first.key().0 <= now) {
-            let (voice, type_url, name) = first.remove();
+            let (voice, stream, type_url, name) = first.remove();
             self.serial += 1;
-            self.of.entry((voice, type_url)).or_default().lose(&name, self.serial);
+            self.of.entry((voice, type_url)).or_default().lose(&name, stream, self.serial);
+        }
+    }
+
+    /// The relay gave a stream up.
+    pub(crate) fn forget(&mut self, stream: u64) {
+        for streams in self.of.values_mut().flat_map(|of| of.gone_on.values_mut()) {
+            streams.remove(&stream);
         }
     }
 
@@ -148,7 +164,11 @@ impl Said {
 
     /// Whether a client may be told that a name is gone which it was sent at `serial`.
     pub(crate) fn took(&self, who: Who, type_url: &str, name: &ResourceName, serial: u64) -> bool {
-        self.heard_by(who, type_url).any(|(_, of)| of.gone.get(name).is_some_and(|gone| *gone >= serial))
+        let is_gone = |of: &OfType| {
+            of.gone.get(name).is_some_and(|gone| *gone >= serial)
+                || of.gone_on.get(name).is_some_and(|streams| !streams.is_empty())
+        };
+        self.heard_by(who, type_url).any(|(_, of)| is_gone(of))
     }
 
     /// Whether it may be told that it is gone what it came with, and was sent at `serial` before: or else never.
@@ -169,6 +189,12 @@ impl Said {
         self.heard_by(who, type_url).any(|(_, of)| of.lacking.is_some_and(long_ago) || of.failed.contains(name))
     }
 
+    /// By what a resource may have been asked for: an alias that one stream says need not be said on another.
+    pub(crate) fn ever_called(&self, who: Who, type_url: &str, name: &ResourceName) -> Vec<ResourceName> {
+        let aliases = self.heard_by(who, type_url).filter_map(|(_, of)| of.ever.get(name));
+        aliases.flatten().chain([name]).cloned().collect()
+    }
+
     fn heard_by(&self, who: Who, type_url: &str) -> impl Iterator<Item = (Voice, &OfType)> {
         let heard = move |((voice, of), _): &(&(Voice, String), &OfType)| {
             of == type_url && (voice.1 == who || voice.1 == Who::Shared)
@@ -186,6 +212,7 @@ impl OfType {
         };
         let mut lost: Vec<_> = self.aliases.iter().filter_map(robbed).collect();
         lost.extend(aliases.iter().cloned());
+        self.ever.entry(name.clone()).or_default().extend(aliases.iter().cloned());
         let before = self.aliases.insert(name.clone(), aliases.clone());
         if let Some(before) = before.filter(|before| *before != aliases) {
             lost.push(name.clone());
@@ -197,7 +224,8 @@ impl OfType {
     }
 
     /// A name is gone, and what it stands for, or what stands for it, with it.
-    fn lose(&mut self, name: &ResourceName, serial: u64) {
+    fn lose(&mut self, name: &ResourceName, stream: u64, serial: u64) {
+        self.gone_on.entry(name.clone()).or_default().insert(stream);
         let mut lost = vec![name.clone()];
         lost.extend(self.aliases.get(name).into_iter().flatten().cloned());
         lost.extend(self.aliases.iter().filter(|(_, aliases)| aliases.contains(name)).map(|(other, _)| other.clone()));
@@ -206,8 +234,8 @@ impl OfType {
         }
     }
 
-    fn lose_all(&mut self, serial: u64, lost: impl Fn(&ResourceName) -> bool) {
+    fn lose_all(&mut self, stream: u64, serial: u64, lost: impl Fn(&ResourceName) -> bool) {
         let lost: Vec<_> = self.aliases.keys().filter(|name| lost(name)).cloned().collect();
-        lost.iter().for_each(|name| self.lose(name, serial));
+        lost.iter().for_each(|name| self.lose(name, stream, serial));
     }
 }

@@ -11,7 +11,7 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 use super::said::Said;
-use super::world::Who;
+use super::world::{Who, origin_of};
 
 /// A request, as far as it says what is wanted.
 pub(crate) struct Request {
@@ -115,8 +115,9 @@ impl Told {
                 Variant::Sotw => {}
             }
         }
-        if *variant == Variant::Delta && (!first || !rule.skip_known_on_resume) {
-            // What it said that it holds does not count once it asks for it (rules 48, 49).
+        if *variant == Variant::Delta && !first {
+            // What it said that it holds does not count once it asks for it anew (rule 48). With what it said it in one
+            // request, it goes on to hold it, though some types are sent again then (rules 49, 150).
             let again = |name: &ResourceName| asks.contains(&Interest::Name(name.clone()));
             of.brought.retain(|name| !again(name));
             of.held.retain(|name, held| held.here || !again(name));
@@ -140,13 +141,21 @@ impl Told {
                 let asks = &of.asks;
                 for (name, held) in &mut of.held {
                     // A wildcard is of one scope: it need not hold what a name of another brought.
-                    let names = std::iter::once(name).chain(&held.aliases);
+                    // Nor is a name of another origin's one to ask for it by (rule 153).
+                    let aliases = held.aliases.iter().filter(|alias| origin_of(alias) == origin_of(name));
+                    let names = std::iter::once(name).chain(aliases);
                     held.left |= !asks.iter().any(|interest| match interest {
                         Interest::Wildcard => name.is_opaque() && held.aliases.is_empty(),
                         Interest::Name(asked) => names.clone().any(|name| name.answers(asked)),
                     });
                 }
             }
+        }
+        if first {
+            // What it does not ask for then, it may be told is gone, even if it asks for it a moment later (rule 84).
+            let asks = &of.asks;
+            let unasked = of.brought.iter().filter(|name| !asks.iter().any(|interest| covers(interest, name)));
+            of.left.extend(unasked.map(|name| (Interest::Name(name.clone()), *clock)));
         }
         of.asked.extend(of.asks.iter().cloned());
     }
@@ -204,11 +213,8 @@ impl Told {
             let name = if *variant == Variant::Sotw { &body.name } else { name };
             present.insert(name.clone());
             let aliases = body.aliases.clone();
-            let asked_as = |asked: &ResourceName| aliases.iter().chain([name]).any(|name| name.answers(asked));
-            let asked = of.asked.iter().any(|interest| match interest {
-                Interest::Wildcard => true,
-                Interest::Name(asked) => asked_as(asked),
-            });
+            let called = said.ever_called(*who, type_url, name);
+            let asked = of.asked.iter().any(|interest| called.iter().any(|name| covers(interest, name)));
             if !asked {
                 return Err(format!("rule 63: {name} is sent unasked"));
             }

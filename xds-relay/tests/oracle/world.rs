@@ -64,9 +64,12 @@ impl Who {
     }
 }
 
-pub(crate) fn holds(bytes: &[u8], words: &[u8]) -> bool {
-    // Most bytes are padding.
-    bytes.iter().enumerate().any(|(at, byte)| *byte == b'~' && bytes.get(at..).is_some_and(|at| at.starts_with(words)))
+fn holds(bytes: &[u8], mark: &[u8]) -> bool {
+    const CHUNK: usize = 4096;
+    // Most bytes of a long message are padding: what need not be looked at one by one, is not.
+    let chunks = bytes.chunks(CHUNK).enumerate().filter(|(_, chunk)| chunk.contains(&b'~'));
+    let starts = chunks.flat_map(|(at, chunk)| (at * CHUNK..).zip(chunk).filter(|(_, byte)| **byte == b'~'));
+    starts.into_iter().any(|(at, _)| bytes.get(at..).is_some_and(|rest| rest.starts_with(mark)))
 }
 
 pub(crate) struct World {
@@ -115,6 +118,11 @@ impl World {
         let client_features = known.into_iter().enumerate().filter(knows).map(|(_, feature)| feature.into()).collect();
         Node { id, cluster, client_features, ..Node::default() }.encode_to_vec().into()
     }
+}
+
+/// Which origin a name is set by (rule 153): the first is the default.
+pub(crate) fn origin_of(name: &ResourceName) -> usize {
+    usize::from(name.authority() == Some("y"))
 }
 
 /// The names of a type.

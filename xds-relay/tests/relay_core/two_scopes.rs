@@ -1,7 +1,7 @@
 //! Names that more than one scope may have: rules 105, 152 and 153.
 
 use prost::Message;
-use xds_transport::wire::Resource;
+use xds_transport::wire::{DiscoveryResponse, Resource};
 
 use crate::support::*;
 
@@ -54,6 +54,69 @@ fn rule_152_a_name_in_two_scopes_is_told_once_from_the_more_specific_one() {
                 world.advance(20 * SECOND);
                 assert_eq!(world.clients[client].held(CLUSTERS), [""; 0], "{case}");
             }
+        }
+    }
+}
+
+#[test]
+fn rule_152_an_error_of_one_scope_takes_nothing_away_that_another_has() {
+    const UNAVAILABLE: i32 = 14;
+    const NOT_FOUND: i32 = 5;
+    for downstream in [DELTA, SOTW] {
+        for specific in [NAME, GLOB] {
+            let mut world = world();
+            world.remove(0, CLUSTERS, NAME);
+            let client = world.client(downstream, "n");
+            world.subscribe(client, CLUSTERS, &["*", specific]);
+            let now = world.now;
+            let error = |code| xdstp_cache::ResourceError::new(code, "not today");
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error(UNAVAILABLE));
+            world.advance(20 * SECOND);
+            world.told(client);
+            world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild", frame(CLUSTERS, NAME, "wild"));
+            world.advance(20 * SECOND);
+            let case = format!("{downstream:?} {specific}");
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            // Said anew, and to who asks for it anew.
+            for code in [NOT_FOUND, UNAVAILABLE] {
+                world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error(code));
+                world.advance(20 * SECOND);
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            }
+            let later = world.client(downstream, "n");
+            world.subscribe(later, CLUSTERS, &["*", specific]);
+            world.advance(20 * SECOND);
+            assert_eq!(world.clients[later].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            // What the specific one had, the other has when it goes with an error.
+            world.put(0, CLUSTERS, NAME, "named");
+            assert_eq!(world.clients[later].held(CLUSTERS), [format!("{NAME}@named")], "{case}");
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error(NOT_FOUND));
+            world.advance(20 * SECOND);
+            for client in [client, later] {
+                assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")], "{case}");
+            }
+        }
+    }
+}
+
+/// What the more specific one has must not be shared: it is fetched, and the wildcard's is told only until then.
+#[test]
+fn rule_069_what_is_fetched_for_one_client_and_is_in_the_wildcard_is_named_once() {
+    for downstream in [DELTA, SOTW] {
+        for specific in [NAME, GLOB] {
+            let mut world = world();
+            let client = world.client(downstream, "n");
+            world.subscribe(client, CLUSTERS, &["*", specific]);
+            let now = world.now;
+            world.origins[0].put_uncached(now, "", CLUSTERS, NAME, "named2");
+            world.advance(20 * SECOND);
+            let case = format!("{downstream:?} {specific}");
+            world.told(client);
+            // The client's own stream has it from what its node has.
+            world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "own", frame(CLUSTERS, NAME, "own"));
+            world.advance(20 * SECOND);
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@own")], "{case}");
+            assert_eq!(world.told(client).join(" ").matches("@own").count(), 1, "{case}");
         }
     }
 }
@@ -119,10 +182,15 @@ fn rule_152_no_name_is_told_twice_to_who_resumes() {
 /// What the name's own authority does not have is the wildcard's, whose origin answers later.
 #[test]
 fn rule_150_what_a_client_may_have_from_the_wildcard_is_not_gone_before_that_is_answered() {
-    for there in [true, false] {
+    // The more specific one says that it has no such name, or why.
+    for (there, code) in [true, false].into_iter().flat_map(|there| [(there, None), (there, Some(5)), (there, Some(7))])
+    {
         let mut world = world();
         let now = world.now;
         world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+        if let Some(code) = code {
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &xdstp_cache::ResourceError::new(code, "not today"));
+        }
         let client = world.client(DELTA, "n");
         world.subscribe(client, CLUSTERS, &["*", NAME]);
         assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")]);
@@ -136,8 +204,43 @@ fn rule_150_what_a_client_may_have_from_the_wildcard_is_not_gone_before_that_is_
         world.told(client);
         world.connect(client, cold);
         world.advance(20 * SECOND);
-        assert_eq!(world.told(client).join(" ").contains(" -"), !there);
-        assert_eq!(world.clients[client].held(CLUSTERS).len(), usize::from(there));
+        assert_eq!(world.told(client).join(" ").contains(" -"), !there, "{code:?}");
+        assert_eq!(world.clients[client].held(CLUSTERS).len(), usize::from(there), "{code:?}");
+    }
+}
+
+/// Who leaves the wildcard for names of their own authorities, holds what it was sent until these have answered.
+#[test]
+fn rule_150_what_the_wildcard_had_stays_with_who_asks_for_it_by_its_name_instead() {
+    for there in [true, false] {
+        for specific in [NAME, GLOB] {
+            let mut world = world();
+            world.put(0, CLUSTERS, "c", "1");
+            let now = world.now;
+            world.origins[0].put_frame(now, "n", CLUSTERS, "c", "1", cluster("c", "1"));
+            if !there {
+                world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+            }
+            let client = world.client(SOTW, "n");
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(20 * SECOND);
+            assert_eq!(world.clients[client].held(CLUSTERS).len(), 2);
+            world.origins[0].silent = true;
+            // In one request.
+            world.clients[client].subscribe(CLUSTERS, &["c", specific]);
+            world.clients[client].unsubscribe(CLUSTERS, &["*"]);
+            world.advance(60 * SECOND);
+            // Over SotW, what is not in it is gone.
+            let has_name = |chunks: &Vec<bytes::Bytes>| {
+                let response = DiscoveryResponse::decode(&*chunks.concat()).unwrap();
+                response.resources.iter().any(|any| any.value.windows(NAME.len()).any(|part| part == NAME.as_bytes()))
+            };
+            assert!(world.clients[client].chunks.iter().all(has_name), "{specific}");
+            world.origins[0].silent = false;
+            world.advance(60 * SECOND);
+            let held = if there { vec!["c@1".to_owned(), format!("{NAME}@named")] } else { vec!["c@1".to_owned()] };
+            assert_eq!(world.clients[client].held(CLUSTERS), held, "{specific}");
+        }
     }
 }
 

@@ -72,21 +72,27 @@ fn rule_121_the_page_shows_the_streams_of_what_must_not_be_shared() {
 
 #[test]
 fn rule_121_a_resource_that_may_be_shared_again_is() {
-    let mut world = world();
-    put_uncached(&mut world, "u", "1");
-    let client = world.client(DELTA, "n1");
-    world.subscribe(client, CLUSTERS, &["*"]);
-    world.advance(SECOND);
-    assert_eq!(world.streams_of(0), 2);
-    world.put(0, CLUSTERS, "u", "2");
-    assert_eq!(world.clients[client].held(CLUSTERS), ["u@2"]);
-    assert_eq!(world.streams_of(0), 1);
-    put_uncached(&mut world, "u", "3");
-    assert_eq!(world.clients[client].held(CLUSTERS), ["u@3"]);
-    assert_eq!(world.streams_of(0), 2);
-    world.remove(0, CLUSTERS, "u");
-    assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
-    assert_eq!(world.streams_of(0), 1);
+    // With a glob beside, two scopes may have the name.
+    for (interests, streams) in [(["*", "*"], 1), (["*", GLOB], 2)] {
+        for name in ["u".to_owned(), GLOB.replace('*', "u")] {
+            let mut world = world();
+            world.origins[0].wildcard_sends_xdstp();
+            put_uncached(&mut world, &name, "1");
+            let client = world.client(DELTA, "n1");
+            world.subscribe(client, CLUSTERS, &interests);
+            world.advance(SECOND);
+            assert_eq!(world.streams_of(0), streams + 1, "{interests:?} {name}");
+            world.put(0, CLUSTERS, &name, "2");
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@2")]);
+            assert_eq!(world.streams_of(0), streams, "{interests:?} {name}");
+            put_uncached(&mut world, &name, "3");
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@3")]);
+            assert_eq!(world.streams_of(0), streams + 1, "{interests:?} {name}");
+            world.remove(0, CLUSTERS, &name);
+            assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
+            assert_eq!(world.streams_of(0), streams, "{interests:?} {name}");
+        }
+    }
 }
 
 #[test]
@@ -149,6 +155,87 @@ fn rule_150_what_must_not_be_shared_any_more_is_not_taken_from_who_holds_it() {
         world.advance(60 * SECOND);
         assert_eq!(world.clients[client].held(CLUSTERS), ["v@2"], "{upstream:?}");
     }
+}
+
+/// Nor by an error of the stream that fetches it: neither what a client was sent, nor what it brings along.
+#[test]
+fn rule_150_an_error_takes_nothing_away_that_must_not_be_shared_any_more() {
+    const UNAVAILABLE: i32 = 14;
+    // To a client that knows nothing of errors.
+    let takes_away = |chunks: &[Vec<Bytes>]| {
+        let removed = |chunks: &Vec<Bytes>| {
+            let response: DeltaDiscoveryResponse = prost::Message::decode(Bytes::from(chunks.concat())).unwrap();
+            !response.removed_resources.is_empty()
+        };
+        chunks.iter().any(removed)
+    };
+    let mut world = world();
+    let now = world.now;
+    for node in ["", "n2"] {
+        world.origins[0].put_frame(now, node, CLUSTERS, "u", "1", cluster("u", "1"));
+    }
+    let (first, holder) = (world.client(DELTA, "n1"), world.client(DELTA, "n2"));
+    for client in [first, holder] {
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(SECOND);
+    }
+    let error = xdstp_cache::ResourceError::new(UNAVAILABLE, "not today");
+    world.origins[0].remove_from(now, "n2", CLUSTERS, "u");
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &error);
+    world.origins[0].put_uncached(now, "", CLUSTERS, "u", "2");
+    world.advance(20 * SECOND);
+    assert!(world.told(holder).join(" ").contains("!u:14"));
+    assert!(!takes_away(&world.clients[holder].chunks));
+    // The relay forgets that it ever shared it.
+    world.disconnect(first);
+    world.disconnect(holder);
+    world.advance(5 * SECOND);
+    world.connect(first, 0);
+    world.advance(SECOND);
+    world.connect(holder, 0);
+    world.advance(20 * SECOND);
+    assert!(world.told(holder).join(" ").contains("!u:14"));
+    assert!(!takes_away(&world.clients[holder].chunks));
+    world.origins[0].put_uncached(now, "n2", CLUSTERS, "u", "3");
+    world.advance(20 * SECOND);
+    assert_eq!(world.clients[holder].held(CLUSTERS), ["u@3n2"]);
+    // Who holds nothing is told that there is nothing (rule 117).
+    world.origins[0].remove_from(now, "n2", CLUSTERS, "u");
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &error);
+    let other = world.client(DELTA, "n2");
+    world.subscribe(other, CLUSTERS, &["*"]);
+    world.advance(20 * SECOND);
+    assert!(takes_away(&world.clients[other].chunks));
+}
+
+/// Over SotW it would be gone from a full state: that waits.
+#[test]
+fn rule_150_nor_does_it_over_sotw() {
+    const UNAVAILABLE: i32 = 14;
+    let mut world = world();
+    let now = world.now;
+    for node in ["", "n2"] {
+        world.origins[0].put_frame(now, node, CLUSTERS, "u", "1", cluster("u", "1"));
+    }
+    let (first, holder) = (world.client(DELTA, "n1"), world.client(SOTW, "n2"));
+    for client in [first, holder] {
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(20 * SECOND);
+    }
+    world.told(holder);
+    world.origins[0].remove_from(now, "n2", CLUSTERS, "u");
+    let error = xdstp_cache::ResourceError::new(UNAVAILABLE, "not today");
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &error);
+    world.origins[0].put_uncached(now, "", CLUSTERS, "u", "2");
+    world.advance(20 * SECOND);
+    assert_eq!(world.told(holder), [""; 0]);
+    world.origins[0].put_uncached(now, "n2", CLUSTERS, "u", "3");
+    world.advance(20 * SECOND);
+    assert_eq!(world.told(holder), ["Cluster u@3n2"]);
+    // And gone it is when the origin says so.
+    world.origins[0].fail_for(now, "n2", CLUSTERS, "u", &xdstp_cache::ResourceError::new(5, "no more"));
+    world.advance(20 * SECOND);
+    assert_eq!(world.clients[holder].held(CLUSTERS), [""; 0]);
 }
 
 #[test]

@@ -292,7 +292,9 @@ impl Session {
         }
         self.wanted.answer(&interest);
         let Interest::Name(glob) = &interest else { return };
-        let sent: HashSet<_> = update.changed.iter().map(|changed| &changed.name).collect();
+        // What the same response sends, as new or as it was, is there whatever it says of the glob.
+        let sent = update.changed.iter().chain(&update.repeated).map(|changed| &changed.name);
+        let sent: HashSet<_> = sent.chain(update.refreshed.iter().map(|(name, _)| name)).collect();
         let gone = self
             .held
             .iter()

@@ -123,6 +123,12 @@ impl Origin {
         }
     }
 
+    /// The same to a node that has resources of its own, or to everybody else.
+    pub(crate) fn fail_for(&mut self, now: Instant, node: &str, of: &str, name: &str, error: &ResourceError) {
+        let cache = self.caches.get_mut(node).unwrap();
+        cache.fail(&of.into(), &name.parse().unwrap(), error.clone(), now, &mut Vec::new());
+    }
+
     /// What it holds under a name.
     pub(crate) fn resource(&self, of: &str, name: &str) -> Resource<Frame> {
         self.caches[""].resource(&of.into(), &name.parse().unwrap()).unwrap().clone()

@@ -384,6 +384,16 @@ fn rule_099_the_url_of_a_glob_among_the_removed_says_that_it_is_empty() {
 }
 
 #[test]
+fn rule_099_what_comes_with_an_empty_glob_is_not_gone() {
+    let mut client = client(&[GLOB]);
+    client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1"), (MEMBER_B, "1")], &[]));
+    client.reconnect();
+    client.delta().unwrap();
+    let update = client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[GLOB]));
+    assert_eq!(removed(&update), [MEMBER_B]);
+}
+
+#[test]
 fn a_glob_is_known_by_its_first_member_and_the_wildcard_by_its_first_response() {
     let mut client = client(&["*", GLOB, "a"]);
     let update = client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
