@@ -1,6 +1,6 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -280,10 +280,9 @@ impl Routes {
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
         let unanswered = std::mem::take(&mut subscriber.unanswered);
-        for (name, news) in unanswered.into_iter().map(|name| (name, News::Unanswered)).chain(contested) {
-            // What its own part said last stays said.
-            let says = !matches!(news, News::Other | News::Unanswered);
-            if says || !subscriber.contested.contains_key(&name) {
+        for (name, news) in unanswered.into_iter().chain(contested) {
+            // What its own part said last stays said, and so does that it went from another.
+            if news.is_own() || subscriber.contested.get(&name).is_none_or(|known| *known == News::OtherPut) {
                 subscriber.contested.insert(name, news);
             }
         }
@@ -295,11 +294,11 @@ impl Routes {
             match said.get(&name) {
                 _ if matches!(counts, Counts::Own | Counts::Undecided) => continue,
                 _ if matches!(counts, Counts::Unanswered) => {
-                    subscriber.unanswered.insert(name);
+                    subscriber.unanswered.insert(name, news);
                     continue;
                 }
                 // It was never told of it.
-                _ if gone && news == News::Unanswered => continue,
+                _ if gone && news == News::OtherPut => continue,
                 Some(true) if gone => continue,
                 None if !gone || removals == Removals::Include => {}
                 _ => {
@@ -346,7 +345,7 @@ impl Source for Routes {
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
-            unanswered: BTreeSet::new(),
+            unanswered: BTreeMap::new(),
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -373,7 +372,7 @@ impl Source for Routes {
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         if held {
-            subscriber.contested.extend(left.into_iter().map(|name| (name, News::Other)));
+            subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
         }
         if !subscriber.private.is_empty() {
             self.drop_private(id, |name, shared, parts| {

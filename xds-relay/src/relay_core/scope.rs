@@ -437,6 +437,11 @@ impl Scope {
         }
     }
 
+    /// Whether a name that the subscriber asked for was not answered.
+    pub(crate) fn awaits_names(&self, id: SubscriberId) -> bool {
+        self.lock().cache.awaits_names(id)
+    }
+
     /// Whether the subscriber is yet to be told what became of a name that it brought along.
     pub(crate) fn will_tell(&self, id: SubscriberId, name: &ResourceName) -> bool {
         self.lock().cache.will_tell(id, name)

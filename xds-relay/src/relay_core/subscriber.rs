@@ -24,22 +24,27 @@ pub(crate) struct Subscriber {
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.
     pub(crate) contested: BTreeMap<ResourceName, News>,
-    /// Those that another part has, and of which the part of their own authority has said nothing yet. That it has no such
-    /// name, it may say without naming it.
-    pub(crate) unanswered: BTreeSet<ResourceName>,
+    /// Those of which the part that counts has said nothing yet. That it has no such name, it may say without naming it.
+    pub(crate) unanswered: BTreeMap<ResourceName, News>,
 }
 
 /// Why a name that several parts may have is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Another part has news of it, or the client left it.
-    Other,
+    /// Another part has it, which is news.
+    OtherPut,
+    /// Another part said that it is gone, or the client left it.
+    OtherGone,
     /// The part of its own authority said that it is gone.
     OwnGone,
-    /// That part had not answered when another had news of it.
-    Unanswered,
     /// That part has it, and what was said of it went out a moment before: no name stands twice in a response.
     OwnPut,
+}
+
+impl News {
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Self::OwnGone | Self::OwnPut)
+    }
 }
 
 /// What was said in one response of names that several parts may have: whether each is gone.
@@ -71,6 +76,7 @@ impl Subscriber {
     /// not gone (rule 150).
     pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News) -> Counts {
         let own = relay.place(name.authority());
+        let origin = own.origin();
         let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
         if news == News::OwnPut
             && let Some((part, resource)) = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
@@ -80,22 +86,32 @@ impl Subscriber {
         {
             return Counts::Other(part.scope.clone(), resource);
         }
-        let own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
+        let by_own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
             Standing::Present(_) => Some(Counts::Own),
             Standing::Unknown => Some(Counts::Unanswered).filter(|_| news != News::OwnGone),
             Standing::Absent => None,
         });
-        if let Some(counts) = own {
+        if let Some(counts) = by_own {
             return counts;
         }
         let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
             Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
             Standing::Absent | Standing::Unknown => None,
         });
-        other.unwrap_or_else(|| {
-            let undecided = others.iter().any(|part| part.scope.will_tell(part.id, name));
-            if undecided { Counts::Undecided } else { Counts::Gone }
-        })
+        if let Some(counts) = other {
+            return counts;
+        }
+        if others.iter().any(|part| part.scope.will_tell(part.id, name)) {
+            return Counts::Undecided;
+        }
+        // It may be held by an alias, of whatever authority of its origin (rule 105).
+        let is_asked_for = own.iter().any(|part| part.scope.covers(part.id, name));
+        let may_have_alias =
+            |part: &&Part| part.scope.origin == origin && (part.scope.key.authority().is_some() != name.is_opaque());
+        if !is_asked_for && self.parts.iter().filter(may_have_alias).any(|part| part.scope.awaits_names(part.id)) {
+            return Counts::Unanswered;
+        }
+        Counts::Gone
     }
 
     /// The shared parts, then the private ones.
@@ -171,7 +187,8 @@ pub(crate) fn news_of(relay: &RelayCore, part: &Part, pull: &Pull<'_, Frame>) ->
     match pull {
         Pull::Put { name, .. } if own(name) => News::OwnPut,
         Pull::Removed { name } if own(name) => News::OwnGone,
-        _ => News::Other,
+        Pull::Removed { .. } => News::OtherGone,
+        _ => News::OtherPut,
     }
 }
 

@@ -95,3 +95,29 @@ fn rule_105_over_sotw_an_alias_stands_for_nothing_whatever_others_ask_for() {
     assert_eq!(world.clients[by_name].held(ENDPOINTS), ["name@1"]);
     assert_eq!(world.told(by_alias), ["ClusterLoadAssignment -other"]);
 }
+
+/// Whatever else says that it has no such name: a wildcard, or the scope of the name's own authority, of which only an
+/// alias of another one was asked for.
+#[test]
+fn rule_150_what_a_client_may_have_by_an_alias_is_not_gone_before_that_is_answered() {
+    let [name, alias, elsewhere] = [("a", "g/x"), ("a", "h/x"), ("b", "h/x")].map(|(of, id)| endpoints(of, id));
+    for asked in [["*", &alias], ["*", &elsewhere], [&alias, &elsewhere]] {
+        let mut world = World::of(&[DELTA], &[&["a", "b"]], "share_by: [cluster]\nlinger: 1s");
+        let aliases = Resource { aliases: vec![alias.clone(), elsewhere.clone()], ..Resource::default() };
+        let frame = frame(ENDPOINTS, &name, "1").with_wrapper(aliases.encode_to_vec().into(), None, false);
+        let now = world.now;
+        world.origins[0].put_frame(now, "", ENDPOINTS, &name, "1", frame);
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &asked);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+        let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+        world.disconnect(client);
+        world.told(client);
+        world.connect(client, cold);
+        world.advance(20 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains(" -") && told.matches('@').count() <= 1, "{asked:?}: {told}");
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+    }
+}
