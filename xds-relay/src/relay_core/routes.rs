@@ -194,7 +194,7 @@ impl Routes {
         let mut served: HashSet<ResourceName> = HashSet::new();
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
-        let several = subscriber.parts.len() > 1;
+        let several = subscriber.parts.len() > 1 || subscriber.looks_again();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             let private = &subscriber.private;

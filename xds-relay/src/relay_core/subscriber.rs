@@ -114,6 +114,12 @@ impl Subscriber {
         Counts::Gone
     }
 
+    /// Whether there are names of which something is to be said although no part has news of them: one that has may be the
+    /// last of several.
+    pub(crate) fn looks_again(&self) -> bool {
+        !self.contested.is_empty() || !self.unanswered.is_empty()
+    }
+
     /// The shared parts, then the private ones.
     pub(crate) fn all_parts(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().chain(&self.private_parts)

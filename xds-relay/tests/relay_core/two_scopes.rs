@@ -184,6 +184,24 @@ fn rule_152_what_the_wildcard_has_is_told_once_the_more_specific_one_has_answere
     }
 }
 
+/// A SotW client that has one of two interests in a name left hears of it once.
+#[test]
+fn rule_152_a_name_that_changes_as_its_more_specific_interest_goes_is_told_once() {
+    let name = endpoints("a", "g/x");
+    let mut world = World::new(DELTA);
+    world.origins[0].wildcard_sends_xdstp_to("n");
+    world.put(0, ENDPOINTS, &name, "named");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, ENDPOINTS, &["*", &name]);
+    world.advance(20 * SECOND);
+    world.told(client);
+    let now = world.now;
+    world.clients[client].unsubscribe(ENDPOINTS, &[&name]);
+    world.origins[0].put_frame(now, "n", ENDPOINTS, &name, "wild", frame(ENDPOINTS, &name, "wild"));
+    world.advance(20 * SECOND);
+    assert_eq!(world.told(client), [format!("ClusterLoadAssignment {name}@wild")]);
+}
+
 #[test]
 fn rule_153_an_origin_does_not_set_names_of_another_origins_authorities() {
     for upstream in [DELTA, SOTW] {
