@@ -368,7 +368,7 @@ impl Source for Routes {
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
-        let left = subscriber.left_under_wildcard(&self.relay, part, interest);
+        let left = subscriber.left_to_others(&self.relay, part, interest);
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         if held {

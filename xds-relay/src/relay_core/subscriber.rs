@@ -125,24 +125,25 @@ impl Subscriber {
         self.parts.iter().chain(&self.private_parts)
     }
 
-    /// The names that a client with a wildcard may go on to hold once it leaves an interest. To the client its wildcard
-    /// covers every name, but another scope answers it: it has these names or else they are gone (rules 52, 53, 152).
-    pub(crate) fn left_under_wildcard(
-        &self,
-        relay: &RelayCore,
-        part: &Part,
-        interest: &Interest,
-    ) -> BTreeSet<ResourceName> {
-        let Interest::Name(left) = interest else { return BTreeSet::new() };
-        let wildcard =
-            self.part(relay, &Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
-        if wildcard.is_none_or(|group| group.id == part.id && Arc::ptr_eq(&group.scope, &part.scope)) {
-            return BTreeSet::new();
+    /// The names that a client may go on to hold once it leaves an interest, because another part is asked for them too:
+    /// it has these names or else they are gone (rules 52, 53, 152). To the client its wildcard covers every name.
+    pub(crate) fn left_to_others(&self, relay: &RelayCore, part: &Part, interest: &Interest) -> BTreeSet<ResourceName> {
+        let mut names = BTreeSet::new();
+        let is_other = |other: &&Part| !(other.id == part.id && Arc::ptr_eq(&other.scope, &part.scope));
+        let Interest::Name(left) = interest else {
+            let others: Vec<_> = self.parts.iter().filter(is_other).collect();
+            let covers = |name: &ResourceName| others.iter().any(|other| other.scope.covers(other.id, name));
+            part.scope.visit(part.id, &mut |name, _| names.extend((!name.is_opaque()).then(|| name.clone())));
+            names.retain(covers);
+            return names;
+        };
+        let wildcard = self.part(relay, &Interest::Wildcard).filter(is_other);
+        if wildcard.is_none_or(|group| !group.scope.wants(group.id, &Interest::Wildcard)) {
+            return names;
         }
         if !left.is_glob() {
             return [left.clone()].into();
         }
-        let mut names = BTreeSet::new();
         part.scope.visit(part.id, &mut |name, _| {
             if name.answers(left) {
                 names.insert(name.clone());
