@@ -74,6 +74,28 @@ fn an_unreachable_origin_makes_nothing_absent() {
     }
 }
 
+/// The 15 seconds are for who asks, and not for who brings it along: what it holds it may go on to hold.
+#[test]
+fn rule_150_what_a_sotw_origin_leaves_out_is_left_to_who_brought_it_along() {
+    let mut world = World::new(DELTA);
+    for name in ["brought", "there"] {
+        world.put(0, ENDPOINTS, name, "1");
+    }
+    let holder = world.client(DELTA, "n");
+    world.subscribe(holder, ENDPOINTS, &["brought", "there"]);
+    let cold = world.add_relay_before(Feeder::Origin(1), SOTW);
+    world.origins.push(Origin::new());
+    world.told(holder);
+    world.connect(holder, cold);
+    world.put(1, ENDPOINTS, "there", "2");
+    world.put(1, ENDPOINTS, "there", "3");
+    world.advance(60 * SECOND);
+    assert!(!world.told(holder).join(" ").contains('-'));
+    assert_eq!(world.clients[holder].held(ENDPOINTS), ["brought@1", "there@3"]);
+    world.put(1, ENDPOINTS, "brought", "2");
+    assert_eq!(world.told(holder), ["ClusterLoadAssignment brought@2"]);
+}
+
 /// What the origin said of a name counts while it is away, absence as well as presence: it is an answer. A name that it
 /// said nothing of is left to who brings it along, whatever else was answered.
 #[test]

@@ -1,5 +1,8 @@
 //! Which scope and which origin a name belongs to.
 
+use prost::Message;
+use xds_transport::wire::DeltaDiscoveryResponse;
+
 use crate::support::*;
 
 #[test]
@@ -109,4 +112,24 @@ fn rule_052_a_name_of_an_authority_that_is_left_under_a_wildcard_is_told_as_remo
         world.put(0, ENDPOINTS, &glob.replace('*', "x"), "2");
         assert_eq!(world.clients[client].held(ENDPOINTS), [""; 0], "{left}");
     }
+}
+
+#[test]
+fn rule_139_a_relay_says_who_it_is_on_either_side() {
+    let node = "node: {id: relay-7, cluster: edge, locality: {region: r, zone: z, sub_zone: s}, metadata: {k: v}}";
+    let mut world = World::of(&[DELTA], &[&["a"]], node);
+    let name = endpoints("a", "x");
+    world.put(0, ENDPOINTS, &name, "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&name]);
+    let response = DeltaDiscoveryResponse::decode(&*world.clients[client].chunks[0].concat()).unwrap();
+    assert_eq!(response.control_plane.unwrap().identifier, "relay-7");
+    let told = world.node_upstream(0);
+    assert_eq!(
+        (told.id.as_str(), told.cluster.as_str(), told.user_agent_name.as_str()),
+        ("relay-7", "edge", "xds-relay")
+    );
+    let locality = told.locality.unwrap();
+    assert_eq!([locality.region, locality.zone, locality.sub_zone], ["r", "z", "s"]);
+    assert!(told.metadata.unwrap().fields.contains_key("k"));
 }

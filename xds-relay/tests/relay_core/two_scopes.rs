@@ -6,6 +6,7 @@ use xds_transport::wire::Resource;
 use crate::support::*;
 
 const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+const GLOB_MATE: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/mate";
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
 
 /// An origin whose wildcard holds `xdstp:` names, and that has another body for who asks for them by name.
@@ -160,6 +161,39 @@ fn rule_150_nor_is_what_is_asked_for_anew_by_its_name() {
     world.advance(20 * SECOND);
     assert!(!world.told(client).join(" ").contains(" -"));
     assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{name}@wild")]);
+}
+
+/// That the specific one has not answered all of it says nothing of a name that the client has from the other.
+#[test]
+fn rule_152_what_was_told_from_the_wildcard_is_told_as_gone_before_the_glob_is_answered_too() {
+    for upstream in [DELTA, SOTW] {
+        for reconnects in [false, true] {
+            let mut world = World::new(upstream);
+            world.origins[0].wildcard_sends_xdstp_to("n");
+            world.put(0, CLUSTERS, GLOB_MATE, "named");
+            world.put(0, CLUSTERS, NAME, "named");
+            let now = world.now;
+            world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild", frame(CLUSTERS, NAME, "wild"));
+            let client = world.client(DELTA, "n");
+            world.subscribe(client, CLUSTERS, &["*", GLOB]);
+            if reconnects {
+                world.advance(20 * SECOND);
+            }
+            let case = format!("{upstream:?} {reconnects}");
+            world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+            world.settle();
+            let [mate, wild] = [format!("{GLOB_MATE}@named"), format!("{NAME}@wild")];
+            assert_eq!(world.clients[client].held(CLUSTERS), [mate.clone(), wild], "{case}");
+            if reconnects {
+                world.set_up(0, false);
+                world.settle();
+            }
+            world.origins[0].remove_from(now, "n", CLUSTERS, NAME);
+            world.set_up(0, true);
+            world.advance(60 * SECOND);
+            assert_eq!(world.clients[client].held(CLUSTERS), [mate], "{case}");
+        }
+    }
 }
 
 /// The more specific one is asked first, and says of its glob that all is as it was: nothing.

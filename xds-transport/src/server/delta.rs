@@ -88,8 +88,8 @@ impl Session {
         }
         session.change_subscription(request, source);
         if !rule.skip_known_on_resume {
-            // Sent again, but known to be held.
             for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
+                // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
                 held.entry(asked).and_modify(|version| *version = Version::from(""));
             }
         }
