@@ -121,3 +121,32 @@ fn rule_150_what_a_client_may_have_by_an_alias_is_not_gone_before_that_is_answer
         assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
     }
 }
+
+fn put_aliased(world: &mut World, origin: usize, name: &str, version: &str, aliases: &[&str]) {
+    let aliases = Resource { aliases: aliases.iter().map(|alias| (*alias).into()).collect(), ..Resource::default() };
+    let of = if name.contains("Cluster/") { CLUSTERS } else { ENDPOINTS };
+    let frame = frame(of, name, version).with_wrapper(aliases.encode_to_vec().into(), None, false);
+    let now = world.now;
+    world.origins[origin].put_frame(now, "", of, name, version, frame);
+}
+
+fn of_two_authorities() -> World {
+    World::of(&[DELTA], &[&["a", "b"]], "share_by: [cluster]\nlinger: 1s")
+}
+
+#[test]
+fn rule_153_an_origin_does_not_say_what_names_of_another_stand_for() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::of(&[upstream, DELTA], &[&["a"], &["b"]], "share_by: [cluster]");
+        let [name, alias, other] = [("b", "g/x"), ("b", "h/x"), ("a", "g/y")].map(|(of, id)| endpoints(of, id));
+        put_aliased(&mut world, 1, &name, "1", &[&alias]);
+        world.settle();
+        put_aliased(&mut world, 0, &other, "1", &[&alias]);
+        world.settle();
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &[&alias]);
+        world.subscribe(client, ENDPOINTS, &[&other]);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2, "{upstream:?}");
+    }
+}
