@@ -293,6 +293,7 @@ impl Routes {
             let gone = matches!(counts, Counts::Gone);
             match said.get(&name) {
                 _ if matches!(counts, Counts::Own | Counts::Undecided) => continue,
+                Some(false) if matches!(counts, Counts::ByAlias(..)) => continue,
                 _ if matches!(counts, Counts::Unanswered) => {
                     subscriber.unanswered.insert(name, news);
                     continue;
@@ -308,11 +309,13 @@ impl Routes {
             }
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
-                Counts::Other(scope, resource) if resource.value.do_not_cache() => {
+                Counts::Other(scope, resource) | Counts::ByAlias(scope, resource) if resource.value.do_not_cache() => {
                     stubs.push((name, scope));
                     continue;
                 }
-                Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
+                Counts::Other(_, resource) | Counts::ByAlias(_, resource) => {
+                    visitor(Pull::Put { name: &name, resource: &resource })
+                }
                 Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
             said.insert(name, gone);
@@ -471,7 +474,7 @@ impl Source for Routes {
         let mut own: HashSet<ResourceName> = HashSet::new();
         let is_own = |part: &Part, name: &ResourceName| part.scope.key.is_at(self.relay.place(name.authority()));
         let (mut unanswered, mut fetched) = (Unanswered::default(), Unanswered::default());
-        let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
+        let mut others: Vec<(bool, ResourceName, Resource<Frame>)> = Vec::new();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
@@ -484,7 +487,8 @@ impl Source for Routes {
                 }
                 if several && shared {
                     if !is_own(part, name) {
-                        return others.push((name.clone(), resource.clone()));
+                        let of_group = part.scope.key.authority().is_none();
+                        return others.push((of_group, name.clone(), resource.clone()));
                     }
                     if !name.is_opaque() {
                         own.insert(name.clone());
@@ -493,7 +497,8 @@ impl Source for Routes {
                 visitor(name, resource);
             }));
         }
-        for (name, resource) in others {
+        others.sort_by_key(|(of_group, ..)| *of_group);
+        for (_, name, resource) in others {
             if own.insert(name.clone()) {
                 visitor(&name, &resource);
             }

@@ -437,6 +437,11 @@ impl Scope {
         }
     }
 
+    /// Whether a name that the subscriber asked for stands for a resource that is here.
+    pub(crate) fn is_alias(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.lock().cache.is_alias(id, name)
+    }
+
     /// Whether a name that the subscriber asked for was not answered.
     pub(crate) fn awaits_names(&self, id: SubscriberId) -> bool {
         self.lock().cache.awaits_names(id)

@@ -54,6 +54,9 @@ pub(crate) type Said = HashMap<ResourceName, bool>;
 pub(crate) enum Counts {
     /// What the part of its own authority says, as that is pulled.
     Own,
+    /// What that part has, and a name of another authority that the client asks for stands for (rule 105): whoever asks
+    /// is answered (rule 48).
+    ByAlias(Arc<Scope>, Resource<Frame>),
     /// What that part is yet to say.
     Unanswered,
     /// What another part has.
@@ -77,7 +80,12 @@ impl Subscriber {
     pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News) -> Counts {
         let own = relay.place(name.authority());
         let origin = own.origin();
-        let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        let (own, mut others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        if own.iter().any(|part| part.scope.is_alias(part.id, name)) {
+            return Counts::Own;
+        }
+        // By an alias its origin has it, whatever the authority of that: it counts before what a wildcard holds.
+        others.sort_by_key(|part| part.scope.key.authority().is_none());
         if news == News::OwnPut
             && let Some((part, resource)) = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
                 Standing::Present(resource) => Some((part, resource)),
@@ -87,7 +95,12 @@ impl Subscriber {
             return Counts::Other(part.scope.clone(), resource);
         }
         let by_own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
-            Standing::Present(_) => Some(Counts::Own),
+            Standing::Present(resource) => {
+                let by_alias = |other: &&&Part| other.scope.key.authority().is_some();
+                let is_there = |other: &Part| matches!(other.scope.standing(other.id, name), Standing::Present(_));
+                let asked_anew = news == News::OtherPut && others.iter().filter(by_alias).any(|other| is_there(other));
+                Some(if asked_anew { Counts::ByAlias(part.scope.clone(), resource) } else { Counts::Own })
+            }
             Standing::Unknown => Some(Counts::Unanswered).filter(|_| news != News::OwnGone),
             Standing::Absent => None,
         });

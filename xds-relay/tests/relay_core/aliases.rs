@@ -122,6 +122,10 @@ fn rule_150_what_a_client_may_have_by_an_alias_is_not_gone_before_that_is_answer
     }
 }
 
+fn cluster_at(at: &str) -> String {
+    format!("xdstp://{}", at.replacen('/', "/envoy.config.cluster.v3.Cluster/", 1))
+}
+
 fn put_aliased(world: &mut World, origin: usize, name: &str, version: &str, aliases: &[&str]) {
     let aliases = Resource { aliases: aliases.iter().map(|alias| (*alias).into()).collect(), ..Resource::default() };
     let of = if name.contains("Cluster/") { CLUSTERS } else { ENDPOINTS };
@@ -149,4 +153,42 @@ fn rule_153_an_origin_does_not_say_what_names_of_another_stand_for() {
         world.advance(20 * SECOND);
         assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2, "{upstream:?}");
     }
+}
+
+#[test]
+fn rule_152_what_is_asked_for_by_an_alias_counts_before_what_the_wildcard_has() {
+    let [name, alias] = [("a", "g/x"), ("b", "h/x")].map(|(of, id)| endpoints(of, id));
+    for order in [["*", &alias], [&alias, "*"]] {
+        let mut world = of_two_authorities();
+        world.origins[0].wildcard_sends_xdstp_to("n");
+        let client = world.client(DELTA, "n");
+        for interest in order {
+            world.subscribe(client, ENDPOINTS, &[interest]);
+        }
+        put_aliased(&mut world, 0, &name, "named", &[&alias]);
+        world.settle();
+        let now = world.now;
+        world.origins[0].put_frame(now, "n", ENDPOINTS, &name, "wild", frame(ENDPOINTS, &name, "wild"));
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{name}@named")], "{order:?}");
+    }
+}
+
+#[test]
+fn rule_048_an_alias_of_another_authority_is_answered_with_what_is_there_by_the_first() {
+    let [name, alias, elsewhere] = ["a/g/x", "a/h/x", "b/h/x"].map(cluster_at);
+    let mut world = of_two_authorities();
+    put_aliased(&mut world, 0, &name, "1", &[&alias, &elsewhere]);
+    world.settle();
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &[&alias]);
+    world.subscribe(client, CLUSTERS, &[&elsewhere]);
+    // So it knows by which names it has it: what comes when it returns is no news.
+    world.unsubscribe(client, CLUSTERS, &[&alias]);
+    world.told(client);
+    world.disconnect(client);
+    world.connect(client, 0);
+    world.advance(20 * SECOND);
+    let told = world.told(client);
+    assert!(told.iter().all(|line| line.ends_with(" again")), "{told:?}");
 }
