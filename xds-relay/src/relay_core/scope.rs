@@ -337,10 +337,14 @@ impl Scope {
                 }
                 over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
-                    for collection in &begun {
+                    // An answer may come in as it is given up: nothing would end what is known then.
+                    let is_wanted = |collection: &&Interest| {
+                        demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
+                    };
+                    for collection in begun.iter().filter(is_wanted) {
                         cache.begun(type_url, collection, woken);
                     }
-                    for collection in &complete {
+                    for collection in complete.iter().filter(is_wanted) {
                         cache.answered(type_url, collection, woken);
                     }
                     // With the last of what it is the version of: nobody must see it beside older content.
