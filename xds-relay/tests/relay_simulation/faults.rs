@@ -8,9 +8,10 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 pub(crate) use self::feed::{Feed, Strays};
+use crate::history::{History, Step};
 use crate::hops::Served;
 use crate::messages::{Request, Response};
-use crate::world::{Setup, World};
+use crate::world::{GROUPS, ORIGINS, Setup, World};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -58,6 +59,27 @@ impl Fault {
         Self::ForgetTombstones,
         Self::LeaveOutScopedRoutes,
     ];
+
+    /// A history with what it takes to find the fault, where few have it all.
+    pub(crate) fn sought_in(self, mut history: History) -> History {
+        let setup = &mut history.setup;
+        match self {
+            Self::TakePieceForWhole => {
+                (setup.large, setup.relay_restarts, setup.up) = (true, true, [Variant::Delta; ORIGINS]);
+            }
+            Self::ForgetTombstones => {
+                (setup.relay_restarts, setup.envoy, setup.down) =
+                    (false, [true; GROUPS.len()], [Variant::Delta; GROUPS.len()]);
+                history.steps.iter_mut().for_each(|step| match step {
+                    Step::Subscribe(.., what) | Step::Unsubscribe(.., what) => *what = World::GLOB_OF_TWO,
+                    Step::Put { name, .. } | Step::Remove { name, .. } => *name = World::ITS_MEMBERS[*name % 2],
+                    _ => {}
+                });
+            }
+            _ => {}
+        }
+        history
+    }
 
     /// A world without what it takes to find the fault.
     pub(crate) fn hidden_by(self, setup: &Setup) -> Option<Setup> {

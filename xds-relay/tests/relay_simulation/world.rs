@@ -63,16 +63,18 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) fn random(random: &mut Random) -> Self {
         let both = [Variant::Sotw, Variant::Delta];
+        let large = random.one_in(4);
         Self {
             up: std::array::from_fn(|_| random.pick(&both)),
             down: std::array::from_fn(|_| random.pick(&both)),
             wrapped: random.one_in(2),
             own_versions: random.one_in(2),
             latency: random.pick(&[1, 20, 200]),
-            large: random.one_in(4),
-            xdstp_in_wildcards: random.one_in(2),
-            aliases: random.one_in(2),
-            relay_restarts: random.one_in(2),
+            large,
+            xdstp_in_wildcards: !random.one_in(4),
+            aliases: !random.one_in(4),
+            // An answer in pieces is of use to who brings something along.
+            relay_restarts: large || random.one_in(2),
             envoy: std::array::from_fn(|_| random.one_in(2)),
         }
     }
@@ -111,6 +113,9 @@ impl World {
     pub(crate) const KINDS: usize = TYPES.len();
     pub(crate) const NAMES: usize = NAMES.len();
     pub(crate) const INTERESTS: usize = NAMES.len() + ALIASES.len() + GLOBS.len() + 1;
+    /// The one glob that two names are members of: what is left of it may not be empty.
+    pub(crate) const GLOB_OF_TWO: usize = NAMES.len() + ALIASES.len();
+    pub(crate) const ITS_MEMBERS: [usize; 2] = [2, 3];
     pub(crate) const ALL_ALIASES: u64 = (1 << ALIASES.len()) - 1;
 
     pub(crate) fn new(setup: Setup) -> Self {

@@ -237,6 +237,7 @@ impl Sent {
     }
 
     /// The name that stands beside the resource, and not in it.
+    #[allow(dead_code, reason = "of use to the simulation of a relay")]
     pub(crate) fn own_name(&self) -> Option<&String> {
         Some(&self.name).filter(|_| !self.bare)
     }
