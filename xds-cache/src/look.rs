@@ -33,6 +33,15 @@ impl<V> Cache<V> {
         held.map(|version| *version = None).is_some()
     }
 
+    /// Whether a name that a subscriber asked for stands for a resource that is there (rule 105).
+    pub fn is_alias(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let at = self.slot_of(self.subscribers[id.index()].type_index, name);
+        at.is_some_and(|at| self.link_of(id, Target::Slot(at)).is_some() && self.resolve(at) != at)
+    }
+
     /// Whether a name that is not there, is known not to be: it was answered itself, or a collection of the subscriber
     /// that covers it is complete.
     pub fn is_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {

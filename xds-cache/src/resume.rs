@@ -100,20 +100,10 @@ impl<V> Cache<V> {
     /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
     /// was answered, and none of them stands for it.
     pub(crate) fn disclaim(&mut self, id: SubscriberId) {
-        let Subscriber { type_index, ref links, ref unclaimed, first_unanswered, .. } = self.subscribers[id.index()];
-        if unclaimed.is_empty() {
+        if self.subscribers[id.index()].unclaimed.is_empty() || self.awaits_names(id) {
             return;
         }
-        let is_unanswered = |at: &u32| match self.links[*at as usize].target {
-            Target::Slot(slot) => matches!(self.slots[slot as usize].state, State::Unknown),
-            Target::List(_) => false,
-        };
-        // What was answered stays so: each link is looked at once.
-        let unanswered = links.iter().skip(first_unanswered).position(is_unanswered);
-        if let Some(further) = unanswered {
-            self.subscribers[id.index()].first_unanswered += further;
-            return;
-        }
+        let type_index = self.subscribers[id.index()].type_index;
         for name in std::mem::take(&mut self.subscribers[id.index()].unclaimed) {
             let wanted = self.is_wanted(id, type_index, &name);
             let Subscriber { resumed, leaving, unclaimed, .. } = &mut self.subscribers[id.index()];
@@ -128,6 +118,23 @@ impl<V> Cache<V> {
                 leaving.insert(name);
             }
         }
+    }
+
+    /// Whether a name that a subscriber asked for was not answered: it may be an alias of what the subscriber holds.
+    pub fn awaits_names(&mut self, id: SubscriberId) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let Subscriber { ref links, first_unanswered, .. } = self.subscribers[id.index()];
+        let is_unanswered = |at: &u32| match self.links[*at as usize].target {
+            Target::Slot(slot) => matches!(self.slots[slot as usize].state, State::Unknown),
+            Target::List(_) => false,
+        };
+        // What was answered stays so: each link is looked at once.
+        let unanswered = links.iter().skip(first_unanswered).position(is_unanswered);
+        let first = unanswered.map_or(links.len(), |further| first_unanswered + further);
+        self.subscribers[id.index()].first_unanswered = first;
+        unanswered.is_some()
     }
 
     /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted

@@ -89,12 +89,23 @@ impl Frame {
 
     /// The other names that the resource may be asked for by (rule 105).
     pub fn aliases(&self) -> impl Iterator<Item = ResourceName> {
-        Fields::of(&self.wrapper).flatten().filter_map(|field| match field {
-            Field { number: 4, value: FieldValue::Bytes(alias) } => {
-                ResourceName::parse(str::from_utf8(alias).ok()?).ok()
+        Fields::of(&self.wrapper).flatten().filter_map(|field| alias_in(&field))
+    }
+
+    /// The same frame with only those aliases that are to be kept.
+    #[must_use]
+    pub fn with_aliases(self, keep: impl Fn(&ResourceName) -> bool) -> Self {
+        if self.aliases().all(|alias| keep(&alias)) {
+            return self;
+        }
+        let mut wrapper = BytesMut::with_capacity(self.wrapper.len());
+        let mut fields = Fields::of(&self.wrapper);
+        while let Some(Ok((field, encoded))) = fields.next_encoded() {
+            if alias_in(&field).is_none_or(|alias| keep(&alias)) {
+                wrapper.extend_from_slice(encoded);
             }
-            _ => None,
-        })
+        }
+        Self { wrapper: wrapper.freeze(), ..self }
     }
 
     /// How long the resource lives without being refreshed.
@@ -179,6 +190,13 @@ impl Frame {
             + self.wrapper.len()
             + ttl
             + walk::delimited_len(2, self.any.len())
+    }
+}
+
+fn alias_in(field: &Field<'_>) -> Option<ResourceName> {
+    match field {
+        Field { number: 4, value: FieldValue::Bytes(alias) } => ResourceName::parse(str::from_utf8(alias).ok()?).ok(),
+        _ => None,
     }
 }
 

@@ -49,7 +49,7 @@ impl Subscriber {
                 let stays = there || self.will_be_told_but_for(part, &name);
                 if removed && there {
                     let own = part.scope.key.is_at(relay.place(name.authority()));
-                    elsewhere.push((name.clone(), if own { News::OwnGone } else { News::Other }));
+                    elsewhere.push((name.clone(), if own { News::OwnGone } else { News::OtherGone }));
                 }
                 // To a client an error that is not transient is a removal.
                 if stays && !error.is_transient() {

@@ -92,7 +92,10 @@ impl Feed {
         parts.resize_with(places.len(), || Changes { by_alias, ..Changes::default() });
         let mut refused = Vec::new();
         let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
-        for changed in changed.into_iter().chain(repeated) {
+        for mut changed in changed.into_iter().chain(repeated) {
+            // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
+            let value = changed.resource.value;
+            changed.resource.value = value.with_aliases(|alias| self.info.realm.holds(alias));
             let name = &changed.name;
             if !self.info.realm.holds(name) {
                 let reason = "its authority is another origin's";

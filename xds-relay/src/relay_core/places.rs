@@ -81,8 +81,9 @@ impl<'a> Places<'a> {
         if !others.is_empty() {
             elsewhere.0.insert((type_url.clone(), name.clone()), others);
         }
+        // An alias of its own authority may have brought it there, too.
         let left = before.iter().filter_map(|authority| self.authorities.get(authority.as_str()).copied());
-        let left = left.filter(|place| !at.contains(place)).collect();
+        let left = left.chain(self.of_authority(name)).filter(|place| !at.contains(place)).collect();
         (at, left)
     }
 

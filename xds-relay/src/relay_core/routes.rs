@@ -1,6 +1,6 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -199,7 +199,7 @@ impl Routes {
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
         let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
         // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
-        let several = subscriber.parts.len() > 1 || !subscriber.contested.is_empty();
+        let several = subscriber.parts.len() > 1 || subscriber.looks_again();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             let private = &subscriber.private;
@@ -285,10 +285,9 @@ impl Routes {
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
         let unanswered = std::mem::take(&mut subscriber.unanswered);
-        for (name, news) in unanswered.into_iter().map(|name| (name, News::Unanswered)).chain(contested) {
-            // What its own part said last stays said.
-            let says = !matches!(news, News::Other | News::Unanswered);
-            if says || !subscriber.contested.contains_key(&name) {
+        for (name, news) in unanswered.into_iter().chain(contested) {
+            // What its own part said last stays said, and so does that it went from another.
+            if news.is_own() || subscriber.contested.get(&name).is_none_or(|known| *known == News::OtherPut) {
                 subscriber.contested.insert(name, news);
             }
         }
@@ -300,12 +299,13 @@ impl Routes {
             let gone = matches!(counts, Counts::Gone);
             match said.get(&name) {
                 _ if matches!(counts, Counts::Own | Counts::Undecided) => continue,
+                Some(false) if matches!(counts, Counts::ByAlias(..)) => continue,
                 _ if matches!(counts, Counts::Unanswered) => {
-                    subscriber.unanswered.insert(name);
+                    subscriber.unanswered.insert(name, news);
                     continue;
                 }
                 // It was never told of it.
-                _ if gone && news == News::Unanswered && !subscriber.from_others.contains(&name) => continue,
+                _ if gone && news == News::OtherPut => continue,
                 Some(true) if gone => {
                     // Its own stream said so, too.
                     settled.insert(name);
@@ -317,18 +317,15 @@ impl Routes {
                     continue;
                 }
             }
-            if gone {
-                subscriber.from_others.remove(&name);
-            } else {
-                subscriber.from_others.insert(name.clone());
-            }
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
-                Counts::Other(scope, resource) if resource.value.do_not_cache() => {
+                Counts::Other(scope, resource) | Counts::ByAlias(scope, resource) if resource.value.do_not_cache() => {
                     stubs.push(Stub::of(&name, &scope, &resource));
                     continue;
                 }
-                Counts::Other(_, resource) => visitor(Pull::Put { name: &name, resource: &resource }),
+                Counts::Other(_, resource) | Counts::ByAlias(_, resource) => {
+                    visitor(Pull::Put { name: &name, resource: &resource })
+                }
                 Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
             settled.insert(name.clone());
@@ -368,8 +365,7 @@ impl Source for Routes {
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
-            unanswered: BTreeSet::new(),
-            from_others: HashSet::new(),
+            unanswered: BTreeMap::new(),
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -392,16 +388,13 @@ impl Source for Routes {
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
-        let left = subscriber.left_under_wildcard(&self.relay, part, interest);
+        let left = subscriber.left_to_others(&self.relay, part, interest);
         let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
         let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         subscriber.moves |= moves;
         if held {
-            if *interest == Interest::Wildcard {
-                subscriber.from_others.clear();
-            }
-            subscriber.contested.extend(left.into_iter().map(|name| (name, News::Other)));
+            subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
         }
         if !subscriber.private.is_empty() {
             self.drop_private(id, |name, shared, parts| {
@@ -498,7 +491,7 @@ impl Source for Routes {
         let mut unanswered = Unanswered::default();
         // What must not be shared, and whether the client may hold what was.
         let mut stubs: Vec<(ResourceName, bool)> = Vec::new();
-        let mut others: Vec<(ResourceName, Resource<Frame>)> = Vec::new();
+        let mut others: Vec<(bool, ResourceName, Resource<Frame>)> = Vec::new();
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
@@ -507,7 +500,8 @@ impl Source for Routes {
                 }
                 if several {
                     if shared && !is_own(part, name) {
-                        return others.push((name.clone(), resource.clone()));
+                        let of_group = part.scope.key.authority().is_none();
+                        return others.push((of_group, name.clone(), resource.clone()));
                     }
                     // What is fetched for this client is what that part has.
                     if !name.is_opaque() {
@@ -517,7 +511,8 @@ impl Source for Routes {
                 visitor(name, resource);
             }));
         }
-        for (name, resource) in others {
+        others.sort_by_key(|(of_group, ..)| *of_group);
+        for (_, name, resource) in others {
             if own.insert(name.clone()) {
                 visitor(&name, &resource);
             }

@@ -337,10 +337,14 @@ impl Scope {
                 }
                 over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
-                    for collection in &begun {
+                    // An answer may come in as it is given up: nothing would end what is known then.
+                    let is_wanted = |collection: &&Interest| {
+                        demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
+                    };
+                    for collection in begun.iter().filter(is_wanted) {
                         cache.begun(type_url, collection, woken);
                     }
-                    for collection in &complete {
+                    for collection in complete.iter().filter(is_wanted) {
                         cache.answered(type_url, collection, woken);
                     }
                     // With the last of what it is the version of: nobody must see it beside older content.
@@ -435,6 +439,16 @@ impl Scope {
         } else {
             Standing::Unknown
         }
+    }
+
+    /// Whether a name that the subscriber asked for stands for a resource that is here.
+    pub(crate) fn is_alias(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.lock().cache.is_alias(id, name)
+    }
+
+    /// Whether a name that the subscriber asked for was not answered.
+    pub(crate) fn awaits_names(&self, id: SubscriberId) -> bool {
+        self.lock().cache.awaits_names(id)
     }
 
     /// Whether the subscriber is yet to be told what became of a name that it brought along.

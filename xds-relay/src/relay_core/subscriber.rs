@@ -1,6 +1,6 @@
 //! One type of one downstream stream: its parts in the scopes, and which of them counts where several have a name.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use xds_transport::Frame;
@@ -28,24 +28,27 @@ pub(crate) struct Subscriber {
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.
     pub(crate) contested: BTreeMap<ResourceName, News>,
-    /// Those that another part has, and of which the part of their own authority has said nothing yet. That it has no such
-    /// name, it may say without naming it.
-    pub(crate) unanswered: BTreeSet<ResourceName>,
-    /// Those that the client was told from another part, and not that they are gone since.
-    pub(crate) from_others: HashSet<ResourceName>,
+    /// Those of which the part that counts has said nothing yet. That it has no such name, it may say without naming it.
+    pub(crate) unanswered: BTreeMap<ResourceName, News>,
 }
 
 /// Why a name that several parts may have is to be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Another part has news of it, or the client left it.
-    Other,
+    /// Another part has it, which is news.
+    OtherPut,
+    /// Another part said that it is gone, or the client left it.
+    OtherGone,
     /// The part of its own authority said that it is gone.
     OwnGone,
-    /// That part had not answered when another had news of it.
-    Unanswered,
     /// That part has it, and what was said of it went out a moment before: no name stands twice in a response.
     OwnPut,
+}
+
+impl News {
+    pub(crate) fn is_own(self) -> bool {
+        matches!(self, Self::OwnGone | Self::OwnPut)
+    }
 }
 
 /// What was said in one response of names that several parts may have: whether each is gone.
@@ -55,6 +58,9 @@ pub(crate) type Said = HashMap<ResourceName, bool>;
 pub(crate) enum Counts {
     /// What the part of its own authority says, as that is pulled.
     Own,
+    /// What that part has, and a name of another authority that the client asks for stands for (rule 105): whoever asks
+    /// is answered (rule 48).
+    ByAlias(Arc<Scope>, Resource<Frame>),
     /// What that part is yet to say.
     Unanswered,
     /// What another part has.
@@ -91,7 +97,13 @@ impl Subscriber {
     /// not gone (rule 150).
     pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News) -> Counts {
         let own = relay.place(name.authority());
-        let (own, others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        let origin = own.origin();
+        let (own, mut others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        if own.iter().any(|part| part.scope.is_alias(part.id, name)) {
+            return Counts::Own;
+        }
+        // By an alias its origin has it, whatever the authority of that: it counts before what a wildcard holds.
+        others.sort_by_key(|part| part.scope.key.authority().is_none());
         if news == News::OwnPut
             && let Some((part, resource)) = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
                 Standing::Present(resource) => Some((part, resource)),
@@ -100,22 +112,43 @@ impl Subscriber {
         {
             return Counts::Other(part.scope.clone(), resource);
         }
-        let own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
-            Standing::Present(_) => Some(Counts::Own),
+        let by_own = own.iter().find_map(|part| match part.scope.standing(part.id, name) {
+            Standing::Present(resource) => {
+                let by_alias = |other: &&&Part| other.scope.key.authority().is_some();
+                let is_there = |other: &Part| matches!(other.scope.standing(other.id, name), Standing::Present(_));
+                let asked_anew = news == News::OtherPut && others.iter().filter(by_alias).any(|other| is_there(other));
+                Some(if asked_anew { Counts::ByAlias(part.scope.clone(), resource) } else { Counts::Own })
+            }
             Standing::Unknown => Some(Counts::Unanswered).filter(|_| news != News::OwnGone),
             Standing::Absent => None,
         });
-        if let Some(counts) = own {
+        if let Some(counts) = by_own {
             return counts;
         }
         let other = others.iter().find_map(|part| match part.scope.standing(part.id, name) {
             Standing::Present(resource) => Some(Counts::Other(part.scope.clone(), resource)),
             Standing::Absent | Standing::Unknown => None,
         });
-        other.unwrap_or_else(|| {
-            let undecided = others.iter().any(|part| part.scope.will_tell(part.id, name));
-            if undecided { Counts::Undecided } else { Counts::Gone }
-        })
+        if let Some(counts) = other {
+            return counts;
+        }
+        if others.iter().any(|part| part.scope.will_tell(part.id, name)) {
+            return Counts::Undecided;
+        }
+        // It may be held by an alias, of whatever authority of its origin (rule 105).
+        let is_asked_for = own.iter().any(|part| part.scope.covers(part.id, name));
+        let may_have_alias =
+            |part: &&Part| part.scope.origin == origin && (part.scope.key.authority().is_some() != name.is_opaque());
+        if !is_asked_for && self.parts.iter().filter(may_have_alias).any(|part| part.scope.awaits_names(part.id)) {
+            return Counts::Unanswered;
+        }
+        Counts::Gone
+    }
+
+    /// Whether there are names of which something is to be said although no part has news of them: one that has may be the
+    /// last of several.
+    pub(crate) fn looks_again(&self) -> bool {
+        !self.contested.is_empty() || !self.unanswered.is_empty()
     }
 
     /// The shared parts, then the private ones.
@@ -123,24 +156,25 @@ impl Subscriber {
         self.parts.iter().chain(&self.private_parts)
     }
 
-    /// The names that a client with a wildcard may go on to hold once it leaves an interest. To the client its wildcard
-    /// covers every name, but another scope answers it: it has these names or else they are gone (rules 52, 53, 152).
-    pub(crate) fn left_under_wildcard(
-        &self,
-        relay: &RelayCore,
-        part: &Part,
-        interest: &Interest,
-    ) -> BTreeSet<ResourceName> {
-        let Interest::Name(left) = interest else { return BTreeSet::new() };
-        let wildcard =
-            self.part(relay, &Interest::Wildcard).filter(|group| group.scope.wants(group.id, &Interest::Wildcard));
-        if wildcard.is_none_or(|group| group.id == part.id && Arc::ptr_eq(&group.scope, &part.scope)) {
-            return BTreeSet::new();
+    /// The names that a client may go on to hold once it leaves an interest, because another part is asked for them too:
+    /// it has these names or else they are gone (rules 52, 53, 152). To the client its wildcard covers every name.
+    pub(crate) fn left_to_others(&self, relay: &RelayCore, part: &Part, interest: &Interest) -> BTreeSet<ResourceName> {
+        let mut names = BTreeSet::new();
+        let is_other = |other: &&Part| !(other.id == part.id && Arc::ptr_eq(&other.scope, &part.scope));
+        let Interest::Name(left) = interest else {
+            let others: Vec<_> = self.parts.iter().filter(is_other).collect();
+            let covers = |name: &ResourceName| others.iter().any(|other| other.scope.covers(other.id, name));
+            part.scope.visit(part.id, &mut |name, _| names.extend((!name.is_opaque()).then(|| name.clone())));
+            names.retain(covers);
+            return names;
+        };
+        let wildcard = self.part(relay, &Interest::Wildcard).filter(is_other);
+        if wildcard.is_none_or(|group| !group.scope.wants(group.id, &Interest::Wildcard)) {
+            return names;
         }
         if !left.is_glob() {
             return [left.clone()].into();
         }
-        let mut names = BTreeSet::new();
         part.scope.visit(part.id, &mut |name, _| {
             if name.answers(left) {
                 names.insert(name.clone());
@@ -202,7 +236,8 @@ pub(crate) fn news_of(relay: &RelayCore, part: &Part, pull: &Pull<'_, Frame>) ->
     match pull {
         Pull::Put { name, .. } if own(name) => News::OwnPut,
         Pull::Removed { name } if own(name) => News::OwnGone,
-        _ => News::Other,
+        Pull::Removed { .. } => News::OtherGone,
+        _ => News::OtherPut,
     }
 }
 

@@ -95,3 +95,100 @@ fn rule_105_over_sotw_an_alias_stands_for_nothing_whatever_others_ask_for() {
     assert_eq!(world.clients[by_name].held(ENDPOINTS), ["name@1"]);
     assert_eq!(world.told(by_alias), ["ClusterLoadAssignment -other"]);
 }
+
+/// Whatever else says that it has no such name: a wildcard, or the scope of the name's own authority, of which only an
+/// alias of another one was asked for.
+#[test]
+fn rule_150_what_a_client_may_have_by_an_alias_is_not_gone_before_that_is_answered() {
+    let [name, alias, elsewhere] = [("a", "g/x"), ("a", "h/x"), ("b", "h/x")].map(|(of, id)| endpoints(of, id));
+    for asked in [["*", &alias], ["*", &elsewhere], [&alias, &elsewhere]] {
+        let mut world = World::of(&[DELTA], &[&["a", "b"]], "share_by: [cluster]\nlinger: 1s");
+        let aliases = Resource { aliases: vec![alias.clone(), elsewhere.clone()], ..Resource::default() };
+        let frame = frame(ENDPOINTS, &name, "1").with_wrapper(aliases.encode_to_vec().into(), None, false);
+        let now = world.now;
+        world.origins[0].put_frame(now, "", ENDPOINTS, &name, "1", frame);
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &asked);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+        let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+        world.disconnect(client);
+        world.told(client);
+        world.connect(client, cold);
+        world.advance(20 * SECOND);
+        let told = world.told(client).join(" ");
+        assert!(!told.contains(" -") && told.matches('@').count() <= 1, "{asked:?}: {told}");
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+    }
+}
+
+fn cluster_at(at: &str) -> String {
+    format!("xdstp://{}", at.replacen('/', "/envoy.config.cluster.v3.Cluster/", 1))
+}
+
+fn put_aliased(world: &mut World, origin: usize, name: &str, version: &str, aliases: &[&str]) {
+    let aliases = Resource { aliases: aliases.iter().map(|alias| (*alias).into()).collect(), ..Resource::default() };
+    let of = if name.contains("Cluster/") { CLUSTERS } else { ENDPOINTS };
+    let frame = frame(of, name, version).with_wrapper(aliases.encode_to_vec().into(), None, false);
+    let now = world.now;
+    world.origins[origin].put_frame(now, "", of, name, version, frame);
+}
+
+fn of_two_authorities() -> World {
+    World::of(&[DELTA], &[&["a", "b"]], "share_by: [cluster]\nlinger: 1s")
+}
+
+#[test]
+fn rule_153_an_origin_does_not_say_what_names_of_another_stand_for() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::of(&[upstream, DELTA], &[&["a"], &["b"]], "share_by: [cluster]");
+        let [name, alias, other] = [("b", "g/x"), ("b", "h/x"), ("a", "g/y")].map(|(of, id)| endpoints(of, id));
+        put_aliased(&mut world, 1, &name, "1", &[&alias]);
+        world.settle();
+        put_aliased(&mut world, 0, &other, "1", &[&alias]);
+        world.settle();
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &[&alias]);
+        world.subscribe(client, ENDPOINTS, &[&other]);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2, "{upstream:?}");
+    }
+}
+
+#[test]
+fn rule_152_what_is_asked_for_by_an_alias_counts_before_what_the_wildcard_has() {
+    let [name, alias] = [("a", "g/x"), ("b", "h/x")].map(|(of, id)| endpoints(of, id));
+    for order in [["*", &alias], [&alias, "*"]] {
+        let mut world = of_two_authorities();
+        world.origins[0].wildcard_sends_xdstp_to("n");
+        let client = world.client(DELTA, "n");
+        for interest in order {
+            world.subscribe(client, ENDPOINTS, &[interest]);
+        }
+        put_aliased(&mut world, 0, &name, "named", &[&alias]);
+        world.settle();
+        let now = world.now;
+        world.origins[0].put_frame(now, "n", ENDPOINTS, &name, "wild", frame(ENDPOINTS, &name, "wild"));
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{name}@named")], "{order:?}");
+    }
+}
+
+#[test]
+fn rule_048_an_alias_of_another_authority_is_answered_with_what_is_there_by_the_first() {
+    let [name, alias, elsewhere] = ["a/g/x", "a/h/x", "b/h/x"].map(cluster_at);
+    let mut world = of_two_authorities();
+    put_aliased(&mut world, 0, &name, "1", &[&alias, &elsewhere]);
+    world.settle();
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &[&alias]);
+    world.subscribe(client, CLUSTERS, &[&elsewhere]);
+    // So it knows by which names it has it: what comes when it returns is no news.
+    world.unsubscribe(client, CLUSTERS, &[&alias]);
+    world.told(client);
+    world.disconnect(client);
+    world.connect(client, 0);
+    world.advance(20 * SECOND);
+    let told = world.told(client);
+    assert!(told.iter().all(|line| line.ends_with(" again")), "{told:?}");
+}

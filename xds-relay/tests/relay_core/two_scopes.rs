@@ -321,6 +321,47 @@ fn rule_152_what_the_wildcard_has_is_told_once_the_more_specific_one_has_answere
     }
 }
 
+/// What it had from the wildcard, and asks for by name still, is gone with the wildcard if nobody else has it.
+#[test]
+fn rule_152_who_leaves_the_wildcard_is_told_what_the_more_specific_one_has() {
+    for (named, told) in [(true, format!("{NAME}@named")), (false, format!("-{NAME}"))] {
+        for specific in [NAME, GLOB] {
+            let mut world = world();
+            let now = world.now;
+            world.origins[0].remove_from(now, "", CLUSTERS, NAME);
+            let client = world.client(DELTA, "n");
+            world.subscribe(client, CLUSTERS, &[specific]);
+            world.subscribe(client, CLUSTERS, &["*"]);
+            world.advance(20 * SECOND);
+            assert_eq!(world.clients[client].held(CLUSTERS), [format!("{NAME}@wild")]);
+            world.told(client);
+            if named {
+                world.put(0, CLUSTERS, NAME, "named");
+            }
+            world.unsubscribe(client, CLUSTERS, &["*"]);
+            assert_eq!(world.told(client), [format!("Cluster {told}")], "{specific}");
+        }
+    }
+}
+
+/// A SotW client that has one of two interests in a name left hears of it once.
+#[test]
+fn rule_152_a_name_that_changes_as_its_more_specific_interest_goes_is_told_once() {
+    let name = endpoints("a", "g/x");
+    let mut world = World::new(DELTA);
+    world.origins[0].wildcard_sends_xdstp_to("n");
+    world.put(0, ENDPOINTS, &name, "named");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, ENDPOINTS, &["*", &name]);
+    world.advance(20 * SECOND);
+    world.told(client);
+    let now = world.now;
+    world.clients[client].unsubscribe(ENDPOINTS, &[&name]);
+    world.origins[0].put_frame(now, "n", ENDPOINTS, &name, "wild", frame(ENDPOINTS, &name, "wild"));
+    world.advance(20 * SECOND);
+    assert_eq!(world.told(client), [format!("ClusterLoadAssignment {name}@wild")]);
+}
+
 #[test]
 fn rule_153_an_origin_does_not_set_names_of_another_origins_authorities() {
     for upstream in [DELTA, SOTW] {

@@ -1,16 +1,17 @@
 //! Faults that are planted to see them found: around the relay's core, so that the core stays as it is.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+mod feed;
 
-use bytes::Bytes;
 use xds_relay::relay_core::{ClientNode, NodeGroup, NodeGrouping, ShareBy};
-use xds_transport::Rejected;
-use xds_transport::client::{Command, Update, Verdict};
-use xds_transport::server::NodeError;
-use xdstp_cache::TypeUrl;
-use xdstp_client::upstream::{Connection, Consumer};
+use xds_transport::server::{NodeError, Variant};
+use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
+
+pub(crate) use self::feed::{Feed, Strays};
+use crate::history::{History, Step};
+use crate::hops::Served;
+use crate::messages::{Request, Response};
+use crate::world::{GROUPS, ORIGINS, Setup, World};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -24,10 +25,21 @@ pub(crate) enum Fault {
     LoseWake,
     LeakStream,
     TakePieceForWhole,
+    // Of names in a wildcard's answer that are no old-style names.
+    LoseNamesInWildcards,
+    TakeNamesOfOthers,
+    // Of names of several authorities, and of aliases.
+    OneAuthorityAType,
+    ForgetAliases,
+    AliasesOfOneAuthority,
+    // Of clients that speak as Envoy does.
+    SpellCanonically,
+    ForgetTombstones,
+    LeaveOutScopedRoutes,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -38,7 +50,83 @@ impl Fault {
         Self::LoseWake,
         Self::LeakStream,
         Self::TakePieceForWhole,
+        Self::LoseNamesInWildcards,
+        Self::TakeNamesOfOthers,
+        Self::OneAuthorityAType,
+        Self::ForgetAliases,
+        Self::AliasesOfOneAuthority,
+        Self::SpellCanonically,
+        Self::ForgetTombstones,
+        Self::LeaveOutScopedRoutes,
     ];
+
+    /// A history with what it takes to find the fault, where few have it all.
+    pub(crate) fn sought_in(self, mut history: History) -> History {
+        let setup = &mut history.setup;
+        match self {
+            Self::TakePieceForWhole => {
+                (setup.large, setup.relay_restarts, setup.up) = (true, true, [Variant::Delta; ORIGINS]);
+            }
+            Self::ForgetTombstones => {
+                (setup.relay_restarts, setup.envoy, setup.down) =
+                    (false, [true; GROUPS.len()], [Variant::Delta; GROUPS.len()]);
+                history.steps.iter_mut().for_each(|step| match step {
+                    Step::Subscribe(.., what) | Step::Unsubscribe(.., what) => *what = World::GLOB_OF_TWO,
+                    Step::Put { name, .. } | Step::Remove { name, .. } => *name = World::ITS_MEMBERS[*name % 2],
+                    _ => {}
+                });
+            }
+            _ => {}
+        }
+        history
+    }
+
+    /// A world without what it takes to find the fault.
+    pub(crate) fn hidden_by(self, setup: &Setup) -> Option<Setup> {
+        let setup = setup.clone();
+        match self {
+            Self::LoseNamesInWildcards | Self::TakeNamesOfOthers => Some(Setup { xdstp_in_wildcards: false, ..setup }),
+            Self::ForgetAliases | Self::AliasesOfOneAuthority => Some(Setup { aliases: false, ..setup }),
+            Self::SpellCanonically | Self::ForgetTombstones => Some(Setup { envoy: Default::default(), ..setup }),
+            _ => None,
+        }
+    }
+
+    /// What a faulty relay reads for a request.
+    pub(crate) fn request(self, request: &mut Request) {
+        let parsed = |name: &String| name.parse::<ResourceName>().unwrap();
+        if self == Self::OneAuthorityAType {
+            let first = request.names.iter().find_map(|name| parsed(name).authority().map(str::to_owned));
+            request.names.retain(|name| parsed(name).authority().is_none_or(|own| Some(own) == first.as_deref()));
+        }
+    }
+
+    /// What a faulty relay writes for a response. Whether it is another one.
+    pub(crate) fn response(self, world: &World, served: &Served, variant: Variant, response: &mut Response) -> bool {
+        let Some(of) = world.of(&response.type_url) else { return false };
+        match self {
+            Self::SpellCanonically => {
+                let names = response.resources.iter_mut().map(|sent| &mut sent.name).chain(&mut response.removed);
+                names.for_each(|name| *name = name.parse::<ResourceName>().unwrap().to_string());
+                true
+            }
+            Self::ForgetTombstones if variant == Variant::Delta => {
+                let known = |name: &String| {
+                    let name: ResourceName = name.parse().unwrap();
+                    name.is_glob() || served.holds(of, &name) || served.asks_for(of, &Interest::Name(name))
+                };
+                response.removed.retain(known);
+                true
+            }
+            Self::LeaveOutScopedRoutes
+                if variant == Variant::Sotw && world.kinds[of].url.as_str().contains("Scoped") =>
+            {
+                response.resources.truncate(1);
+                true
+            }
+            _ => false,
+        }
+    }
 
     pub(crate) fn grouping(fault: Option<Self>) -> Box<dyn NodeGrouping> {
         if fault == Some(Self::ShareAcrossGroups) {
@@ -54,79 +142,5 @@ struct Everybody;
 impl NodeGrouping for Everybody {
     fn group(&self, _: &ClientNode) -> Result<NodeGroup, NodeError> {
         Ok(NodeGroup::new(Vec::new(), "everybody".to_owned()))
-    }
-}
-
-/// A feed that is wrong in one way.
-pub(crate) struct Feed {
-    pub(crate) inner: Box<dyn Consumer>,
-    pub(crate) fault: Option<Fault>,
-    updates: u64,
-    /// The last update of each type, and every name it ever had.
-    seen: BTreeMap<TypeUrl, (Update, BTreeSet<ResourceName>)>,
-}
-
-impl Feed {
-    pub(crate) fn new(inner: Box<dyn Consumer>, fault: Option<Fault>) -> Self {
-        Self { inner, fault, updates: 0, seen: BTreeMap::new() }
-    }
-}
-
-impl Consumer for Feed {
-    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
-        let fault = self.fault;
-        self.inner.commands(now, &mut |command| match (&command, fault) {
-            (Command::Unsubscribe(..), Some(Fault::NeverUnsubscribe)) => {}
-            (Command::Unsubscribe(_, interest), Some(Fault::DropUnsubscribeOfNames)) if !interest.is_collection() => {}
-            _ => apply(command),
-        });
-    }
-
-    fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
-        self.updates += 1;
-        match self.fault {
-            Some(Fault::LoseRemovals) => update.removed.clear(),
-            Some(Fault::TakePieceForWhole) => update.complete.clone_from(&update.answered),
-            Some(Fault::LoseUpdate) if self.updates.is_multiple_of(5) => return Verdict::Accept,
-            Some(Fault::RejectUpstream) if update.changed.len() > 1 => {
-                let reasons = vec![Rejected::new(update.changed[0].name.as_str(), "not today")];
-                return Verdict::Reject { reasons };
-            }
-            Some(Fault::RemoveOnOutage) => {
-                let names = update.changed.iter().map(|changed| changed.name.clone());
-                let seen = self.seen.entry(update.type_url.clone());
-                seen.or_insert_with(|| (update.clone(), BTreeSet::new())).1.extend(names);
-            }
-            _ => {}
-        }
-        self.inner.update(now, update)
-    }
-
-    fn connection(&mut self, now: Instant, connection: Connection) {
-        let gone = matches!(connection, Connection::Disconnected { .. });
-        self.inner.connection(now, connection);
-        if gone {
-            for (_, (mut update, names)) in std::mem::take(&mut self.seen) {
-                update.changed.clear();
-                update.removed = names.into_iter().collect();
-                self.inner.update(now, update);
-            }
-        }
-    }
-
-    fn node(&mut self) -> Option<Bytes> {
-        self.inner.node()
-    }
-
-    fn received(&mut self, at: Instant) {
-        self.inner.received(at);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        self.inner.poll_timeout()
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.inner.handle_timeout(now);
     }
 }

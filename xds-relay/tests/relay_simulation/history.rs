@@ -1,24 +1,27 @@
 //! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
 
+use xdstp_uri::ResourceName;
+
 use crate::random::Random;
-use crate::world::{GROUPS, ORIGINS, Of, Setup, World};
+use crate::world::{GROUPS, ORIGINS, Of, Place, Setup, World, place_of};
 
 /// Numbers stand for clients, types, names, interests and origins of the [`World`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Subscribe(usize, Of, usize),
     Unsubscribe(usize, Of, usize),
-    /// Old-style names are put for one node group.
     Put {
         of: Of,
         name: usize,
-        group: usize,
+        at: At,
         bad: bool,
+        /// One bit each.
+        aliases: u64,
     },
     Remove {
         of: Of,
         name: usize,
-        group: usize,
+        at: At,
     },
     /// The stream of a client breaks; it comes back.
     CutClient(usize),
@@ -41,6 +44,24 @@ pub(crate) enum Step {
     Settle,
 }
 
+/// Where the origins have something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Old-style names are what an origin has for one node group, others are the same for everybody.
+    Usual(usize),
+    /// In the wildcard of a node group, whatever its name is.
+    Wildcard(usize),
+}
+
+impl At {
+    pub(crate) fn place(self, setup: &Setup, name: &ResourceName) -> Place {
+        match self {
+            Self::Wildcard(group) if setup.xdstp_in_wildcards => Place::wildcard(group),
+            Self::Usual(group) | Self::Wildcard(group) => place_of(name, group),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     pub(crate) setup: Setup,
@@ -58,7 +79,7 @@ impl History {
         let types: Vec<Of> = (0..1 + random.below(2)).map(|_| random.index(World::KINDS)).collect();
         // Few names meet more often: more happens to each.
         let names: Vec<_> = (0..random.pick(&[2, 3, 6])).map(|_| random.index(World::NAMES)).collect();
-        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &types, &names)).collect();
+        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &setup, &types, &names)).collect();
         Self { setup, seed, steps }
     }
 
@@ -85,24 +106,28 @@ impl History {
     }
 }
 
-fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
+fn step(random: &mut Random, setup: &Setup, types: &[Of], names: &[usize]) -> Step {
     let (of, name) = (random.pick(types), random.pick(names));
     let (client, origin) = (random.index(GROUPS.len()), random.index(ORIGINS));
     let group = random.index(2);
+    let wild = setup.xdstp_in_wildcards && random.one_in(2);
+    let at = if wild { At::Wildcard(group) } else { At::Usual(group) };
+    let aliases = if setup.aliases { random.below(World::ALL_ALIASES + 1) } else { 0 };
     let interest = if random.one_in(2) { name } else { World::NAMES + random.index(World::INTERESTS - World::NAMES) };
     match random.below(100) {
         0..26 => Step::Subscribe(client, of, interest),
         26..40 => Step::Unsubscribe(client, of, interest),
-        40..62 => Step::Put { of, name, group, bad: random.one_in(6) },
-        62..72 => Step::Remove { of, name, group },
+        40..62 => Step::Put { of, name, at, bad: random.one_in(6), aliases },
+        62..72 => Step::Remove { of, name, at },
         72..77 => Step::CutClient(client),
         77..80 => Step::CutOrigin(origin),
         80..84 => Step::Outage(origin, random.pick(&[100, 3000, 60_000])),
         84..86 => Step::Restart(origin, random.index(2)),
-        86..90 => Step::RestartRelay,
+        86..90 if setup.relay_restarts => Step::RestartRelay,
         90..91 => Step::Silence(origin, random.pick(&[1000, 20_000, 100_000])),
         91..92 => Step::HangUp(origin, random.pick(&[1000, 60_000])),
         92..93 => Step::Slow(origin, random.pick(&[1000, 60_000])),
+        86..90 => Step::CutClient(client),
         93..98 => Step::Wait(random.pick(&[1, 10, 100, 1000, 40_000])),
         _ => Step::Settle,
     }

@@ -14,12 +14,13 @@ use xdstp_client::upstream::{Consumer as Feeds, Upstream};
 use xdstp_uri::ResourceName;
 
 use crate::consumer::Consumer;
-use crate::faults::{Fault, Feed};
+use crate::faults::{Fault, Feed, Strays};
 use crate::flag::Flag;
 use crate::link::Link;
-use crate::messages::{Request, Response};
+use crate::messages::{Request, Response, Sent};
+use crate::origin::group_of;
 use crate::random::Random;
-use crate::world::{Body, GROUPS, Of, World, covers, place_of};
+use crate::world::{Body, GROUPS, Of, World};
 
 /// The two directions of a stream, in messages.
 #[derive(Default)]
@@ -48,12 +49,15 @@ impl Wire {
 pub(crate) struct UpHop {
     pub(crate) origin: usize,
     pub(crate) variant: Variant,
-    pub(crate) node: Bytes,
+    /// The node group it is for; the relay speaks for itself where names do not depend on the node.
+    pub(crate) group: Option<usize>,
     /// Gone when the relay dropped its end.
     pub(crate) nudged: Weak<Flag>,
     pub(crate) feed: Feed,
     pub(crate) machine: Upstream,
     pub(crate) far: Option<FarEnd>,
+    /// When there is something to do, if nobody nudges.
+    pub(crate) due_at: Option<u64>,
 }
 
 pub(crate) struct FarEnd {
@@ -78,6 +82,10 @@ impl UpHop {
         }
     }
 
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.due_at.is_some_and(|at| at <= now) || self.nudged.upgrade().is_some_and(|nudged| nudged.is_set())
+    }
+
     pub(crate) fn poll_timeout(&self, silent: bool) -> Option<Instant> {
         let server = self.far.as_ref().filter(|_| !silent).and_then(|far| far.server.poll_timeout());
         [self.machine.poll_timeout(), self.feed.poll_timeout(), server].into_iter().flatten().min()
@@ -90,6 +98,7 @@ pub(crate) struct Dialer {
     pub(crate) fault: Option<Fault>,
     pub(crate) start: Instant,
     pub(crate) dialed: Arc<Mutex<Vec<UpHop>>>,
+    pub(crate) strays: Strays,
 }
 
 impl Dial for Dialer {
@@ -97,16 +106,18 @@ impl Dial for Dialer {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let variant = self.variants[origin];
-        let stream = client::Stream::new(variant, node.clone(), Arc::new(TypeRules::envoy()))
-            .with_silence(client::Silence::IsNoAnswer);
+        let group = group_of(&node);
+        let stream =
+            client::Stream::new(variant, node, Arc::new(TypeRules::envoy())).with_silence(client::Silence::IsNoAnswer);
         let hop = UpHop {
             origin,
             variant,
-            node,
+            group,
             nudged: Arc::downgrade(&nudged),
-            feed: Feed::new(consumer, self.fault),
+            feed: Feed::new(consumer, self.fault, origin, self.strays.clone()),
             machine: Upstream::new(stream, Backoff::default(), self.start),
             far: None,
+            due_at: Some(0),
         };
         self.dialed.lock().unwrap().push(hop);
         Box::new(Handle(nudged))
@@ -125,11 +136,15 @@ impl Dialed for Handle {
 pub(crate) struct DownHop {
     pub(crate) variant: Variant,
     pub(crate) group: usize,
+    /// It speaks as Envoy does.
+    pub(crate) envoy: bool,
     pub(crate) machine: client::Stream,
     pub(crate) consumer: Consumer,
     pub(crate) served: Option<Served>,
     /// When it connects, if it is not.
     pub(crate) connect_at: Option<u64>,
+    /// When there is something to do, if nobody wakes.
+    pub(crate) due_at: Option<u64>,
 }
 
 pub(crate) struct Served {
@@ -141,6 +156,10 @@ pub(crate) struct Served {
     asked: BTreeMap<Of, BTreeSet<Interest>>,
     /// What is asked for now.
     current: BTreeMap<Of, BTreeSet<Interest>>,
+    /// How the client spells what it asks for by name.
+    spelled: BTreeMap<(Of, ResourceName), String>,
+    /// What the client said it holds, or was sent.
+    held: BTreeSet<(Of, ResourceName)>,
     /// What was asked for when each response was sent, by nonce.
     causes: BTreeMap<String, BTreeSet<Interest>>,
 }
@@ -156,11 +175,19 @@ impl DownHop {
         Self {
             variant,
             group: GROUPS[client],
+            envoy: world.setup.envoy[client],
             machine: client::Stream::new(variant, node, Arc::new(TypeRules::envoy())).with_silence(silence),
             consumer: Consumer::new(client),
             served: None,
             connect_at: Some(0),
+            due_at: Some(0),
         }
+    }
+}
+
+impl DownHop {
+    pub(crate) fn is_due(&self, now: u64) -> bool {
+        self.due_at.is_some_and(|at| at <= now) || self.served.as_ref().is_some_and(|served| served.woken.is_set())
     }
 }
 
@@ -173,6 +200,8 @@ impl Served {
             wire: Wire::default(),
             asked: BTreeMap::new(),
             current: BTreeMap::new(),
+            spelled: BTreeMap::new(),
+            held: BTreeSet::new(),
             causes: BTreeMap::new(),
         }
     }
@@ -180,7 +209,10 @@ impl Served {
     /// A request arrives at the relay.
     pub(crate) fn note(&mut self, world: &World, variant: Variant, request: &Request) {
         let Some(of) = world.of(&request.type_url) else { return };
-        let interest = |name: &String| Interest::from(name.parse::<ResourceName>().unwrap());
+        let parsed = |name: &String| name.parse::<ResourceName>().unwrap();
+        let interest = |name: &String| Interest::from(parsed(name));
+        self.spelled.extend(request.names.iter().map(|name| ((of, parsed(name)), name.clone())));
+        self.held.extend(request.initial.iter().map(|(name, _)| (of, parsed(name))));
         let asked = self.asked.entry(of).or_insert_with(|| {
             // Rule 40.
             let legacy = world.kinds[of].full_state && request.names.is_empty();
@@ -197,6 +229,15 @@ impl Served {
         asked.extend(request.names.iter().map(interest));
     }
 
+    /// Whether the relay was told, or told the client itself, that the client holds it.
+    pub(crate) fn holds(&self, of: Of, name: &ResourceName) -> bool {
+        self.held.contains(&(of, name.clone()))
+    }
+
+    pub(crate) fn asks_for(&self, of: Of, interest: &Interest) -> bool {
+        self.current.get(&of).is_some_and(|asked| asked.contains(interest))
+    }
+
     /// What was asked for when a response was sent that arrives now.
     pub(crate) fn cause(&mut self, response: &Response) -> BTreeSet<Interest> {
         self.causes.remove(&response.nonce).unwrap_or_default()
@@ -207,15 +248,24 @@ impl Served {
         let of = world.of(&response.type_url).ok_or("rule 10: a response of a type nobody knows")?;
         let asked = self.asked.get(&of).ok_or("rule 10: a type that was not asked for on this stream")?;
         self.causes.insert(response.nonce.clone(), self.current.get(&of).cloned().unwrap_or_default());
+        for name in response.removed.iter().chain(response.resources.iter().filter_map(Sent::own_name)) {
+            let parsed: ResourceName = name.parse().map_err(|_| format!("{name:?} is no name"))?;
+            let asked = self.asks_for(of, &Interest::Name(parsed.clone()));
+            let spelled = self.spelled.get(&(of, parsed)).filter(|_| asked);
+            if spelled.is_some_and(|spelled| spelled != name) {
+                return Err(format!("rule 95: {name} is not spelled as it was asked for"));
+            }
+        }
         for sent in &response.resources {
             let name: ResourceName = sent.name.parse().map_err(|_| format!("{:?} is no name", sent.name))?;
-            if !asked.iter().any(|interest| covers(interest, &name, false)) {
+            let body: Body = prost::Message::decode(sent.any.value.clone()).unwrap();
+            if !body.is_for(&name, group) {
+                return Err(format!("rules 147, 153: {name} is sent to group {group} as {body:?}"));
+            }
+            if !asked.iter().any(|interest| world.serves(of, interest, &name, &body)) {
                 return Err(format!("rule 63: {name} is sent unasked"));
             }
-            let body: Body = prost::Message::decode(sent.any.value.clone()).unwrap();
-            if body.group != place_of(&name, group).group.map_or(0, |group| group as u64 + 1) {
-                return Err(format!("rule 147: {name} is sent to group {group} as {body:?}"));
-            }
+            self.held.insert((of, name));
         }
         Ok(())
     }

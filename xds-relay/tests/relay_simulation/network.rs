@@ -1,5 +1,8 @@
 //! Clients, a relay and origins in virtual time.
 
+mod down;
+mod up;
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -8,27 +11,22 @@ use std::time::{Duration, Instant};
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::RelayCore;
-use xds_transport::client::{Command, Event};
-use xds_transport::server::{self, Settings, Transmit, Variant};
+use xds_transport::client::Command;
+use xds_transport::server::Variant;
 use xdstp_cache::{Interest, TypeUrl};
-use xdstp_client::upstream::Consumer as _;
 
-use crate::faults::Fault;
-use crate::flag::Flag;
+use crate::faults::{Fault, Strays};
 use crate::history::{History, Step};
-use crate::hops::{Dialer, DownHop, FarEnd, Served, UpHop, Wire};
-use crate::messages::{Request, Response, describe_request, describe_response};
-use crate::origin::{Origins, group_of, node};
+use crate::hops::{Dialer, DownHop, Served, UpHop};
+use crate::network::down::close;
+use crate::network::up::disconnected;
+use crate::origin::{Origins, node};
 use crate::random::Random;
-use crate::world::{GROUPS, ORIGINS, Of, World, place_of};
+use crate::world::{AUTHORITIES, GROUPS, ORIGINS, Of, World, place_of};
 
 /// After the last change all comes to rest within this time and this many messages.
 const REST: u64 = 180_000;
 const REST_MESSAGES: u64 = 1000;
-/// The longest that a slow answer is on its way.
-const SLOWEST: u64 = 40_000;
-/// The time between two of its bytes.
-const BYTE: u64 = 5000;
 /// Longer than what nobody wants any more lingers upstream.
 const LINGER: u64 = 30_000;
 
@@ -126,13 +124,17 @@ impl<'a> Network<'a> {
                 consumer.subscribe(of, interest);
             }
             Step::Unsubscribe(client, of, what) => self.unsubscribe(client, of, &self.interest(of, what).1),
-            Step::Put { of, name, group, bad } => {
+            Step::Put { of, name, at, bad, aliases } => {
+                let may = if self.world.setup.aliases { World::aliases_of(name) } else { 0 };
                 let name = &self.world.kinds[of].names[name];
-                self.origins.put(&self.world, of, name, place_of(name, group), bad, now);
+                let place = at.place(&self.world.setup, name);
+                // Only what is asked for by name has others.
+                let aliases = if place == place_of(name, place.group.unwrap_or(0)) { aliases & may } else { 0 };
+                self.origins.put(&self.world, of, name, place, bad, aliases, now);
             }
-            Step::Remove { of, name, group } => {
+            Step::Remove { of, name, at } => {
                 let name = &self.world.kinds[of].names[name];
-                self.origins.remove(&self.world, of, name, place_of(name, group), now);
+                self.origins.remove(&self.world, of, name, at.place(&self.world.setup, name), now);
             }
             Step::CutClient(client) => self.cut_client(client),
             Step::CutOrigin(origin) => self.cut_origin(origin),
@@ -159,7 +161,14 @@ impl<'a> Network<'a> {
             Step::Wait(ms) => self.run_until(self.now + ms)?,
             Step::Settle => self.settle()?,
         }
+        self.touch();
         self.process()
+    }
+
+    /// A step changed something: everybody looks.
+    fn touch(&mut self) {
+        self.up.iter_mut().for_each(|hop| hop.due_at = Some(0));
+        self.down.iter_mut().for_each(|hop| hop.due_at = Some(0));
     }
 
     fn interest(&self, of: Of, what: usize) -> (TypeUrl, Interest) {
@@ -171,18 +180,6 @@ impl<'a> Network<'a> {
         let DownHop { machine, consumer, .. } = &mut self.down[client];
         machine.apply(Command::Unsubscribe(self.world.kinds[of].url.clone(), interest.clone()));
         consumer.unsubscribe(&self.world, of, interest);
-    }
-
-    fn cut_client(&mut self, client: usize) {
-        if let Some(served) = &mut self.down[client].served {
-            served.wire.cut(&mut self.random, self.now);
-        }
-    }
-
-    fn cut_origin(&mut self, origin: usize) {
-        for far in self.up.iter_mut().filter(|hop| hop.origin == origin).filter_map(|hop| hop.far.as_mut()) {
-            far.wire.cut(&mut self.random, self.now);
-        }
     }
 
     /// Another relay takes the place of this one: its clients come back, with what they hold.
@@ -200,6 +197,7 @@ impl<'a> Network<'a> {
         for mut hop in hops {
             self.end(&mut hop);
         }
+        self.down.iter_mut().for_each(|hop| hop.consumer.moves(&self.world));
         self.core = relay(&self.world, self.fault, self.start, &self.dialed);
     }
 
@@ -218,6 +216,7 @@ impl<'a> Network<'a> {
 
     fn rest(&mut self) -> Result<(), String> {
         let (deadline, limit) = (self.now + REST, self.messages + REST_MESSAGES);
+        self.touch();
         self.process()?;
         while let Some(next) = self.next() {
             if next > deadline || self.messages > limit {
@@ -233,7 +232,7 @@ impl<'a> Network<'a> {
     fn check_demand(&mut self) -> Result<(), String> {
         for hop in &self.up {
             let Some(far) = &hop.far else { continue };
-            let (origin, group) = (hop.origin, group_of(&hop.node));
+            let (origin, group) = (hop.origin, hop.group);
             let mut wanted = BTreeSet::new();
             for client in &self.down {
                 for of in 0..World::KINDS {
@@ -247,7 +246,7 @@ impl<'a> Network<'a> {
                     wanted.extend(client.consumer.wants(of).into_iter().filter(here).map(|interest| (of, interest)));
                 }
             }
-            let cache = self.origins.cache(origin, far.replica, &hop.node);
+            let cache = self.origins.cache(origin, far.replica, group);
             let mut asked = BTreeSet::new();
             for session in far.server.sessions() {
                 let of = self.world.of(session.type_url.as_str()).ok_or("a type that nobody asked for")?;
@@ -307,27 +306,10 @@ impl<'a> Network<'a> {
 
     /// When something happens by itself.
     fn next(&self) -> Option<u64> {
-        let up = self.up.iter().flat_map(|hop| {
-            let silent_until = self.silent_until[hop.origin];
-            let silent = silent_until > self.now;
-            let arrives = hop.far.as_ref().and_then(|far| far.wire.next());
-            // What is long on its way comes byte by byte.
-            let byte = arrives.filter(|at| *at > self.now + BYTE).map(|_| self.now + BYTE);
-            [hop.poll_timeout(silent).map(|at| self.ms(at)), arrives, byte, silent.then_some(silent_until)]
-        });
-        let down = self.down.iter().flat_map(|hop| {
-            let served = hop.served.as_ref();
-            [
-                hop.connect_at,
-                hop.machine.poll_timeout().map(|at| self.ms(at)),
-                served.and_then(|served| served.wire.next()),
-                served.and_then(|served| served.server.poll_timeout()).map(|at| self.ms(at)),
-            ]
-        });
-        up.chain(down).flatten().min()
+        self.up.iter().map(|hop| hop.due_at).chain(self.down.iter().map(|hop| hop.due_at)).flatten().min()
     }
 
-    /// Everything that is due now.
+    /// Everything that is due now. As in a driver, nothing is looked at that nobody woke and no timeout is due of.
     fn process(&mut self) -> Result<(), String> {
         loop {
             let mut progress = false;
@@ -338,166 +320,27 @@ impl<'a> Network<'a> {
                     // The relay dropped its end.
                     self.end(&mut hop);
                     progress = true;
-                } else {
-                    progress |= self.drive_up(&mut hop)?;
-                    self.up.push(hop);
+                    continue;
                 }
+                if hop.is_due(self.now) {
+                    let moved = self.drive_up(&mut hop)?;
+                    hop.due_at = if moved { Some(self.now) } else { self.next_up(&hop) };
+                    progress |= moved;
+                }
+                self.up.push(hop);
             }
             let mut hops = std::mem::take(&mut self.down);
-            for hop in &mut hops {
-                progress |= self.drive_down(hop)?;
+            let now = self.now;
+            for hop in hops.iter_mut().filter(|hop| hop.is_due(now)) {
+                let moved = self.drive_down(hop)?;
+                hop.due_at = if moved { Some(self.now) } else { self.next_down(hop) };
+                progress |= moved;
             }
             self.down = hops;
             if !progress {
                 return Ok(());
             }
         }
-    }
-
-    /// The origin learns that a stream is over.
-    fn end(&mut self, hop: &mut UpHop) {
-        if let Some(mut far) = hop.far.take() {
-            far.server.close(self.origins.cache(hop.origin, far.replica, &hop.node));
-        }
-    }
-
-    fn drive_up(&mut self, hop: &mut UpHop) -> Result<bool, String> {
-        let (now, away) = (self.instant(), self.away_until[hop.origin] > self.now);
-        let mut progress = hop.nudged.upgrade().is_some_and(|nudged| nudged.take());
-        if hop.far.as_ref().and_then(|far| far.wire.noticed_at).is_some_and(|at| at <= self.now) {
-            progress = true;
-            self.end(hop);
-            disconnected(hop, now, &mut self.random);
-        }
-        hop.turn(now);
-        if hop.machine.should_connect(now) {
-            progress = true;
-            if away {
-                disconnected(hop, now, &mut self.random);
-            } else if self.hangs_up_until[hop.origin] > self.now {
-                let connection = hop.machine.connected(now);
-                hop.feed.connection(now, connection);
-                disconnected(hop, now, &mut self.random);
-            } else {
-                let (replica, server) = (self.random.index(2), server::Stream::new(hop.variant, Settings::default()));
-                hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
-                let connection = hop.machine.connected(now);
-                hop.feed.connection(now, connection);
-                self.say(|| format!("relay connects to {replica} of origin {}", hop.origin));
-            }
-            hop.turn(now);
-        }
-        let label = format!("{}/{:?}", hop.origin, group_of(&hop.node));
-        let UpHop { far: Some(far), machine, variant, .. } = hop else { return Ok(progress) };
-        while let Some(message) = machine.poll_transmit(now) {
-            let request = Request::decode(*variant, &message);
-            self.say(|| format!("relay -> origin {label} {}", describe_request(&request)));
-            if let Some(error) = request.error {
-                return Err(format!("rule 145: the relay refuses what it can read: {}", error.message));
-            }
-            far.wire.up.send(self.arrival(), "", message);
-            progress = true;
-        }
-        let cache = self.origins.cache(hop.origin, far.replica, &hop.node);
-        while let Some(message) = far.wire.up.receive(self.now) {
-            far.server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
-            progress = true;
-        }
-        let silent = self.silent_until[hop.origin] > self.now;
-        let slow = self.slow_until[hop.origin] > self.now;
-        while !silent && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())? {
-            let message = transmit.into_bytes();
-            // What is said is only written down where it is read.
-            if let Some(log) = &mut self.log {
-                let response = describe_response(&Response::decode(*variant, &message));
-                let _ = writeln!(log, "{:>7} origin {label} -> {response}", self.now);
-            }
-            self.messages += 1;
-            let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
-            let arrives = self.now + self.random.below(self.world.setup.latency) + slowness;
-            far.wire.down.send(arrives, "", message);
-            progress = true;
-        }
-        if hop.far.as_ref().is_some_and(|far| far.wire.down.next().is_some()) {
-            hop.feed.received(now);
-        }
-        while let Some(far) = &mut hop.far
-            && let Some(message) = far.wire.down.receive(self.now)
-        {
-            if let Some(connection) = hop.machine.handle_message(now, message).map_err(|error| error.to_string())? {
-                hop.feed.connection(now, connection);
-            }
-            hop.turn(now);
-            progress = true;
-        }
-        Ok(progress)
-    }
-
-    fn drive_down(&mut self, hop: &mut DownHop) -> Result<bool, String> {
-        let now = self.instant();
-        let mut progress = false;
-        if hop.served.as_ref().and_then(|served| served.wire.noticed_at).is_some_and(|at| at <= self.now)
-            && let Some(served) = hop.served.take()
-        {
-            close(served, self.fault, &mut self.leaked);
-            hop.machine.disconnected(now);
-            hop.connect_at = Some(self.now + self.random.below(500));
-            progress = true;
-        }
-        if hop.connect_at.is_some_and(|at| at <= self.now) {
-            hop.connect_at = None;
-            let woken = Arc::new(Flag::default());
-            let routes = self.core.open_stream(hop.variant, woken.waker(), None);
-            hop.served = Some(Served::new(server::Stream::new(hop.variant, self.core.settings()), routes, woken));
-            hop.machine.connected(now);
-            progress = true;
-        }
-        hop.machine.handle_timeout(now);
-        self.deliver(hop, &BTreeSet::new())?;
-        let label = format!("{:?} {}", hop.variant, hop.consumer.client());
-        let DownHop { served: Some(served), machine, variant, .. } = hop else { return Ok(progress) };
-        while let Some(message) = machine.poll_transmit(now) {
-            self.say(|| format!("client {label} -> {}", describe_request(&Request::decode(*variant, &message))));
-            served.wire.up.send(self.arrival(), "", message);
-            progress = true;
-        }
-        while let Some(message) = served.wire.up.receive(self.now) {
-            served.note(&self.world, *variant, &Request::decode(*variant, &message));
-            served.server.handle_message(now, message, &mut served.routes).map_err(|error| error.to_string())?;
-            served.woken.set();
-            progress = true;
-        }
-        let due = served.server.poll_timeout().is_some_and(|due| due <= now);
-        let woken = served.woken.take() && !(self.fault == Some(Fault::LoseWake) && self.random.one_in(4));
-        if woken || due {
-            let transmits = std::iter::from_fn(|| served.server.poll_transmit(now, &mut served.routes).transpose());
-            let transmits: Vec<_> = transmits.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-            for message in transmits.into_iter().map(Transmit::into_bytes) {
-                let response = Response::decode(*variant, &message);
-                self.say(|| format!("relay -> client {label} {}", describe_response(&response)));
-                served.check(&self.world, hop.group, &response)?;
-                served.wire.down.send(self.arrival(), "", message);
-                progress = true;
-            }
-        }
-        while let Some(served) = &mut hop.served
-            && let Some(message) = served.wire.down.receive(self.now)
-        {
-            let asked = served.cause(&Response::decode(hop.variant, &message));
-            hop.machine.handle_message(now, message).map_err(|error| error.to_string())?;
-            self.deliver(hop, &asked)?;
-            progress = true;
-        }
-        Ok(progress)
-    }
-
-    fn deliver(&self, hop: &mut DownHop, asked: &BTreeSet<Interest>) -> Result<(), String> {
-        while let Some(Event::Update(update)) = hop.machine.poll_event() {
-            let id = update.id;
-            let verdict = hop.consumer.take(&self.world, &self.origins, update, asked)?;
-            hop.machine.apply(Command::Finish(id, verdict));
-        }
-        Ok(())
     }
 
     /// When a message arrives that is sent now.
@@ -524,28 +367,14 @@ impl<'a> Network<'a> {
 /// A relay that knows nothing.
 fn relay(world: &World, fault: Option<Fault>, start: Instant, dialed: &Arc<Mutex<Vec<UpHop>>>) -> Arc<RelayCore> {
     let mut text = String::from("default_origin: o0\nshare_by: [cluster]\norigins:\n");
-    for (at, authority) in ["x", "y"].iter().enumerate() {
+    for (at, authorities) in AUTHORITIES.iter().enumerate() {
         let protocol = if world.setup.up[at] == Variant::Delta { "delta" } else { "sotw" };
         let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
-        let _ = writeln!(text, "    authorities: [{authority}]");
+        let _ = writeln!(text, "    authorities: [{authorities}]");
     }
     let config = Config::parse("relay.yaml", &text).unwrap();
-    let dialer = Dialer { variants: world.setup.up.into(), fault, start, dialed: dialed.clone() };
+    let dialer =
+        Dialer { variants: world.setup.up.into(), fault, start, dialed: dialed.clone(), strays: Strays::default() };
     let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
     RelayCore::new(&config, Fault::grouping(fault), Box::new(dialer), metrics)
-}
-
-/// The relay notices that a stream to an origin is over, or that none can be made.
-fn disconnected(hop: &mut UpHop, now: Instant, random: &mut Random) {
-    let connection = hop.machine.disconnected(now, Some("cut".into()), random.below(u64::MAX));
-    hop.feed.connection(now, connection);
-}
-
-/// The relay notices that a client went.
-fn close(mut served: Served, fault: Option<Fault>, leaked: &mut Vec<Served>) {
-    if fault == Some(Fault::LeakStream) {
-        leaked.push(served);
-    } else {
-        served.server.close(&mut served.routes);
-    }
 }

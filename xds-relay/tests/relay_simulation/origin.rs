@@ -29,7 +29,12 @@ struct Replica(BTreeMap<Option<usize>, Cache<Frame>>);
 
 impl Replica {
     fn cache(&mut self, group: Option<usize>) -> &mut Cache<Frame> {
-        self.0.entry(group).or_insert_with(|| Cache::new(Options::default()))
+        self.0.entry(group).or_insert_with(|| {
+            let mut options = Options::default();
+            // It is what there is for the nodes of a group.
+            options.wildcard_covers_xdstp = group.is_some();
+            Cache::new(options)
+        })
     }
 }
 
@@ -39,19 +44,48 @@ impl Origins {
         Self { content: BTreeMap::new(), serial: 0, removed: BTreeMap::new(), replicas }
     }
 
-    /// What serves a node.
-    pub(crate) fn cache(&mut self, origin: usize, replica: usize, node: &Bytes) -> &mut Cache<Frame> {
-        self.replicas[origin][replica].cache(group_of(node))
+    /// What serves a node group, or the relay itself.
+    pub(crate) fn cache(&mut self, origin: usize, replica: usize, group: Option<usize>) -> &mut Cache<Frame> {
+        self.replicas[origin][replica].cache(group)
     }
 
-    pub(crate) fn put(&mut self, world: &World, of: Of, name: &ResourceName, place: Place, bad: bool, now: Instant) {
-        self.serial += 1;
+    #[allow(clippy::too_many_arguments, reason = "one step's worth")]
+    pub(crate) fn put(
+        &mut self,
+        world: &World,
+        of: Of,
+        name: &ResourceName,
+        place: Place,
+        bad: bool,
+        aliases: u64,
+        now: Instant,
+    ) {
+        // No two resources have an alias at a time.
+        let others = self.content.iter().filter(|((at, type_of, other), (body, _))| {
+            (*at, *type_of) == (place, of) && other != name && body.aliases & aliases != 0
+        });
+        let others: Vec<_> = others.map(|((_, _, other), (body, _))| (other.clone(), body.clone())).collect();
+        for (other, body) in others {
+            self.store(world, of, &other, place, Body { aliases: body.aliases & !aliases, ..body }, now);
+        }
         let group = place.group.map_or(0, |group| group as u64 + 1);
-        let body = Body { name: String::new(), serial: self.serial, group, bad, padding: Vec::new() };
+        let body = Body { group, bad, aliases, ..Body::default() };
+        self.store(world, of, name, place, body, now);
+    }
+
+    fn store(&mut self, world: &World, of: Of, name: &ResourceName, place: Place, body: Body, now: Instant) {
+        self.serial += 1;
+        let body = Body { serial: self.serial, ..body };
         let resource = world.resource(of, name, &body);
-        self.content.insert((place, of, name.clone()), (body, resource.clone()));
+        let key = (place, of, name.clone());
+        let lost = self.content.get(&key).is_some_and(|(before, _)| before.aliases & !body.aliases != 0);
+        if lost {
+            // Who has it by that alias alone has it no more.
+            self.removed.insert(key.clone(), self.serial);
+        }
+        self.content.insert(key, (body, resource.clone()));
         for replica in &mut self.replicas[place.origin] {
-            replica.cache(place.group).upsert_raw(&world.kinds[of].url, name, resource.clone(), now, &mut Vec::new());
+            upsert(replica.cache(place.group), world, of, name, &resource, now);
         }
     }
 
@@ -70,8 +104,7 @@ impl Origins {
         let mut anew = Replica::default();
         for ((place, of, name), (_, resource)) in &self.content {
             if place.origin == origin {
-                let cache = anew.cache(place.group);
-                cache.upsert_raw(&world.kinds[*of].url, name, resource.clone(), now, &mut Vec::new());
+                upsert(anew.cache(place.group), world, *of, name, resource, now);
             }
         }
         self.replicas[origin][replica] = anew;
@@ -79,6 +112,13 @@ impl Origins {
 
     pub(crate) fn resource(&self, place: Place, of: Of, name: &ResourceName) -> Option<&(Body, Resource<Frame>)> {
         self.content.get(&(place, of, name.clone()))
+    }
+
+    /// What a name is another name of.
+    pub(crate) fn called(&self, world: &World, place: Place, of: Of, alias: &ResourceName) -> Option<&ResourceName> {
+        let of_place = self.content.iter().filter(|((at, type_of, _), _)| (*at, *type_of) == (place, of));
+        let mut called = of_place.filter(|((.., name), (body, _))| world.stands_for(of, alias, name, body));
+        called.next().map(|((.., name), _)| name)
     }
 
     /// Whether a name was there no more at some time after what was put as `serial`.
@@ -96,7 +136,19 @@ impl Origins {
     }
 }
 
-/// The relay speaks for itself where names do not depend on the node.
+fn upsert(
+    cache: &mut Cache<Frame>,
+    world: &World,
+    of: Of,
+    name: &ResourceName,
+    resource: &Resource<Frame>,
+    now: Instant,
+) {
+    let (aliases, url) = (resource.value.aliases().collect::<Vec<_>>(), &world.kinds[of].url);
+    cache.upsert_raw_with_aliases(url, name, aliases, resource.clone(), now, &mut Vec::new());
+}
+
+/// The node group of an encoded node.
 pub(crate) fn group_of(node: &Bytes) -> Option<usize> {
     Node::decode(node.clone()).unwrap().cluster.strip_prefix("group-")?.parse().ok()
 }

@@ -1,5 +1,6 @@
 //! The types, names and bodies of every history, and who serves them.
 
+use bytes::{Bytes, BytesMut};
 use prost::Message;
 use xds_transport::Frame;
 use xds_transport::TypeRules;
@@ -9,19 +10,24 @@ use xdstp_uri::ResourceName;
 
 use crate::random::Random;
 
-const TYPES: [&str; 3] = [
+const TYPES: [&str; 4] = [
     "envoy.config.cluster.v3.Cluster",
     "envoy.config.endpoint.v3.ClusterLoadAssignment",
+    "envoy.config.route.v3.ScopedRouteConfiguration",
     "envoy.config.route.v3.RouteConfiguration",
 ];
-/// Old-style names, and ids of either authority.
-const NAMES: [&str; 6] = ["a", "b", "x d/1", "x d/2", "y d/1", "y d/1?k=1"];
-const GLOBS: [&str; 3] = ["x d/*", "y d/*", "y d/*?k=1"];
+/// Old-style names, and ids of authorities.
+const NAMES: [&str; 8] = ["a", "b", "x d/1", "x d/2", "y d/1", "y d/1?k=1&l=2", "z d/1", "w d/1"];
+/// Other names, and which two of the names may have them.
+const ALIASES: [(&str, [usize; 2]); 4] = [("c", [0, 1]), ("x e/1", [2, 3]), ("z e/1", [2, 6]), ("y e/1", [3, 4])];
+const GLOBS: [&str; 4] = ["x d/*", "y d/*", "y d/*?k=1&l=2", "z d/*"];
 
+/// The authorities that each origin is configured for. The first serves old-style names, and those of authorities that no
+/// origin is configured for.
+pub(crate) const AUTHORITIES: [&str; ORIGINS] = ["x, z", "y"];
+pub(crate) const ORIGINS: usize = 2;
 /// Clients, and the node group of each.
 pub(crate) const GROUPS: [usize; 3] = [0, 0, 1];
-/// The first serves old-style names and the authority `x`, the other `y`.
-pub(crate) const ORIGINS: usize = 2;
 
 /// One of these fills a response.
 const LARGE: usize = 256 * 1024;
@@ -44,18 +50,32 @@ pub(crate) struct Setup {
     pub(crate) latency: u64,
     /// Resources are so large that an answer comes in several responses.
     pub(crate) large: bool,
+    /// Wildcards hold `xdstp:` names too, of the origin's own authorities and of others'.
+    pub(crate) xdstp_in_wildcards: bool,
+    /// Resources have aliases.
+    pub(crate) aliases: bool,
+    /// The relay may start anew.
+    pub(crate) relay_restarts: bool,
+    /// Clients that speak as Envoy does.
+    pub(crate) envoy: [bool; GROUPS.len()],
 }
 
 impl Setup {
     pub(crate) fn random(random: &mut Random) -> Self {
         let both = [Variant::Sotw, Variant::Delta];
+        let large = random.one_in(4);
         Self {
             up: std::array::from_fn(|_| random.pick(&both)),
             down: std::array::from_fn(|_| random.pick(&both)),
             wrapped: random.one_in(2),
             own_versions: random.one_in(2),
             latency: random.pick(&[1, 20, 200]),
-            large: random.one_in(4),
+            large,
+            xdstp_in_wildcards: !random.one_in(4),
+            aliases: !random.one_in(4),
+            // An answer in pieces is of use to who brings something along.
+            relay_restarts: large || random.one_in(2),
+            envoy: std::array::from_fn(|_| random.one_in(2)),
         }
     }
 }
@@ -64,7 +84,9 @@ pub(crate) struct Kind {
     pub(crate) url: TypeUrl,
     pub(crate) full_state: bool,
     pub(crate) names: Vec<ResourceName>,
-    /// Names, globs, and last the wildcard.
+    /// What some of them may be called besides.
+    pub(crate) aliases: Vec<ResourceName>,
+    /// Names, aliases, globs, and last the wildcard.
     pub(crate) interests: Vec<Interest>,
 }
 
@@ -73,17 +95,28 @@ pub(crate) struct World {
     pub(crate) kinds: Vec<Kind>,
 }
 
-/// What serves a name: an origin, and for old-style names what it has for one node group.
+/// Where something is served from: an origin, and what it has for one node group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) origin: usize,
     pub(crate) group: Option<usize>,
 }
 
+impl Place {
+    /// What answers the wildcard of a node group.
+    pub(crate) fn wildcard(group: usize) -> Self {
+        Self { origin: 0, group: Some(group) }
+    }
+}
+
 impl World {
     pub(crate) const KINDS: usize = TYPES.len();
     pub(crate) const NAMES: usize = NAMES.len();
-    pub(crate) const INTERESTS: usize = NAMES.len() + GLOBS.len() + 1;
+    pub(crate) const INTERESTS: usize = NAMES.len() + ALIASES.len() + GLOBS.len() + 1;
+    /// The one glob that two names are members of: what is left of it may not be empty.
+    pub(crate) const GLOB_OF_TWO: usize = NAMES.len() + ALIASES.len();
+    pub(crate) const ITS_MEMBERS: [usize; 2] = [2, 3];
+    pub(crate) const ALL_ALIASES: u64 = (1 << ALIASES.len()) - 1;
 
     pub(crate) fn new(setup: Setup) -> Self {
         let rules = TypeRules::envoy();
@@ -97,10 +130,12 @@ impl World {
                 ResourceName::parse(&text).unwrap()
             };
             let names: Vec<_> = NAMES.iter().map(name).collect();
+            let aliases: Vec<_> = ALIASES.iter().map(|(alias, _)| name(alias)).collect();
+            let globs = GLOBS.iter().map(name);
             let mut interests: Vec<_> =
-                names.iter().cloned().chain(GLOBS.iter().map(name)).map(Interest::from).collect();
+                names.iter().chain(&aliases).cloned().chain(globs).map(Interest::from).collect();
             interests.push(Interest::Wildcard);
-            Kind { full_state: rules.of(&url).full_state_in_sotw, url, names, interests }
+            Kind { full_state: rules.of(&url).full_state_in_sotw, url, names, aliases, interests }
         };
         Self { setup, kinds: TYPES.iter().map(kind).collect() }
     }
@@ -109,18 +144,41 @@ impl World {
         self.kinds.iter().position(|kind| kind.url.as_str() == type_url)
     }
 
+    /// The aliases that a name may have, one bit each.
+    pub(crate) fn aliases_of(name: usize) -> u64 {
+        let may = |(bit, (_, names)): (usize, &(&str, [usize; 2]))| names.contains(&name).then_some(1 << bit);
+        ALIASES.iter().enumerate().filter_map(may).sum()
+    }
+
+    /// Whether a resource may ever be called like this.
+    pub(crate) fn may_be_called(&self, of: Of, name: &ResourceName, alias: &ResourceName) -> bool {
+        let Kind { names, aliases, .. } = &self.kinds[of];
+        let called = |(called, (_, of)): (&ResourceName, &(&str, [usize; 2]))| {
+            called == alias && of.iter().any(|of| names[*of] == *name)
+        };
+        aliases.iter().zip(&ALIASES).any(called)
+    }
+
     /// Whether a client can be told that a name of this place is gone: SotW cannot say it of most types (rule 67).
     pub(crate) fn says_absence(&self, of: Of, place: Place, client: usize) -> bool {
         let delta = |variant| variant == Variant::Delta;
         self.kinds[of].full_state || delta(self.setup.up[place.origin]) && delta(self.setup.down[client])
     }
 
-    /// Whether a client learns that something it asks for is not there. A SotW origin is silent about that, but for full
-    /// states, and a relay takes silence for no answer (rule 150); what a SotW client concludes is its own affair.
+    /// Whether a relay learns that something it asks for is not there. A SotW origin is silent about that, but for full
+    /// states, and a relay takes silence for no answer (rule 150).
+    pub(crate) fn learns_absence(&self, of: Of, place: Place) -> bool {
+        self.kinds[of].full_state || self.setup.up[place.origin] == Variant::Delta
+    }
+
+    /// Whether a client does. What a SotW client concludes is its own affair.
     pub(crate) fn answers_what_is_not_there(&self, of: Of, place: Place, client: usize) -> bool {
-        self.kinds[of].full_state
-            || self.setup.up[place.origin] == Variant::Delta
-            || self.setup.down[client] == Variant::Sotw
+        self.learns_absence(of, place) || self.setup.down[client] == Variant::Sotw
+    }
+
+    /// Whether what is asked for by an alias is sent: aliases are a matter of delta (rule 105).
+    pub(crate) fn has_aliases(&self, place: Place, client: usize) -> bool {
+        [self.setup.up[place.origin], self.setup.down[client]] == [Variant::Delta; 2]
     }
 
     /// Whether a resource keeps its version on its way to a client (rule 146).
@@ -130,26 +188,69 @@ impl World {
     }
 
     pub(crate) fn resource(&self, of: Of, name: &ResourceName, body: &Body) -> Resource<Frame> {
-        let padding = if self.setup.large { vec![0; LARGE] } else { Vec::new() };
-        let body = Body { name: name.as_str().into(), padding, ..body.clone() };
-        let frame = Frame::of_message(&self.kinds[of].url, &body.encode_to_vec());
-        frame.into_resource(self.setup.own_versions.then(|| Version::from(format!("v{}", body.serial))))
+        let body = Body { name: name.as_str().into(), ..body.clone() };
+        let aliases: Vec<_> = self.aliases(of, &body).map(ToString::to_string).collect();
+        let mut wrapper = BytesMut::new();
+        prost::encoding::string::encode_repeated(4, &aliases, &mut wrapper);
+        let wrapper = wrapper.freeze();
+        let mut payload = body.encode_to_vec();
+        let frame =
+            |payload: &[u8]| Frame::of_message(&self.kinds[of].url, payload).with_wrapper(wrapper.clone(), None, false);
+        let version = self.setup.own_versions.then(|| Version::from(format!("v{}", body.serial)));
+        let mut resource = frame(&payload).into_resource(version);
+        if self.setup.large {
+            // The same for all: to hash it would take longer than the rest of the run.
+            prost::encoding::bytes::encode(2000, &vec![b'.'; LARGE], &mut payload);
+            resource.value = frame(&payload);
+        }
+        resource
+    }
+
+    /// The bit of an alias.
+    pub(crate) fn alias(&self, of: Of, interest: &Interest) -> u64 {
+        let Interest::Name(name) = interest else { return 0 };
+        self.kinds[of].aliases.iter().position(|alias| alias == name).map_or(0, |bit| 1 << bit)
+    }
+
+    /// What a resource is called besides.
+    pub(crate) fn aliases<'a>(&'a self, of: Of, body: &Body) -> impl Iterator<Item = &'a ResourceName> {
+        let mask = body.aliases;
+        let aliases = self.kinds[of].aliases.iter().enumerate();
+        aliases.filter(move |(bit, _)| mask & 1 << bit != 0).map(|(_, alias)| alias)
+    }
+
+    /// Whether a resource is what a relay serves for an interest. A wildcard is answered by what is there for a node group,
+    /// everything else but old-style names by what is there for everybody.
+    pub(crate) fn serves(&self, of: Of, interest: &Interest, name: &ResourceName, body: &Body) -> bool {
+        let Interest::Name(asked) = interest else { return body.group != 0 };
+        (body.group == 0 || name.is_opaque()) && (name.answers(asked) || self.stands_for(of, asked, name, body))
+    }
+
+    /// Whether it says itself that it is called like this, whoever may say so.
+    pub(crate) fn called(&self, of: Of, asked: &Interest, name: &ResourceName, body: &Body) -> bool {
+        matches!(asked, Interest::Name(asked) if asked != name && self.aliases(of, body).any(|alias| alias == asked))
+    }
+
+    /// Whether a resource may be asked for by another name: of an authority of the same origin.
+    pub(crate) fn stands_for(&self, of: Of, asked: &ResourceName, name: &ResourceName, body: &Body) -> bool {
+        origin_of(asked) == origin_of(name) && self.aliases(of, body).any(|alias| alias == asked)
     }
 }
 
-/// Who serves a name to a node group.
+/// The origin that a name is asked of.
+pub(crate) fn origin_of(name: &ResourceName) -> usize {
+    usize::from(name.authority() == Some("y"))
+}
+
+/// Who serves a name to a node group that asks for it.
 pub(crate) fn place_of(name: &ResourceName, group: usize) -> Place {
-    match name.authority() {
-        Some("y") => Place { origin: 1, group: None },
-        Some(_) => Place { origin: 0, group: None },
-        None => Place { origin: 0, group: Some(group) },
-    }
+    Place { origin: origin_of(name), group: name.is_opaque().then_some(group) }
 }
 
-/// Whether an interest covers a name; a wildcard is everything to a client, and the old-style names to an origin.
-pub(crate) fn covers(interest: &Interest, name: &ResourceName, client: bool) -> bool {
+/// Whether an interest covers a name in the eyes of a client, to whom a wildcard is everything.
+pub(crate) fn covers(interest: &Interest, name: &ResourceName) -> bool {
     match interest {
-        Interest::Wildcard => client || name.authority().is_none(),
+        Interest::Wildcard => true,
         Interest::Name(asked) => name.answers(asked),
     }
 }
@@ -167,15 +268,29 @@ pub(crate) struct Body {
     /// Clients refuse it.
     #[prost(bool, tag = "1002")]
     pub(crate) bad: bool,
-    #[prost(bytes = "vec", tag = "1003")]
-    pub(crate) padding: Vec<u8>,
+    /// One bit each.
+    #[prost(uint64, tag = "1004")]
+    pub(crate) aliases: u64,
 }
 
 impl Body {
     /// The one in an encoded `Any`.
-    pub(crate) fn of_any(any: &[u8]) -> Self {
-        let body = Self::decode(xds_transport::wire::Any::decode(any).unwrap().value).unwrap();
-        Self { padding: Vec::new(), ..body }
+    pub(crate) fn of_any(any: &Bytes) -> Self {
+        Self::decode(xds_transport::wire::Any::decode(any.clone()).unwrap().value).unwrap()
+    }
+
+    /// Where a resource of this name was put.
+    pub(crate) fn place(&self, name: &ResourceName) -> Place {
+        match self.group.checked_sub(1) {
+            Some(group) => Place::wildcard(group as usize),
+            None => Place { origin: origin_of(name), group: None },
+        }
+    }
+
+    /// Whether a client of a node group may be told of it: rules 147 and 153.
+    pub(crate) fn is_for(&self, name: &ResourceName, group: usize) -> bool {
+        let theirs = self.group == group as u64 + 1;
+        if name.is_opaque() { theirs } else { self.group == 0 || theirs && origin_of(name) == 0 }
     }
 }
 

@@ -13,6 +13,11 @@ impl Flag {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    #[allow(dead_code, reason = "not every test looks before it asks")]
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn take(&self) -> bool {
         self.0.swap(false, Ordering::Relaxed)
     }

@@ -208,6 +208,11 @@ impl Session {
             update.changed.push(Changed { name, resource, touched: before.is_some() });
         }
 
+        if !update.removed.is_empty() {
+            // What lost an alias to another resource may be wanted by one that it brought itself.
+            let came: HashSet<_> = received.iter().map(|(name, _)| name).collect();
+            update.removed.retain(|name| !came.contains(name));
+        }
         for name in response.removed {
             if name.is_glob() {
                 self.empty_glob(name, &mut update);
@@ -383,11 +388,14 @@ impl Session {
     /// now is told as removed (rule 84). What was removed is not held, and only subscribed (rule 73).
     ///
     /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
-    /// does what is held of a glob that was never answered, because only a member answers it: these are sent again. Not
+    /// does what a name or glob that was never answered asks for, because only that answers it: these are sent again. Not
     /// to name them at all would be never to hear that they are gone.
     fn initial_versions(&self) -> Vec<Bytes> {
+        let awaits_names = self.wanted.awaits_names();
         let version = |name: &ResourceName, entry: &'_ Entry| {
-            if entry.accepted && !self.wanted.awaits_glob_of(name) { entry.version.clone() } else { "".into() }
+            // A name that was not answered may be one of its aliases.
+            let awaited = self.wanted.awaits(name) || awaits_names && entry.has_aliases;
+            if entry.accepted && !awaited { entry.version.clone() } else { "".into() }
         };
         let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, entry)| (name, version(name, entry))).collect();
         versions.extend(self.unfinished.names().map(|name| (name, Version::from(""))));

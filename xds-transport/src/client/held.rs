@@ -23,6 +23,8 @@ pub(super) struct Entry {
     pub(super) accepted: bool,
     /// How many requests had been sent when it last came.
     pub(super) seen: u64,
+    /// It may be asked for by other names than its own.
+    pub(super) has_aliases: bool,
     expires: Option<Instant>,
     /// The origin said that it is gone, and it stays in use.
     deleted: bool,
@@ -35,6 +37,7 @@ impl Entry {
             digest: resource.digest,
             accepted: false,
             seen,
+            has_aliases: resource.value.aliases().next().is_some(),
             expires: resource.value.expires(),
             deleted: false,
         }

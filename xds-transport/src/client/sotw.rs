@@ -225,6 +225,7 @@ impl Session {
                 continue;
             }
             let interest = Interest::Name(name.clone());
+            let awaited = self.wanted.awaits(&name);
             self.wanted.answer(&interest);
             self.left.remove(&interest);
             self.failing.remove(&name);
@@ -250,6 +251,9 @@ impl Session {
             received.push((name.clone(), entry));
             if !touched || resent {
                 update.changed.push(Changed { name, resource, touched });
+            } else if awaited {
+                update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
+                update.repeated.push(Changed { name, resource, touched: false });
             } else {
                 update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
             }

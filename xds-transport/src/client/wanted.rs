@@ -197,10 +197,16 @@ impl Wanted {
         self.aliases.of(name).iter()
     }
 
-    /// Whether `name` is a member of a glob that no stream has answered yet.
-    pub(super) fn awaits_glob_of(&self, name: &ResourceName) -> bool {
+    /// Whether `name` is asked for itself, or a member of a glob, that no stream has answered yet.
+    pub(super) fn awaits(&self, name: &ResourceName) -> bool {
         let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
-        parent.and_then(|parent| self.names.get(&parent as &dyn NameKey)).is_some_and(|wish| !wish.known)
+        let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
+        self.names.get(name).into_iter().chain(glob).any(|wish| !wish.known)
+    }
+
+    /// Whether a name is asked for that no stream has answered yet.
+    pub(super) fn awaits_names(&self) -> bool {
+        self.names.iter().any(|(name, wish)| !wish.known && !name.is_glob())
     }
 
     /// Whether something that covers `name` was asked for after request number `seen`.

@@ -1,12 +1,14 @@
 //! Requests and responses of both variants in one form, decoded apart from the machines.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::Variant;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{
-    Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, RESOURCE_TYPE_URL,
-    Resource, Status,
+    self, Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, RESOURCE_TYPE_URL,
+    Resource, ResourceError, Status, WireResourceName,
 };
 
 use crate::world::read;
@@ -32,6 +34,15 @@ pub(crate) struct Response {
     pub(crate) version: String,
     pub(crate) resources: Vec<Sent>,
     pub(crate) removed: Vec<String>,
+    pub(crate) errors: Vec<Failed>,
+}
+
+/// Why something is not sent (TP3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failed {
+    pub(crate) name: String,
+    pub(crate) code: i32,
+    pub(crate) message: String,
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +51,12 @@ pub(crate) struct Sent {
     /// Of the resource itself; empty where it is bare.
     pub(crate) version: String,
     pub(crate) any: Any,
-    wrapped: bool,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) ttl: Option<Duration>,
+    /// It says that the resource lives on, and holds none (rule 112).
+    pub(crate) heartbeat: bool,
+    /// It has no name beside the one in it.
+    bare: bool,
 }
 
 impl Request {
@@ -124,13 +140,14 @@ impl Response {
         match protocol {
             Variant::Delta => {
                 let response = DeltaDiscoveryResponse::decode(message.clone()).unwrap();
-                let resources = response.resources.into_iter().map(|resource| Sent::of(resource, false)).collect();
+                let resources = response.resources.into_iter().map(Sent::of).collect();
                 Self {
                     type_url: response.type_url,
                     nonce: response.nonce,
                     version: response.system_version_info,
                     resources,
                     removed: response.removed_resources,
+                    errors: response.resource_errors.into_iter().map(Failed::of).collect(),
                 }
             }
             Variant::Sotw => {
@@ -141,13 +158,15 @@ impl Response {
                     version: response.version_info,
                     resources: response.resources.into_iter().map(Sent::of_any).collect(),
                     removed: Vec::new(),
+                    errors: response.resource_errors.into_iter().map(Failed::of).collect(),
                 }
             }
         }
     }
 
     pub(crate) fn encode(&self, protocol: Variant) -> Bytes {
-        let Self { type_url, nonce, version, resources, removed } = self.clone();
+        let Self { type_url, nonce, version, resources, removed, errors } = self.clone();
+        let resource_errors = errors.into_iter().map(Failed::into_error).collect();
         match protocol {
             Variant::Delta => DeltaDiscoveryResponse {
                 system_version_info: version,
@@ -155,6 +174,7 @@ impl Response {
                 type_url,
                 nonce,
                 removed_resources: removed,
+                resource_errors,
                 ..Default::default()
             }
             .encode_to_vec(),
@@ -163,6 +183,7 @@ impl Response {
                 resources: resources.into_iter().map(Sent::into_any).collect(),
                 type_url,
                 nonce,
+                resource_errors,
                 ..Default::default()
             }
             .encode_to_vec(),
@@ -171,28 +192,54 @@ impl Response {
     }
 }
 
+impl Failed {
+    fn of(error: ResourceError) -> Self {
+        let status = error.error_detail.unwrap_or_default();
+        Self { name: error.resource_name.unwrap_or_default().name, code: status.code, message: status.message }
+    }
+
+    fn into_error(self) -> ResourceError {
+        let Self { name, code, message } = self;
+        ResourceError {
+            resource_name: Some(WireResourceName { name, ..Default::default() }),
+            error_detail: Some(Status { code, message }),
+        }
+    }
+}
+
 impl Sent {
-    fn of(resource: Resource, wrapped: bool) -> Self {
-        Self { name: resource.name, version: resource.version, any: resource.resource.unwrap_or_default(), wrapped }
+    fn of(resource: Resource) -> Self {
+        let Resource { name, version, aliases, ttl, resource: any, .. } = resource;
+        let ttl = ttl.map(|ttl| Duration::new(ttl.seconds as u64, ttl.nanos as u32));
+        Self { name, version, aliases, ttl, heartbeat: any.is_none(), any: any.unwrap_or_default(), bare: false }
     }
 
     fn of_any(any: Any) -> Self {
         if any.type_url == RESOURCE_TYPE_URL {
-            return Self::of(Resource::decode(any.value).unwrap(), true);
+            return Self::of(Resource::decode(any.value).unwrap());
         }
-        Self { name: read(&any.value).0, version: String::new(), any, wrapped: false }
+        let name = read(&any.value).0;
+        Self { name, version: String::new(), aliases: Vec::new(), ttl: None, heartbeat: false, any, bare: true }
     }
 
     fn into_resource(self) -> Resource {
-        Resource { name: self.name, version: self.version, resource: Some(self.any), ..Default::default() }
+        let Self { name, version, any, aliases, ttl, heartbeat, .. } = self;
+        let ttl = ttl.map(|ttl| wire::Duration { seconds: ttl.as_secs() as i64, nanos: ttl.subsec_nanos() as i32 });
+        Resource { name, version, aliases, ttl, resource: (!heartbeat).then_some(any), ..Default::default() }
     }
 
     fn into_any(self) -> Any {
-        if !self.wrapped {
+        if self.bare {
             return self.any;
         }
         let value = self.into_resource().encode_to_vec().into();
         Any { type_url: RESOURCE_TYPE_URL.into(), value }
+    }
+
+    /// The name that stands beside the resource, and not in it.
+    #[allow(dead_code, reason = "of use to the simulation of a relay")]
+    pub(crate) fn own_name(&self) -> Option<&String> {
+        Some(&self.name).filter(|_| !self.bare)
     }
 
     /// The number that is its body.
@@ -214,8 +261,14 @@ pub(crate) fn describe_request(request: &Request) -> String {
 
 /// One line of a transcript.
 pub(crate) fn describe_response(response: &Response) -> String {
-    let Response { type_url, nonce, version, resources, removed } = response;
+    let Response { type_url, nonce, version, resources, removed, errors } = response;
     let short = type_url.rsplit('.').next().unwrap_or_default();
-    let resources: Vec<_> = resources.iter().map(|sent| format!("{}={}", sent.name, sent.body())).collect();
-    format!("{short} nonce:{nonce:?} version:{version:?} {resources:?} removed:{removed:?}")
+    let resources = resources.iter().map(|sent| {
+        let ttl = sent.ttl.map(|ttl| format!(" for {ttl:?}")).unwrap_or_default();
+        let body = if sent.heartbeat { "lives".to_owned() } else { sent.body().to_string() };
+        format!("{}={body}{ttl}", sent.name)
+    });
+    let resources: Vec<_> = resources.collect();
+    let errors: Vec<_> = errors.iter().map(|failed| format!("{}: {}", failed.name, failed.code)).collect();
+    format!("{short} nonce:{nonce:?} version:{version:?} {resources:?} removed:{removed:?} errors:{errors:?}")
 }

@@ -83,3 +83,31 @@ fn rule_106_an_alias_that_stands_for_nothing_takes_what_it_stood_for_along() {
     nothing.resources[0].resource = None;
     assert_eq!(removed(&client.accept(&nothing)), ["rc/a", "rc/host"]);
 }
+
+/// Who holds it is not answered: the origin sends it again.
+#[test]
+fn rule_150_what_a_name_asked_for_since_may_stand_for_is_brought_along_without_its_version() {
+    for later in ["rc/host", "rc/b"] {
+        let mut client = client(&["rc/a"]);
+        client.accept(&host("n1", "rc/host", "1", &["rc/a", "rc/b"]));
+        client.subscribe(HOSTS, &[later]);
+        client.reconnect();
+        assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("rc/host", "")]), "{later}");
+        let update = client.accept(&host("n1", "rc/host", "1", &["rc/a", "rc/b"]));
+        assert_eq!(update.repeated.len(), 1, "{later}");
+        client.reconnect();
+        assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("rc/host", "1")]), "{later}");
+    }
+}
+
+#[test]
+fn rule_105_what_loses_an_alias_and_brings_another_is_not_gone() {
+    let mut client = client(&["rc/a"]);
+    client.accept(&host("n1", "rc/one", "1", &["rc/a"]));
+    client.subscribe(HOSTS, &["rc/b"]);
+    while client.poll().is_some() {}
+    let mut response = host("n2", "rc/two", "1", &["rc/a"]);
+    response.resources.extend(host("n2", "rc/one", "2", &["rc/b"]).resources);
+    let update = client.accept(&response);
+    assert_eq!((changed(&update), removed(&update)), (vec![("rc/two", "1"), ("rc/one", "2")], vec![]));
+}

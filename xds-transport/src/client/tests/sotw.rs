@@ -14,6 +14,23 @@ fn endpoints(interests: &[&str]) -> Client {
     Client::subscribed(Protocol::Sotw, EDS, interests)
 }
 
+/// A relay that drops a name and wants it again may not have what its glob held meanwhile.
+#[test]
+fn rule_055_what_is_asked_for_anew_comes_again_also_where_a_glob_holds_it() {
+    let [glob, member] = ["*", "a"].map(|id| format!("xdstp://auth/envoy.config.cluster.v3.Cluster/dir/{id}"));
+    let [glob, member] = [glob.as_str(), member.as_str()];
+    let mut client = clusters(&[member, glob]);
+    client.accept(&sotw(CDS, "v1", "n1", &[(member, "1")]));
+    while client.poll().is_some() {}
+    client.unsubscribe(CDS, &[member]);
+    client.subscribe(CDS, &[member]);
+    while client.poll().is_some() {}
+    let update = client.accept(&sotw(CDS, "v1", "n2", &[(member, "1")]));
+    assert_eq!((changed_names(&update), update.repeated.len()), (vec![], 1));
+    let update = client.accept(&sotw(CDS, "v1", "n3", &[(member, "1")]));
+    assert_eq!(update.repeated.len(), 0);
+}
+
 #[test]
 fn rule_014_requests_carry_the_newest_nonce_of_their_stream() {
     let mut client = endpoints(&["a"]);

@@ -1,0 +1,127 @@
+//! What happens between the relay and its origins.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use xds_transport::server::{self, Settings};
+
+use xdstp_client::upstream::Consumer as _;
+
+use crate::hops::{FarEnd, UpHop, Wire};
+use crate::messages::{Request, Response, describe_request, describe_response};
+use crate::network::Network;
+use crate::random::Random;
+
+/// The longest that a slow answer is on its way, in ms.
+const SLOWEST: u64 = 40_000;
+/// The time between two of its bytes.
+const BYTE: u64 = 5000;
+
+impl Network<'_> {
+    pub(super) fn cut_origin(&mut self, origin: usize) {
+        for far in self.up.iter_mut().filter(|hop| hop.origin == origin).filter_map(|hop| hop.far.as_mut()) {
+            far.wire.cut(&mut self.random, self.now);
+        }
+    }
+
+    /// The origin learns that a stream is over.
+    pub(super) fn end(&mut self, hop: &mut UpHop) {
+        if let Some(mut far) = hop.far.take() {
+            far.server.close(self.origins.cache(hop.origin, far.replica, hop.group));
+        }
+    }
+
+    /// When something happens by itself between the relay and an origin.
+    pub(super) fn next_up(&self, hop: &UpHop) -> Option<u64> {
+        let silent_until = self.silent_until[hop.origin];
+        let silent = silent_until > self.now;
+        let arrives = hop.far.as_ref().and_then(|far| far.wire.next());
+        // What is long on its way comes byte by byte.
+        let byte = arrives.filter(|at| *at > self.now + BYTE).map(|_| self.now + BYTE);
+        let timeout = hop.poll_timeout(silent).map(|at| self.ms(at));
+        [timeout, arrives, byte, silent.then_some(silent_until)].into_iter().flatten().min()
+    }
+
+    pub(super) fn drive_up(&mut self, hop: &mut UpHop) -> Result<bool, String> {
+        let (now, away) = (self.instant(), self.away_until[hop.origin] > self.now);
+        let mut progress = hop.nudged.upgrade().is_some_and(|nudged| nudged.take());
+        if hop.far.as_ref().and_then(|far| far.wire.noticed_at).is_some_and(|at| at <= self.now) {
+            progress = true;
+            self.end(hop);
+            disconnected(hop, now, &mut self.random);
+        }
+        hop.turn(now);
+        if hop.machine.should_connect(now) {
+            progress = true;
+            if away {
+                disconnected(hop, now, &mut self.random);
+            } else if self.hangs_up_until[hop.origin] > self.now {
+                let connection = hop.machine.connected(now);
+                hop.feed.connection(now, connection);
+                disconnected(hop, now, &mut self.random);
+            } else {
+                let (replica, server) = (self.random.index(2), server::Stream::new(hop.variant, Settings::default()));
+                hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
+                let connection = hop.machine.connected(now);
+                hop.feed.connection(now, connection);
+                self.say(|| format!("relay connects to {replica} of origin {}", hop.origin));
+            }
+            hop.turn(now);
+        }
+        let label = format!("{}/{:?}", hop.origin, hop.group);
+        let UpHop { far: Some(far), machine, variant, .. } = hop else { return Ok(progress) };
+        while let Some(message) = machine.poll_transmit(now) {
+            let request = Request::decode(*variant, &message);
+            self.say(|| format!("relay -> origin {label} {}", describe_request(&request)));
+            if let Some(error) = request.error.filter(|error| !refuses_names_of_others(&error.message)) {
+                return Err(format!("rule 145: the relay refuses what it can read: {}", error.message));
+            }
+            far.wire.up.send(self.arrival(), "", message);
+            progress = true;
+        }
+        let cache = self.origins.cache(hop.origin, far.replica, hop.group);
+        while let Some(message) = far.wire.up.receive(self.now) {
+            far.server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
+            progress = true;
+        }
+        let silent = self.silent_until[hop.origin] > self.now;
+        let slow = self.slow_until[hop.origin] > self.now;
+        while !silent && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())? {
+            let message = transmit.into_bytes();
+            // What is said is only written down where it is read.
+            if let Some(log) = &mut self.log {
+                let response = describe_response(&Response::decode(*variant, &message));
+                let _ = writeln!(log, "{:>7} origin {label} -> {response}", self.now);
+            }
+            self.messages += 1;
+            let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
+            let arrives = self.now + self.random.below(self.world.setup.latency) + slowness;
+            far.wire.down.send(arrives, "", message);
+            progress = true;
+        }
+        if hop.far.as_ref().is_some_and(|far| far.wire.down.next().is_some()) {
+            hop.feed.received(now);
+        }
+        while let Some(far) = &mut hop.far
+            && let Some(message) = far.wire.down.receive(self.now)
+        {
+            if let Some(connection) = hop.machine.handle_message(now, message).map_err(|error| error.to_string())? {
+                hop.feed.connection(now, connection);
+            }
+            hop.turn(now);
+            progress = true;
+        }
+        Ok(progress)
+    }
+}
+
+/// The relay notices that a stream to an origin is over, or that none can be made.
+pub(super) fn disconnected(hop: &mut UpHop, now: Instant, random: &mut Random) {
+    let connection = hop.machine.disconnected(now, Some("cut".into()), random.below(u64::MAX));
+    hop.feed.connection(now, connection);
+}
+
+/// Rule 153: whether a NACK is about nothing but what this origin has no say in.
+fn refuses_names_of_others(message: &str) -> bool {
+    message.split("; ").all(|reason| reason.starts_with("xdstp://y/") && reason.ends_with("another origin's"))
+}
