@@ -23,7 +23,7 @@ pub(crate) struct Type<V> {
     /// Of names and of globs.
     pub(crate) errors: HashMap<ResourceName, Failure>,
     pub(crate) aliases: Aliases,
-    /// Since it is there.
+    /// Whether a resource of it ever had one.
     pub(crate) had_aliases: bool,
 }
 

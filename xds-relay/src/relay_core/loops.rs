@@ -94,10 +94,15 @@ impl Relays {
     /// many or too far to be told of is found in the other direction.
     pub(crate) fn say(&self, side: Side) -> MetadataMap {
         let mut metadata = MetadataMap::new();
-        let known = lock(&self.known);
         match side {
-            Side::Upstream => known.downstream.behind(self.token).write(&mut metadata),
-            Side::Downstream => known.upstream.behind(self.own).write(&mut metadata),
+            Side::Upstream => {
+                let path = lock(&self.known).downstream.behind(self.token);
+                path.write(&mut metadata);
+            }
+            Side::Downstream => {
+                let path = lock(&self.known).upstream.behind(self.own);
+                path.write(&mut metadata);
+            }
         }
         metadata
     }
@@ -107,14 +112,28 @@ impl Relays {
     /// # Errors
     /// The stream must not be.
     pub(crate) fn hear(self: &Arc<Self>, side: Side, metadata: &MetadataMap) -> Result<Option<Seen>, LoopError> {
-        // Looked up and noted at once: of two streams at the same time, one sees the other.
-        let mut known = lock(&self.known);
-        let Known { downstream, upstream } = &mut *known;
         let path = match side {
-            Side::Downstream => downstream.enter(metadata, |path| check(self.own, side, path, upstream))?,
-            Side::Upstream => upstream.enter(metadata, |path| check(self.own, side, path, downstream))?,
+            Side::Downstream => self.enter(side, metadata, |known| (&mut known.downstream, &known.upstream))?,
+            Side::Upstream => self.enter(side, metadata, |known| (&mut known.upstream, &known.downstream))?,
         };
         Ok(path.map(|path| Seen { relays: self.clone(), side, path }))
+    }
+
+    /// Notes who is at the far end of a stream on the first of two sides, if that may be.
+    fn enter<T: Call, U>(
+        &self,
+        side: Side,
+        metadata: &MetadataMap,
+        sides: impl FnOnce(&mut Known) -> (&mut Hops<T>, &Hops<U>),
+    ) -> Result<Option<RelayPath<Instance>>, LoopError> {
+        let Some(path) = read::<T>(metadata)? else { return Ok(None) };
+        let (instances, places) = (path.instances(), places(&path).collect::<Vec<_>>());
+        // Looked up and noted at once: of two streams at the same time, one sees the other.
+        let mut known = lock(&self.known);
+        let (here, there) = sides(&mut known);
+        check(self.own, side, &instances, there)?;
+        here.add(places);
+        Ok(Some(instances))
     }
 
     /// Adds this relay to what is said with a call that it hands on, if that comes from a relay or not.
@@ -209,21 +228,8 @@ impl<T> Hops<T> {
 }
 
 impl<T: Call> Hops<T> {
-    /// Notes who is at the far end of a stream, if that may be.
-    fn enter(
-        &mut self,
-        metadata: &MetadataMap,
-        check: impl FnOnce(&RelayPath<Instance>) -> Result<(), LoopError>,
-    ) -> Result<Option<RelayPath<Instance>>, LoopError> {
-        let Some(path) = read(metadata)? else { return Ok(None) };
-        let instances = path.instances();
-        check(&instances)?;
-        self.add(&path);
-        Ok(Some(instances))
-    }
-
-    fn add(&mut self, path: &RelayPath<T>) {
-        for (at, call) in places(path) {
+    fn add(&mut self, places: impl IntoIterator<Item = ((usize, Instance), T)>) {
+        for (at, call) in places {
             self.0.entry(at).or_insert(Told { call, streams: 0 }).streams += 1;
         }
     }

@@ -163,10 +163,13 @@ fn rule_132_a_first_request_may_list_more_than_four_mebibytes_of_versions() {
 fn nothing_of_a_request_is_kept_once_it_is_handled() {
     let ask = Ask { of: CLUSTERS, node: b"\x0a\x01n", subscribe: &["*", "a"], holds: &[("a", "1")], ..Ask::default() };
     let delta = ask.encode();
-    let names = vec!["*".to_owned(), "a".to_owned()];
-    let sotw = DiscoveryRequest { type_url: CLUSTERS.into(), resource_names: names, ..Default::default() };
-    let node = DiscoveryRequest { node: Bytes::from_static(b"\x0a\x01n"), ..sotw };
-    let sotw = Bytes::from(node.encode_to_vec());
+    let sotw = DiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_names: vec!["*".into(), "a".into()],
+        node: Bytes::from_static(b"\x0a\x01n"),
+        ..Default::default()
+    };
+    let sotw = Bytes::from(sotw.encode_to_vec());
     for (variant, request) in [(Variant::Delta, delta), (Variant::Sotw, sotw)] {
         let mut server = Server::with(CLUSTERS, &["a", "b"]);
         let mut stream = Stream::new(variant, Settings::default());

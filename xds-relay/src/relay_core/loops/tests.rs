@@ -87,7 +87,7 @@ fn rule_159_a_relay_finds_itself_and_who_is_on_both_its_sides() {
         (Downstream, &[&[1], &[2], &[3], &[4], &[5], &[6], &[7], &[8], &[9]], &[&[1]], Some("0 → 1 → 0")),
     ] {
         let mut known = Hops::default();
-        known.add(&path(others));
+        known.add(places(&path(others)));
         let found = check(Token::of(0).instance(), side, &path(hops).instances(), &known).err();
         let found = found.map(|error| brief(&error));
         let expected = expected.map(|expected| match expected.split_once(" of ") {
