@@ -182,7 +182,7 @@ impl Found {
 fn tuple(keys: &[Prefixed], parameters: &DynamicParameters) -> TupleHash {
     let mut tuple = TupleHash::default();
     for key in keys {
-        tuple = tuple.then(parameters.lookup(key).map(|value| &**value));
+        tuple = tuple.then_prefixed(parameters.lookup(key));
     }
     tuple
 }
