@@ -28,7 +28,7 @@ impl Subscription {
     /// The subscription that a constraint means.
     ///
     /// # Errors
-    /// [`ErrorKind::NotRepresentable`](crate::ErrorKind::NotRepresentable) for what the draft form cannot say: see
+    /// [`NotRepresentable`](crate::ErrorKind::NotRepresentable) for what the draft form cannot say: see
     /// [`DynamicParameterConstraints::raise`](super::DynamicParameterConstraints::raise).
     pub fn of(constraint: &Constraint) -> Result<Self, ConstraintError> {
         super::DynamicParameterConstraints::raise(constraint)?.lower()
@@ -47,7 +47,7 @@ impl Subscription {
     /// ```
     ///
     /// # Errors
-    /// Those of [`of`](Self::of), and [`ErrorKind::TooDeep`](crate::ErrorKind::TooDeep).
+    /// Those of [`of`](Self::of), and [`TooDeep`](crate::ErrorKind::TooDeep), [`TooLarge`](crate::ErrorKind::TooLarge).
     pub fn where_present(constraint: &Constraint) -> Result<Self, ConstraintError> {
         let normal = constraint.normal_form()?;
         let conditions = match normal.node() {
@@ -99,9 +99,9 @@ impl Subscription {
     ///
     /// # Errors
     /// Only exact values can be parameters:
-    /// [`ErrorKind::InvertNotRepresentable`](crate::ErrorKind::InvertNotRepresentable),
-    /// [`ErrorKind::RangeNotRepresentable`](crate::ErrorKind::RangeNotRepresentable),
-    /// [`ErrorKind::MultiValueNotRepresentable`](crate::ErrorKind::MultiValueNotRepresentable).
+    /// [`InvertNotRepresentable`](crate::ErrorKind::InvertNotRepresentable),
+    /// [`RangeNotRepresentable`](crate::ErrorKind::RangeNotRepresentable),
+    /// [`MultiValueNotRepresentable`](crate::ErrorKind::MultiValueNotRepresentable).
     pub fn to_parameters(&self) -> Result<DynamicParameters, ConstraintError> {
         let constrained = self.keys.iter().filter(|rule| !rule.says_nothing());
         let exact = constrained.map(|rule| match rule.exact_value() {
