@@ -106,10 +106,14 @@ pub(crate) fn write_directive(out: &mut impl fmt::Write, name: DirectiveName, va
 /// Refuses a text whose canonical form would be too long to be parsed again.
 #[inline]
 pub(crate) fn check_len(text: &str, layout: &Layout) -> Result<(), ParseError> {
-    if layout.canonical { Ok(()) } else { check_written_len(text, |counter| write(counter, text, layout)) }
+    if layout.canonical || text.len() <= CANNOT_OUTGROW {
+        return Ok(());
+    }
+    check_written_len(text, |counter| write(counter, text, layout))
 }
 
 /// The same for what `write` writes of `text`.
+#[cold]
 pub(crate) fn check_written_len(text: &str, write: impl FnOnce(&mut Counter) -> fmt::Result) -> Result<(), ParseError> {
     if text.len() <= CANNOT_OUTGROW {
         return Ok(());

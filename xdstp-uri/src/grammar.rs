@@ -230,6 +230,7 @@ impl From<Fault> for nom::Err<Fault> {
 
 type Parsed<'a, T> = IResult<&'a [u8], T, Fault>;
 
+#[cold]
 fn finish(error: nom::Err<Fault>, text: &str) -> ParseError {
     match error {
         nom::Err::Error(fault) | nom::Err::Failure(fault) if fault.kind != ParseErrorKind::TooLong => {

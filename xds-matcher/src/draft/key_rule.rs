@@ -33,7 +33,7 @@ enum Exact {
 #[derive(Clone, Copy)]
 pub(crate) enum Admits<'a> {
     Anything,
-    Value(&'a str),
+    Value(&'a Prefixed),
     Integers(&'a Ranges),
     Nothing,
 }

@@ -100,7 +100,7 @@ impl Group {
         for (key, index) in self.keys.iter().zip(&self.by_key) {
             match admits(key) {
                 Admits::Nothing => return Candidates::Nowhere,
-                Admits::Value(value) => tuple = tuple.then(Some(value)),
+                Admits::Value(value) => tuple = tuple.then_prefixed(Some(value)),
                 Admits::Integers(ranges) if ranged.is_none() => ranged = Some((index, ranges)),
                 Admits::Integers(_) | Admits::Anything => all_fixed = false,
             }
@@ -112,7 +112,7 @@ impl Group {
         }
         // Otherwise by the key that leaves the fewest.
         let fixed = self.keys.iter().zip(&self.by_key).filter_map(|(key, index)| match admits(key) {
-            Admits::Value(value) => Some((&index.by_value, TupleHash::default().then(Some(value)))),
+            Admits::Value(value) => Some((&index.by_value, TupleHash::default().then_prefixed(Some(value)))),
             _ => None,
         });
         let fixed = fixed.map(|(table, value)| (table.count(value), table, value)).min_by_key(|(count, ..)| *count);

@@ -136,7 +136,7 @@ impl<N: Ord> DraftVariants<N> {
             found.map(|(_, variant)| visit(number, variant)).is_some()
         };
         for group in &self.groups {
-            let admits = |key: &Prefixed| sent.lookup(key).map_or(Admits::Anything, |value| Admits::Value(value));
+            let admits = |key: &Prefixed| sent.lookup(key).map_or(Admits::Anything, Admits::Value);
             group.for_each_candidate(admits, false, &mut verify);
         }
     }

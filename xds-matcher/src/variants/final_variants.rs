@@ -180,7 +180,11 @@ impl Found {
 
 #[inline]
 fn tuple(keys: &[Prefixed], parameters: &DynamicParameters) -> TupleHash {
-    keys.iter().fold(TupleHash::default(), |tuple, key| tuple.then(parameters.lookup(key).map(|value| &**value)))
+    let mut tuple = TupleHash::default();
+    for key in keys {
+        tuple = tuple.then_prefixed(parameters.lookup(key));
+    }
+    tuple
 }
 
 impl<'a, N: Ord> IntoIterator for &'a FinalVariants<N> {

@@ -3,6 +3,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use crate::prefixed::{Prefixed, prefix};
+
 /// From tuples of values to the numbers of variants. It keeps hashes only: whoever looks something up verifies what is found, so a
 /// collision costs time and never a wrong answer.
 #[derive(Debug, Clone, Default)]
@@ -43,11 +45,37 @@ pub(super) struct TupleHash(u64);
 impl TupleHash {
     /// The hash of the sequence continued by `value`.
     pub(super) fn then(self, value: Option<&str>) -> Self {
-        let Some(value) = value else { return self.mix(u64::MAX) };
+        match value {
+            Some(text) => self.then_text(prefix(text), text),
+            None => self.then_absent(),
+        }
+    }
+
+    /// The same of a value whose prefix is known.
+    #[inline]
+    pub(super) fn then_prefixed(self, value: Option<&Prefixed>) -> Self {
+        match value {
+            Some(value) => self.then_text(value.prefix(), value),
+            None => self.then_absent(),
+        }
+    }
+
+    #[inline]
+    fn then_text(self, prefix: u64, text: &str) -> Self {
         // The length keeps ("a", "bc") apart from ("ab", "c").
-        let (words, rest) = value.as_bytes().as_chunks::<8>();
-        let hash = words.iter().fold(self.mix(value.len() as u64), |hash, word| hash.mix(u64::from_le_bytes(*word)));
+        let hash = self.mix(text.len() as u64).mix(prefix);
+        if text.len() <= 8 { hash } else { hash.then_tail(text) }
+    }
+
+    /// What follows the first eight bytes.
+    fn then_tail(self, text: &str) -> Self {
+        let (words, rest) = text.as_bytes().get(8..).unwrap_or_default().as_chunks::<8>();
+        let hash = words.iter().fold(self, |hash, word| hash.mix(u64::from_le_bytes(*word)));
         if rest.is_empty() { hash } else { hash.mix(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))) }
+    }
+
+    fn then_absent(self) -> Self {
+        self.mix(u64::MAX)
     }
 
     fn mix(self, word: u64) -> Self {
