@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -114,6 +115,8 @@ pub struct Origin {
     pub xdstp: XdstpStreams,
     /// How long a connection to it may be quiet before it is pinged; at least 10 s.
     pub keepalive: Duration,
+    /// How many streams share a connection to it, at most.
+    pub streams_per_connection: NonZeroUsize,
 }
 
 /// What an origin is.
@@ -211,6 +214,8 @@ const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST
 const DEFAULT_LINGER: Duration = Duration::from_secs(30);
 /// What a gRPC server bears by default; it ends connections that ping more often (gRFC A8).
 const DEFAULT_KEEPALIVE: Duration = Duration::from_secs(5 * 60);
+/// What servers of HTTP/2 are asked to bear at the least (RFC 9113, 6.5.2).
+const DEFAULT_STREAMS_PER_CONNECTION: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 
 impl Config {

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
+    num::NonZeroUsize,
     ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
@@ -13,8 +14,9 @@ use http::Uri;
 use serde::Deserialize as _;
 
 use super::{
-    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, Limits, Locality, Node,
-    NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams, own_address::is_own_address,
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
+    DEFAULT_STREAMS_PER_CONNECTION, Limits, Locality, Node, NodeField, Origin, OriginKind, Protocol, Unknown,
+    XdstpStreams, own_address::is_own_address,
 };
 use crate::yaml::{self, Error};
 
@@ -23,6 +25,9 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// More would have one connection carry all there is.
+const MOST_STREAMS: usize = 1_000_000;
 
 /// Below, a request with one long name would not fit; above, protobuf has no messages.
 const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
@@ -106,6 +111,7 @@ fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &s
             "protocol",
             "xdstp",
             "keepalive",
+            "streams_per_connection",
             "files",
             "descriptors",
             "authorities",
@@ -132,6 +138,9 @@ fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &s
             authorities: authorities.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
+            streams_per_connection: node
+                .field("streams_per_connection", streams_per_connection)?
+                .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
             name,
         })
     })?;
@@ -169,6 +178,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, listen: SocketAddr) -> Resul
             belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
             belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
             belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
+            belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
         }
         (None, None) => {}
     }
@@ -220,6 +230,12 @@ fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
         return node.refuse(format!("`{}`: expected at least 10s", node.text()?));
     }
     Ok(keepalive)
+}
+
+fn streams_per_connection(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
+    let text = node.text()?;
+    let streams = text.parse().ok().filter(|streams: &NonZeroUsize| streams.get() <= MOST_STREAMS);
+    streams.map_or_else(|| node.refuse(format!("`{text}`: expected a number from 1 to {MOST_STREAMS}")), Ok)
 }
 
 fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
