@@ -1,6 +1,7 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod bodies;
 mod changes;
 mod client_node;
 mod demand;
@@ -31,6 +32,7 @@ use xds_transport::wire::Node;
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use self::bodies::Bodies;
 pub use self::client_node::ClientNode;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
@@ -72,6 +74,7 @@ pub struct RelayCore {
     max_request_bytes: usize,
     settings: Settings,
     relays: Arc<Relays>,
+    bodies: Arc<Bodies>,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
@@ -137,6 +140,7 @@ impl RelayCore {
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
         let relays = Relays::new(Token::draw());
+        let bodies = Arc::<Bodies>::default();
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let (protocol, from) = match &origin.kind {
@@ -148,8 +152,8 @@ impl RelayCore {
             };
             let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
             let (name, rules) = (origin.name.clone(), settings.rules.clone());
-            let (relays, metrics) = (relays.clone(), metrics.clone());
-            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, metrics });
+            let (relays, bodies, metrics) = (relays.clone(), bodies.clone(), metrics.clone());
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, bodies, metrics });
             let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
             origins.push(Origin { info, from, by_node });
         }
@@ -165,6 +169,7 @@ impl RelayCore {
             max_request_bytes: config.limits.max_request_bytes,
             settings,
             relays,
+            bodies,
             scopes: Mutex::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -206,6 +211,7 @@ impl RelayCore {
         let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
         drop(scopes);
         drop(dropped);
+        self.bodies.sweep();
     }
 
     /// What origins of files hold.

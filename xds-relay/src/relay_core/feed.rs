@@ -33,6 +33,8 @@ const STEADY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Feed {
     label: String,
+    /// Other streams to the origin carry the same for other nodes.
+    by_node: bool,
     info: Arc<OriginInfo>,
     scopes: Arc<Scopes>,
     state: Arc<Mutex<UpstreamState>>,
@@ -49,6 +51,7 @@ pub(crate) struct Feed {
 impl Feed {
     pub(crate) fn new(
         label: String,
+        by_node: bool,
         info: Arc<OriginInfo>,
         scopes: Arc<Scopes>,
         state: Arc<Mutex<UpstreamState>>,
@@ -56,6 +59,7 @@ impl Feed {
     ) -> Self {
         Self {
             label,
+            by_node,
             info,
             scopes,
             state,
@@ -92,7 +96,11 @@ impl Feed {
         parts.resize_with(places.len(), || Changes { by_alias, ..Changes::default() });
         let mut refused = Vec::new();
         let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
-        for changed in changed.into_iter().chain(repeated) {
+        for mut changed in changed.into_iter().chain(repeated) {
+            // What one stream carries for all clients is here once as it is.
+            if self.by_node {
+                self.info.bodies.share(&mut changed.resource);
+            }
             let name = &changed.name;
             if !self.info.realm.holds(name) {
                 let reason = "its authority is another origin's";
