@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::io::{BufRead, Write};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fan_out::delta_ads::{DeltaAds, Handler, Responses};
@@ -33,8 +34,8 @@ struct Client {
 }
 
 /// Serves `resources` resources until standard input ends. Prints its address.
-pub(crate) async fn serve(resources: usize) -> Result<(), Error> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+pub(crate) async fn serve(resources: usize, listen: SocketAddr) -> Result<(), Error> {
+    let listener = TcpListener::bind(listen).await?;
     println!("{}", listener.local_addr()?);
     std::io::stdout().flush()?;
     let state = State { rounds: vec![0; resources], clients: Vec::new(), nonce: 0 };
