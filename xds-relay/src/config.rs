@@ -71,7 +71,7 @@ pub struct Config {
     pub linger: Duration,
     /// How long a shutdown may take.
     pub drain: Duration,
-    /// Bounds on what a peer may send.
+    /// Bounds on what peers may do.
     pub limits: Limits,
 }
 
@@ -181,7 +181,7 @@ pub enum XdstpStreams {
     ByNode,
 }
 
-/// Bounds on what a peer may send; a message over its bound ends the stream.
+/// Bounds on what peers may do; a message over its bound ends the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -189,12 +189,15 @@ pub struct Limits {
     pub max_request_bytes: usize,
     /// The longest message from an origin, in bytes.
     pub max_response_bytes: usize,
+    /// How many connections clients may have at a time; more are closed at once. `None`: as many as the process may have
+    /// descriptors for, less some for itself.
+    pub max_connections: Option<NonZeroUsize>,
 }
 
 impl Default for Limits {
     /// 16 MiB down, 64 MiB up: requests carry names, responses bodies.
     fn default() -> Self {
-        Self { max_request_bytes: 16 << 20, max_response_bytes: 64 << 20 }
+        Self { max_request_bytes: 16 << 20, max_response_bytes: 64 << 20, max_connections: None }
     }
 }
 

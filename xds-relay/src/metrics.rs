@@ -60,6 +60,7 @@ pub struct Metrics {
     types: Mutex<BTreeSet<String>>,
     downstream_streams_opened: IntCounterVec,
     downstream_streams: IntGaugeVec,
+    downstream_connections_refused: IntCounter,
     downstream_loops: IntCounter,
     downstream: TypedCounters,
     upstream_connects: IntCounterVec,
@@ -179,6 +180,13 @@ impl Metrics {
                 &registry,
                 gauges("downstream_streams", "Streams of subscribers open now.", &["protocol"]),
             ),
+            downstream_connections_refused: registered(
+                &registry,
+                constant(IntCounter::with_opts(options(
+                    "downstream_connections_refused_total",
+                    "Connections that were closed at once because there were too many.",
+                ))),
+            ),
             downstream_loops: registered(
                 &registry,
                 constant(IntCounter::with_opts(options(
@@ -224,6 +232,11 @@ impl Metrics {
         let labels = [protocol.as_str()];
         self.downstream_streams_opened.with_label_values(&labels).inc();
         StreamGuard::new(self.downstream_streams.with_label_values(&labels), None)
+    }
+
+    /// A connection was closed because there are as many as there may be.
+    pub fn downstream_connection_refused(&self) {
+        self.downstream_connections_refused.inc();
     }
 
     /// A stream was refused because of the relays that it comes from.

@@ -68,7 +68,7 @@ share_by: [cluster, locality.zone, metadata.tier]
 unknown: wait
 linger: 1m 30s
 drain: 500ms
-limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_connections: 9 }
 "#;
     let file = directory.path().join("relay.yaml");
     fs::write(&file, text).unwrap();
@@ -103,6 +103,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
     assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
+    assert_eq!(config.limits.max_connections.map(|max| max.get()), Some(9));
 }
 
 #[test]
@@ -250,6 +251,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ),
         ("limits: { max_response_bytes: 2 GiB }", "2:31: limits.max_response_bytes: `2 GiB`: expected 4 KiB"),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
+        ("limits: { max_connections: 0 }", "2:28: limits.max_connections: `0`: expected a number from 1 to 1000000"),
         ("limits: { max_responses: 1 }", "2:11: limits.max_responses: unknown field `max_responses`"),
     ] {
         refused(&format!("{ORIGINS}{text}\n"), message);

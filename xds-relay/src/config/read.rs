@@ -26,8 +26,8 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
-/// More would have one connection carry all there is.
-const MOST_STREAMS: usize = 1_000_000;
+/// Of streams or connections: what is more is a slip.
+const LARGEST_COUNT: usize = 1_000_000;
 
 /// Below, a request with one long name would not fit; above, protobuf has no messages.
 const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
@@ -139,7 +139,7 @@ fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &s
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
             streams_per_connection: node
-                .field("streams_per_connection", streams_per_connection)?
+                .field("streams_per_connection", count)?
                 .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
             name,
         })
@@ -232,10 +232,10 @@ fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
     Ok(keepalive)
 }
 
-fn streams_per_connection(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
+fn count(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
     let text = node.text()?;
-    let streams = text.parse().ok().filter(|streams: &NonZeroUsize| streams.get() <= MOST_STREAMS);
-    streams.map_or_else(|| node.refuse(format!("`{text}`: expected a number from 1 to {MOST_STREAMS}")), Ok)
+    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= LARGEST_COUNT);
+    count.map_or_else(|| node.refuse(format!("`{text}`: expected a number from 1 to {LARGEST_COUNT}")), Ok)
 }
 
 fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
@@ -277,11 +277,12 @@ fn duration(node: &yaml::Node) -> Result<Duration, Error> {
 }
 
 fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(&["max_request_bytes", "max_response_bytes"])?;
+    node.expect_fields(&["max_request_bytes", "max_response_bytes", "max_connections"])?;
     let default = Limits::default();
     Ok(Limits {
         max_request_bytes: node.field("max_request_bytes", size)?.unwrap_or(default.max_request_bytes),
         max_response_bytes: node.field("max_response_bytes", size)?.unwrap_or(default.max_response_bytes),
+        max_connections: node.field("max_connections", count)?,
     })
 }
 
