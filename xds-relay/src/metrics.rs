@@ -157,6 +157,8 @@ pub struct Gauges {
     pub resources: BTreeMap<String, u64>,
     /// Subscriptions: one for each type on each stream.
     pub subscribers: u64,
+    /// Bodies held for node groups, equal ones once.
+    pub bodies: u64,
 }
 
 impl Metrics {
@@ -335,7 +337,9 @@ impl Metrics {
         for (type_url, count) in &now.resources {
             resources.with_label_values(&[self.type_label(type_url)]).add(signed(*count));
         }
-        [info, ready, subscribers, resources].iter().flat_map(Collector::collect).collect()
+        let bodies = gauges("bodies", "Bodies held now for node groups, equal ones once.", &[]);
+        bodies.with_label_values::<&str>(&[]).set(signed(now.bodies));
+        [info, ready, subscribers, resources, bodies].iter().flat_map(Collector::collect).collect()
     }
 
     fn type_label(&self, type_url: &str) -> String {
@@ -396,7 +400,7 @@ mod tests {
         metrics.reloads("files").failed.inc();
         let _up = metrics.upstream_connected("a");
         let resources = BTreeMap::from([(CLUSTER.to_owned(), 3)]);
-        let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2 });
+        let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2, bodies: 3 });
 
         assert!(has_line(&text, "# TYPE xds_relay_downstream_sent_bytes_total counter"), "{text}");
         assert!(has_line(

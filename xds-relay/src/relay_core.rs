@@ -1,6 +1,7 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod alike;
 mod bodies;
 mod changes;
 mod client_node;
@@ -32,6 +33,7 @@ use xds_transport::wire::Node;
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use self::alike::Alike;
 use self::bodies::Bodies;
 pub use self::client_node::ClientNode;
 use self::loops::Relays;
@@ -153,7 +155,8 @@ impl RelayCore {
             let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
             let (name, rules) = (origin.name.clone(), settings.rules.clone());
             let (relays, bodies, metrics) = (relays.clone(), bodies.clone(), metrics.clone());
-            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, bodies, metrics });
+            let alike = Alike::default();
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, bodies, alike, metrics });
             let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
             origins.push(Origin { info, from, by_node });
         }

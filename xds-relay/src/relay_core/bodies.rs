@@ -61,6 +61,11 @@ impl Bodies {
         resource.value.hold_in(body.any, body.wrapper);
     }
 
+    /// How many bodies are held.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.0).bodies.len()
+    }
+
     /// Drops some of the bodies that nobody else holds: to be called every second or so.
     pub(crate) fn sweep(&self) {
         let Table { bodies, swept } = &mut *lock(&self.0);
@@ -100,10 +105,10 @@ mod tests {
         bodies.sweep();
         drop(first);
         bodies.sweep();
-        assert_eq!(lock(&bodies.0).bodies.len(), 1);
+        assert_eq!(bodies.len(), 1);
         drop(second);
         bodies.sweep();
-        assert_eq!(lock(&bodies.0).bodies.len(), 0);
+        assert_eq!(bodies.len(), 0);
     }
 
     #[test]
@@ -130,7 +135,7 @@ mod tests {
         };
         let kept: Vec<_> = (0..3 * SWEEP).map(shared).step_by(2).collect();
         (0..5).for_each(|_| bodies.sweep());
-        assert_eq!(lock(&bodies.0).bodies.len(), kept.len());
+        assert_eq!(bodies.len(), kept.len());
         drop(kept);
         (0..5).for_each(|_| bodies.sweep());
         let table = lock(&bodies.0);

@@ -12,6 +12,7 @@ use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 
 use crate::config::Protocol;
+use crate::relay_core::alike::Unsaid;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::lock;
 use crate::relay_core::loops::Side;
@@ -80,6 +81,15 @@ impl Feed {
             state.guard = Some(self.info.metrics.upstream_connected(&self.info.name));
             self.silent_at = None;
         }
+    }
+
+    /// Whether this stream is to say so, of many that have to.
+    fn says(&self, words: &str, now: Instant) -> bool {
+        let (says, unsaid) = self.info.alike.say(words, now);
+        if let Some(Unsaid { words, streams }) = unsaid {
+            tracing::info!(origin = %self.info.name, streams, "more of the same: {words}");
+        }
+        says
     }
 
     fn refuse(&self, rejected: &[Rejected]) {
@@ -206,20 +216,21 @@ impl Consumer for Feed {
     fn connection(&mut self, now: Instant, connection: Connection) {
         match connection {
             Connection::Connected => {
-                tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                if self.says("connected", now) {
+                    tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                }
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
                 self.scopes.all().iter().for_each(|scope| scope.begin_stream(now));
             }
             Connection::Answered => self.answered(),
             Connection::Disconnected { error, .. } => {
-                match &error {
-                    Some(error) => {
-                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}");
-                    }
-                    None => {
-                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream");
-                    }
+                let words = error.as_ref().map(|error| format!("disconnected: {error}"));
+                let words = words.as_deref().unwrap_or("the origin ended the stream");
+                match (self.says(words, now), &error) {
+                    (true, Some(_)) => tracing::warn!(origin = %self.info.name, stream = %self.label, "{words}"),
+                    (true, None) => tracing::info!(origin = %self.info.name, stream = %self.label, "{words}"),
+                    (false, _) => tracing::debug!(origin = %self.info.name, stream = %self.label, "{words}"),
                 }
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
                 let settled = self.settling.pause();

@@ -11,6 +11,7 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
+use crate::relay_core::alike::Alike;
 use crate::relay_core::bodies::Bodies;
 use crate::relay_core::feed::Feed;
 use crate::relay_core::lock;
@@ -65,6 +66,7 @@ pub(crate) struct OriginInfo {
     pub(crate) realm: Realm,
     pub(crate) relays: Arc<Relays>,
     pub(crate) bodies: Arc<Bodies>,
+    pub(crate) alike: Alike,
     pub(crate) metrics: Arc<Metrics>,
 }
 
