@@ -103,7 +103,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_connections: 9
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
     assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
-    assert_eq!(config.limits.max_connections.map(|max| max.get()), Some(9));
+    assert_eq!(config.limits.max_connections.map(std::num::NonZero::get), Some(9));
 }
 
 #[test]

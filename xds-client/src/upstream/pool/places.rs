@@ -1,13 +1,17 @@
 //! Which connection a stream goes to, and when another one is made: without I/O.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::backoff::Backoff;
 use crate::upstream::heard::Heard;
 
 /// How many connections are made at a time to an origin that is known to be there.
 const DIALS: usize = 8;
+
+/// How long no connection is made after one on which every stream was ended without an answer. The streams have backoffs of
+/// their own: what is wrong may be wrong with one node, and another must not wait long for it.
+const LULL: Duration = Duration::from_millis(500);
 
 /// The connections to an origin, each of them a `C`, and the places for streams on them.
 #[derive(Debug)]
@@ -112,19 +116,23 @@ impl<C: Clone> Places<C> {
         self.answered == 1
     }
 
-    /// A stream has ended; `answered` says whether it was. A connection of which nothing came is as bad as none: all its
-    /// streams ended (rule 89).
+    /// A stream has ended; `answered` says whether it was. When its connection is over, so are the others on it, and one
+    /// backoff is enough (rule 89).
     pub(super) fn end(&mut self, on: Connection, answered: bool, now: Instant, random: u64) -> Left<C> {
         let empty = self.leave(on, answered);
         let Some(carrying) = self.connections.get_mut(&on) else { return Left { retry_at: None, empty: None } };
-        let over = carrying.heard.is_over() || (empty && !carrying.answered);
-        let newly_lost = over && !std::mem::replace(&mut carrying.lost, over);
-        let said = carrying.heard.go_away().map(|said| format!("; {said}"));
-        let retry_at = if newly_lost {
-            let error = format!("the connection ended{}", said.unwrap_or_default());
-            Some(self.fail(now, error, random).retry_at)
+        let over = carrying.heard.is_over();
+        let retry_at = if over && !std::mem::replace(&mut carrying.lost, over) {
+            let said = carrying.heard.go_away().map(|said| format!("; {said}")).unwrap_or_default();
+            Some(self.fail(now, format!("the connection ended{said}"), random).retry_at)
+        } else if over {
+            Some(self.failed.as_ref().map_or(now, |failed| failed.retry_at.max(now)))
         } else {
-            over.then(|| self.failed.as_ref().map_or(now, |failed| failed.retry_at.max(now)))
+            if empty && !carrying.answered {
+                let error = "the origin ended every stream".to_owned();
+                self.failed = Some(Unreachable { error, retry_at: now + LULL });
+            }
+            None
         };
         Left { retry_at, empty: self.remove_if_empty(on) }
     }
@@ -156,8 +164,6 @@ impl<C: Clone> Places<C> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::upstream::frames::Said;
 
@@ -252,14 +258,17 @@ mod tests {
     }
 
     #[test]
-    fn rule_089_a_connection_of_which_nothing_came_is_as_bad_as_none() {
+    fn where_every_stream_is_ended_connections_are_few_and_who_is_new_does_not_wait_long() {
         let (mut places, mut now) = (places(2), Instant::now());
-        for expected in [500, 1000, 2000] {
-            connections(&mut places, 2, None);
-            assert_eq!(places.end(Connection(places.next - 1), false, now, u64::MAX).retry_at, None);
-            let retry_at = places.end(Connection(places.next - 1), false, now, u64::MAX).retry_at.unwrap();
-            assert_eq!((retry_at - now).as_millis(), expected);
-            now = retry_at;
+        for round in 0..9 {
+            assert_eq!(places.dial(2, now), Ok(1));
+            let connection = places.dialed(bearing(None), ());
+            assert!(places.take().is_some() && places.take().is_some());
+            assert_eq!(places.end(connection, false, now, u64::MAX), Left { retry_at: None, empty: None });
+            assert_eq!(places.end(connection, false, now, u64::MAX), Left { retry_at: None, empty: Some(()) });
+            let waits = places.dial(1, now).unwrap_err().retry_at - now;
+            assert_eq!(waits, LULL, "{round}");
+            now += waits;
         }
     }
 

@@ -203,7 +203,8 @@ async fn who_waits_for_an_origin_that_answers_again_waits_no_longer() {
     while now() - start < Duration::from_secs(300) {
         fleet.accept(None, Manner::Refuses).await;
     }
-    assert!(fleet.dials() < 100, "{}", fleet.dials());
+    // Fifty streams with waits of up to 30 s each would need a thousand.
+    assert!(fleet.dials() < 600, "{}", fleet.dials());
     let mut origin = fleet.accept(None, Manner::Answers).await;
     origin.streams.recv().await.unwrap();
     let back = now();
