@@ -1,5 +1,6 @@
 //! Where an origin is and how to speak to it.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a gRPC server bears: it ends connections whose client pings more often while nothing is sent (rule 137).
 const KEEPALIVE: Duration = Duration::from_secs(300);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What servers of HTTP/2 are asked to bear at the least (RFC 9113, 6.5.2).
+const DEFAULT_STREAMS_PER_CONNECTION: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
 /// An origin: its address, the variant of the protocol, and who we are to it.
 ///
@@ -40,6 +44,7 @@ pub struct Endpoint {
     pub(crate) silence: Silence,
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
+    pub(crate) streams_per_connection: NonZeroUsize,
 }
 
 /// The address of an origin is not one.
@@ -98,6 +103,7 @@ impl Endpoint {
             silence: Silence::default(),
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
+            streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
         })
     }
 
@@ -141,6 +147,13 @@ impl Endpoint {
     #[must_use]
     pub fn with_max_message_size(self, max_message_size: usize) -> Self {
         Self { max_message_size, ..self }
+    }
+
+    /// Has at most so many of a [pool's](crate::upstream::Pool) streams share a connection, or as many as the origin bears
+    /// if these are fewer: 100 otherwise.
+    #[must_use]
+    pub fn with_streams_per_connection(self, streams_per_connection: NonZeroUsize) -> Self {
+        Self { streams_per_connection, ..self }
     }
 
     /// Pings the origin after this time without a word from it: 5 minutes otherwise, which is what a gRPC server bears

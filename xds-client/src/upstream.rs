@@ -5,7 +5,10 @@
 mod connect;
 mod drive;
 mod ended;
+mod frames;
 mod go_away;
+mod heard;
+mod pool;
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +17,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
 
 pub use drive::{Driver, drive, spawn};
+pub use pool::Pool;
 
 use crate::backoff::Backoff;
 
@@ -169,6 +173,19 @@ impl Upstream {
         self.down(now, Some(error), wait)
     }
 
+    /// There is no connection, for this stream or any other to the origin, before `retry_at`.
+    pub fn lost(&mut self, now: Instant, error: Option<String>, retry_at: Instant) -> Connection {
+        let responded = matches!(self.link, Link::Up { responded: true });
+        self.down(now, error.filter(|_| !responded), retry_at.saturating_duration_since(now))
+    }
+
+    /// The origin is there again: if it is waited for, then no longer than until `at`.
+    pub fn retry_by(&mut self, at: Instant) {
+        if let Link::Down { retry_at } = &mut self.link {
+            *retry_at = at.min(*retry_at);
+        }
+    }
+
     fn down(&mut self, now: Instant, error: Option<String>, wait: Duration) -> Connection {
         let retry_at = now + wait;
         self.link = Link::Down { retry_at };
@@ -258,6 +275,23 @@ mod tests {
         assert_eq!(waits, [500, 1000, 500, 500, 1000]);
         assert!(!upstream.should_connect(now + Duration::from_millis(999)));
         assert!(upstream.should_connect(now + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_wait_for_an_origin_that_is_back_is_cut_short() {
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let mut upstream = upstream(now);
+        upstream.retry_by(at(9));
+        assert_eq!(upstream.poll_timeout(), Some(now));
+        assert!(upstream.should_connect(now));
+        upstream.retry_by(now);
+        assert!(!upstream.should_connect(now));
+        upstream.connected(now);
+        let lost = upstream.lost(now, Some("gone".into()), at(30));
+        assert_eq!(lost, Connection::Disconnected { error: Some("gone".into()), retry_at: at(30) });
+        upstream.retry_by(at(5));
+        assert!(!upstream.should_connect(at(4)) && upstream.should_connect(at(5)));
     }
 
     #[test]

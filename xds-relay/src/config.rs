@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -70,7 +71,7 @@ pub struct Config {
     pub linger: Duration,
     /// How long a shutdown may take.
     pub drain: Duration,
-    /// Bounds on what a peer may send.
+    /// Bounds on what peers may do.
     pub limits: Limits,
 }
 
@@ -114,6 +115,8 @@ pub struct Origin {
     pub xdstp: XdstpStreams,
     /// How long a connection to it may be quiet before it is pinged; at least 10 s.
     pub keepalive: Duration,
+    /// How many streams share a connection to it, at most.
+    pub streams_per_connection: NonZeroUsize,
 }
 
 /// What an origin is.
@@ -178,7 +181,7 @@ pub enum XdstpStreams {
     ByNode,
 }
 
-/// Bounds on what a peer may send; a message over its bound ends the stream.
+/// Bounds on what peers may do; a message over its bound ends the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -186,12 +189,15 @@ pub struct Limits {
     pub max_request_bytes: usize,
     /// The longest message from an origin, in bytes.
     pub max_response_bytes: usize,
+    /// How many connections clients may have at a time; more are closed at once. `None`: as many as the process may have
+    /// descriptors for, less some for itself.
+    pub max_connections: Option<NonZeroUsize>,
 }
 
 impl Default for Limits {
     /// 16 MiB down, 64 MiB up: requests carry names, responses bodies.
     fn default() -> Self {
-        Self { max_request_bytes: 16 << 20, max_response_bytes: 64 << 20 }
+        Self { max_request_bytes: 16 << 20, max_response_bytes: 64 << 20, max_connections: None }
     }
 }
 
@@ -211,6 +217,8 @@ const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST
 const DEFAULT_LINGER: Duration = Duration::from_secs(30);
 /// What a gRPC server bears by default; it ends connections that ping more often (gRFC A8).
 const DEFAULT_KEEPALIVE: Duration = Duration::from_secs(5 * 60);
+/// What servers of HTTP/2 are asked to bear at the least (RFC 9113, 6.5.2).
+const DEFAULT_STREAMS_PER_CONNECTION: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 const DEFAULT_DRAIN: Duration = Duration::from_secs(10);
 
 impl Config {

@@ -7,6 +7,7 @@ mod downstream;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;
 mod health;
+mod incoming;
 mod load_reports;
 pub mod metrics;
 mod origins;

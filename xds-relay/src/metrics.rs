@@ -60,6 +60,7 @@ pub struct Metrics {
     types: Mutex<BTreeSet<String>>,
     downstream_streams_opened: IntCounterVec,
     downstream_streams: IntGaugeVec,
+    downstream_connections_refused: IntCounter,
     downstream_loops: IntCounter,
     downstream: TypedCounters,
     upstream_connects: IntCounterVec,
@@ -156,6 +157,8 @@ pub struct Gauges {
     pub resources: BTreeMap<String, u64>,
     /// Subscriptions: one for each type on each stream.
     pub subscribers: u64,
+    /// Bodies held for node groups, equal ones once.
+    pub bodies: u64,
 }
 
 impl Metrics {
@@ -178,6 +181,13 @@ impl Metrics {
             downstream_streams: registered(
                 &registry,
                 gauges("downstream_streams", "Streams of subscribers open now.", &["protocol"]),
+            ),
+            downstream_connections_refused: registered(
+                &registry,
+                constant(IntCounter::with_opts(options(
+                    "downstream_connections_refused_total",
+                    "Connections that were closed at once because there were too many.",
+                ))),
             ),
             downstream_loops: registered(
                 &registry,
@@ -224,6 +234,11 @@ impl Metrics {
         let labels = [protocol.as_str()];
         self.downstream_streams_opened.with_label_values(&labels).inc();
         StreamGuard::new(self.downstream_streams.with_label_values(&labels), None)
+    }
+
+    /// A connection was closed because there are as many as there may be.
+    pub fn downstream_connection_refused(&self) {
+        self.downstream_connections_refused.inc();
     }
 
     /// A stream was refused because of the relays that it comes from.
@@ -322,7 +337,9 @@ impl Metrics {
         for (type_url, count) in &now.resources {
             resources.with_label_values(&[self.type_label(type_url)]).add(signed(*count));
         }
-        [info, ready, subscribers, resources].iter().flat_map(Collector::collect).collect()
+        let bodies = gauges("bodies", "Bodies held now for node groups, equal ones once.", &[]);
+        bodies.with_label_values::<&str>(&[]).set(signed(now.bodies));
+        [info, ready, subscribers, resources, bodies].iter().flat_map(Collector::collect).collect()
     }
 
     fn type_label(&self, type_url: &str) -> String {
@@ -383,7 +400,7 @@ mod tests {
         metrics.reloads("files").failed.inc();
         let _up = metrics.upstream_connected("a");
         let resources = BTreeMap::from([(CLUSTER.to_owned(), 3)]);
-        let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2 });
+        let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2, bodies: 3 });
 
         assert!(has_line(&text, "# TYPE xds_relay_downstream_sent_bytes_total counter"), "{text}");
         assert!(has_line(

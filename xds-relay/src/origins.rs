@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
-use xdstp_client::upstream::{Consumer, Driver, spawn};
+use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::config::{Config, Origin, OriginKind, Protocol};
 use crate::relay_core::{Dial, Dialed, RelayCore};
@@ -90,8 +90,9 @@ pub(crate) fn known_types() -> [&'static str; 8] {
 /// # Errors
 /// An address that no connection can be made to, whoever listens there.
 pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
-    let endpoints = config.origins.iter().map(|origin| endpoint(config, origin)).collect::<Result<_, Error>>()?;
-    Ok(Box::new(Servers { endpoints }))
+    let pool = |origin| Ok(endpoint(config, origin)?.map(Pool::new));
+    let pools = config.origins.iter().map(pool).collect::<Result<_, Error>>()?;
+    Ok(Box::new(Servers { pools }))
 }
 
 /// How to reach an origin, if it is a server.
@@ -108,19 +109,20 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
     };
     // What is said of a name is told to others.
     let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
+    let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
     Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
 }
 
 /// The origins that are servers, by their position in the configuration.
 struct Servers {
-    endpoints: Vec<Option<Endpoint>>,
+    pools: Vec<Option<Pool>>,
 }
 
 impl Dial for Servers {
     fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let wake = Arc::new(Notify::new());
-        let endpoint = self.endpoints.get(origin).and_then(Option::clone);
-        let driver = endpoint.map(|endpoint| spawn(endpoint.with_encoded_node(node), consumer, wake.clone()));
+        let pool = self.pools.get(origin).and_then(Option::as_ref);
+        let driver = pool.map(|pool| pool.spawn(node, consumer, wake.clone()));
         Box::new(Driven { wake, _driver: driver })
     }
 }

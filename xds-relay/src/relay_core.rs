@@ -1,6 +1,8 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod alike;
+mod bodies;
 mod changes;
 mod client_node;
 mod demand;
@@ -32,6 +34,8 @@ use xds_transport::wire::Node;
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use self::alike::Alike;
+use self::bodies::Bodies;
 pub use self::client_node::ClientNode;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
@@ -73,6 +77,7 @@ pub struct RelayCore {
     max_request_bytes: usize,
     settings: Settings,
     relays: Arc<Relays>,
+    bodies: Arc<Bodies>,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
@@ -138,6 +143,7 @@ impl RelayCore {
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
         let relays = Relays::new(Token::draw());
+        let bodies = Arc::<Bodies>::default();
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let (protocol, from) = match &origin.kind {
@@ -149,8 +155,9 @@ impl RelayCore {
             };
             let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
             let (name, rules) = (origin.name.clone(), settings.rules.clone());
-            let (relays, metrics) = (relays.clone(), metrics.clone());
-            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, metrics });
+            let (relays, bodies, metrics) = (relays.clone(), bodies.clone(), metrics.clone());
+            let alike = Alike::default();
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, bodies, alike, metrics });
             let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
             origins.push(Origin { info, from, by_node });
         }
@@ -166,6 +173,7 @@ impl RelayCore {
             max_request_bytes: config.limits.max_request_bytes,
             settings,
             relays,
+            bodies,
             scopes: Mutex::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -207,6 +215,7 @@ impl RelayCore {
         let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
         drop(scopes);
         drop(dropped);
+        self.bodies.sweep();
     }
 
     /// What origins of files hold.

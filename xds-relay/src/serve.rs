@@ -11,7 +11,6 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
-use tonic::transport::server::TcpIncoming;
 use xds_transport::grpc::server::Service;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
@@ -19,6 +18,7 @@ use crate::check::FileContent;
 use crate::config::Config;
 use crate::downstream::Downstream;
 use crate::health::Health;
+use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
@@ -149,7 +149,7 @@ impl Relay {
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
         let routes = routes(&core, load_reports(&config, &core, reports_end)?);
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let incoming = Incoming::new(listener, config.limits.max_connections, core.clone());
         let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))

@@ -88,7 +88,7 @@ impl Inspect for Relay {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { ready: true, resources: BTreeMap::from([(CLUSTER.to_owned(), 2)]), subscribers: 1 }
+        Gauges { ready: true, resources: BTreeMap::from([(CLUSTER.to_owned(), 2)]), subscribers: 1, bodies: 1 }
     }
 }
 

@@ -193,6 +193,52 @@ impl Drop for Running {
     }
 }
 
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// What is answered over HTTP/1, whatever it is, until the connection is closed.
+fn answer(stream: &mut TcpStream, path: &str) -> String {
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// By default connections are refused before descriptors run out; with a limit of one's own they may.
+#[cfg(unix)]
+#[test]
+fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pages() {
+    for limits in ["", "limits: { max_connections: 1000 }"] {
+        let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{limits}\n{ORIGIN}"));
+        let mut command = Command::new("sh");
+        command.env_remove("XDS_RELAY_LOG").stdin(Stdio::null());
+        command.args(["-c", "ulimit -n 80 && exec \"$0\" --config \"$1\"", env!("CARGO_BIN_EXE_xds-relay")]);
+        command.arg(&file);
+        let running = Running::start(command, "/config_dump\n");
+        let listen = running.address_after("xDS      ");
+        let admin = running.address_after("admin    http://").trim_end_matches('/');
+
+        let mut client = connect(listen);
+        let mut flood: Vec<_> = (0..120).map(|_| connect(listen)).collect();
+        if limits.is_empty() {
+            // The last is closed at once, and so were those before it.
+            assert_eq!(flood.last_mut().unwrap().read(&mut [0]).unwrap(), 0);
+            let metrics = answer(&mut connect(admin), "/metrics");
+            let refused = metrics.lines().find_map(|line| {
+                line.strip_prefix("xds_relay_downstream_connections_refused_total ")?.parse::<u32>().ok()
+            });
+            assert!(refused.is_some_and(|refused| (50..120).contains(&refused)), "{metrics}");
+        }
+        assert!(answer(&mut client, "/").starts_with("HTTP/1.1 "));
+        drop(flood);
+        assert!(answer(&mut connect(admin), "/healthz").starts_with("HTTP/1.1 200 "));
+        assert!(answer(&mut connect(listen), "/").starts_with("HTTP/1.1 "));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
@@ -204,11 +250,7 @@ fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
         assert!(running.greeting.contains("origin   up (127.0.0.1:1, delta): xdstp://example.com/…, everything else"));
 
         let admin = running.address_after("admin    http://").trim_end_matches('/');
-        let mut stream = TcpStream::connect(admin).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = answer(&mut connect(admin), "/healthz");
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 
         running.signal(signal);

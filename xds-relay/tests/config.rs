@@ -36,6 +36,7 @@ fn every_field_but_origins_has_a_default() {
     let [origin] = config.origins.as_slice() else { panic!("{:?}", config.origins) };
     assert!(origin.authorities.is_empty());
     assert_eq!((origin.xdstp, origin.keepalive), (XdstpStreams::Shared, Duration::from_secs(300)));
+    assert_eq!(origin.streams_per_connection.get(), 100);
     let OriginKind::Server { uri, protocol } = &origin.kind else { panic!("{origin:?}") };
     assert_eq!((uri.to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
 }
@@ -59,6 +60,7 @@ origins:
     protocol: sotw
     xdstp: by_node
     keepalive: 30s
+    streams_per_connection: 7
     authorities: [one, two]
   - { name: files, files: resources, descriptors: envoy.bin, authorities: [""] }
 default_origin: files
@@ -66,7 +68,7 @@ share_by: [cluster, locality.zone, metadata.tier]
 unknown: wait
 linger: 1m 30s
 drain: 500ms
-limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_connections: 9 }
 "#;
     let file = directory.path().join("relay.yaml");
     fs::write(&file, text).unwrap();
@@ -85,6 +87,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
     let OriginKind::Server { protocol, .. } = up.kind else { panic!("a server") };
     assert_eq!(protocol, Protocol::Sotw);
     assert_eq!((up.xdstp, up.keepalive), (XdstpStreams::ByNode, Duration::from_secs(30)));
+    assert_eq!(up.streams_per_connection.get(), 7);
     assert_eq!(
         config.origin("files").unwrap().kind,
         OriginKind::Files {
@@ -100,6 +103,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
     assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
+    assert_eq!(config.limits.max_connections.map(std::num::NonZero::get), Some(9));
 }
 
 #[test]
@@ -189,6 +193,14 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "4:16: origins[0].keepalive: `9s`: expected at least 10s".to_owned(),
         ),
         (
+            "origins:\n  - name: a\n    server: a:1\n    streams_per_connection: 0\n",
+            "4:29: origins[0].streams_per_connection: `0`: expected a number from 1 to 1000000".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    files: .\n    streams_per_connection: 1\n",
+            "4:29: origins[0].streams_per_connection: only an origin with a server".to_owned(),
+        ),
+        (
             "origins:\n  - name: a\n    files: .\n    keepalive: 5m\n",
             "4:16: origins[0].keepalive: only an origin with a server".to_owned(),
         ),
@@ -239,6 +251,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ),
         ("limits: { max_response_bytes: 2 GiB }", "2:31: limits.max_response_bytes: `2 GiB`: expected 4 KiB"),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
+        ("limits: { max_connections: 0 }", "2:28: limits.max_connections: `0`: expected a number from 1 to 1000000"),
         ("limits: { max_responses: 1 }", "2:11: limits.max_responses: unknown field `max_responses`"),
     ] {
         refused(&format!("{ORIGINS}{text}\n"), message);

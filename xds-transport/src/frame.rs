@@ -156,6 +156,24 @@ impl Frame {
         self
     }
 
+    /// Holds on to these buffers, which have the same content as its own: many frames may share one.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use xds_transport::Frame;
+    ///
+    /// let (first, mut second) = (Frame::new(vec![1; 9].into()), Frame::new(vec![1; 9].into()));
+    /// second.hold_in(first.any().clone(), Bytes::new());
+    /// assert_eq!(first.any().as_ptr(), second.any().as_ptr());
+    /// ```
+    ///
+    /// # Panics
+    /// In debug builds, if the content is another.
+    pub fn hold_in(&mut self, any: Bytes, wrapper: Bytes) {
+        debug_assert!(any == self.any && wrapper == self.wrapper, "another content");
+        (self.any, self.wrapper) = (any, wrapper);
+    }
+
     /// The first 128 bits of SHA-256 over the encoded `Any` and wrapper: part of the interop contract,
     /// because relays must agree on the version of a resource that came without one (rules 35, 146).
     pub fn digest(&self) -> u128 {

@@ -1,35 +1,62 @@
 //! Connections to an origin.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
-use tonic::transport::{self, Channel, Error};
-use tower::ServiceExt;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tonic::transport::{self, Channel, Uri};
+use tower::{BoxError, Service, ServiceExt, service_fn};
 
-use super::go_away::{GoAway, Listening};
+use super::ended::chain;
+use super::heard::{Heard, Listening};
 
-/// A connection that is being made.
-pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, Error>> + Send>>;
+/// A connection that is being made; if there is none to be had, why.
+pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
 
-/// A connection, and what the origin says when it ends it.
+/// A connection, and what is heard on it. It ends with the last channel.
+#[derive(Clone, Debug)]
 pub(super) struct Connected {
     pub(super) channel: Channel,
-    pub(super) go_away: GoAway,
+    pub(super) heard: Heard,
 }
 
 /// Connects to `endpoint` by TCP.
 pub(super) fn tcp(endpoint: transport::Endpoint) -> Connecting {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(endpoint.get_connect_timeout());
+    over(endpoint, connector.map_response(TokioIo::into_inner))
+}
+
+/// Connects over what `connector` makes. Before the origin has said how many streams it bears it is not connected: a
+/// stream too many would wait without a word.
+pub(super) fn over<C>(endpoint: transport::Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let heard = Heard::default();
+    let listening = heard.clone();
+    let mut connector = Some(connector.map_response(move |io| TokioIo::new(Listening::new(io, listening.clone()))));
+    // By itself a channel would connect again, and none of its streams would know.
+    let once = service_fn(move |uri| {
+        let connector = connector.take();
+        async move {
+            match connector {
+                Some(connector) => connector.oneshot(uri).await.map_err(Into::into),
+                None => Err(BoxError::from("the connection is over")),
+            }
+        }
+    });
     Box::pin(async move {
-        let mut connector = HttpConnector::new();
-        connector.enforce_http(false);
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(endpoint.get_connect_timeout());
-        let go_away = GoAway::default();
-        let listening = go_away.clone();
-        let connector =
-            connector.map_response(move |io| TokioIo::new(Listening::new(io.into_inner(), listening.clone())));
-        let channel = endpoint.connect_with_connector(connector).await?;
-        Ok(Connected { channel, go_away })
+        let patience = endpoint.get_connect_timeout().unwrap_or(Duration::MAX);
+        let channel = endpoint.connect_with_connector(once).await.map_err(|error| chain(&error))?;
+        match tokio::time::timeout(patience, heard.settings()).await {
+            Ok(begun) => begun.map(|()| Connected { channel, heard }),
+            Err(_) => Err(format!("connected, but nobody spoke HTTP/2 within {patience:?}")),
+        }
     })
 }

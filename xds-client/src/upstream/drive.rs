@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -13,30 +14,28 @@ use xds_transport::Protocol;
 use xds_transport::client::{Command, Event, Stream};
 use xds_transport::grpc::client::Ads;
 
-use super::connect::{self, Connected, Connecting};
-use super::ended::{self, chain};
-use super::go_away::GoAway;
+use super::ended;
+use super::pool::{Departure, Place, Pool, Unreachable};
 use super::{Connection, Consumer, Upstream};
 use crate::endpoint::Endpoint;
+
+/// Over which time streams come back to an origin that is there again.
+const SPREAD: Duration = Duration::from_millis(100);
 
 /// Drives `endpoint` for `consumer` until it is dropped. `wake` says that the consumer has new commands.
 ///
 /// The attempts never end: an origin that is not there yet is one that is waited for.
 pub async fn drive(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
-    let transport = endpoint.transport.clone();
-    drive_over(move || connect::tcp(transport.clone()), endpoint, consumer, wake).await
+    let node = endpoint.node.clone();
+    drive_from(Pool::new(endpoint), node, consumer, wake).await
 }
 
-/// The same over connections that `connect` makes.
-async fn drive_over(
-    mut connect: impl FnMut() -> Connecting,
-    endpoint: Endpoint,
-    mut consumer: impl Consumer,
-    wake: Arc<Notify>,
-) -> Infallible {
-    let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules))
-        .with_silence(endpoint.silence);
+/// The same over a connection of `pool`.
+pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
+    let endpoint = pool.endpoint();
+    let stream = Stream::new(endpoint.protocol, node, Arc::clone(&endpoint.rules)).with_silence(endpoint.silence);
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
+    let mut returned = pool.returned();
     let mut link = Link::Down;
     loop {
         consumer.commands(now(), &mut |command| upstream.apply(command));
@@ -53,7 +52,7 @@ async fn drive_over(
             if let Some(node) = consumer.node() {
                 upstream.set_node(node);
             }
-            link = Link::Connecting(connect());
+            link = Link::Connecting(Box::pin(pool.clone().place()));
         }
 
         let due = [upstream.poll_timeout(), consumer.poll_timeout()].into_iter().flatten().min();
@@ -70,20 +69,25 @@ async fn drive_over(
             // What came in before a time is over counts as before it.
             happened = link.next(endpoint.protocol, transmit) => happened,
             () = wake.notified() => continue,
+            // The pool has the other end.
+            Ok(()) = returned.changed() => {
+                upstream.retry_by(now() + SPREAD.mul_f64(random() as f64 / u64::MAX as f64));
+                continue;
+            }
             () = sleep_until(due) => continue,
         };
         let ended = match happened {
-            Happened::Connected(Connected { channel, go_away }) => {
+            Happened::Connected(place) => {
                 let (protocol, limit) = (endpoint.protocol, endpoint.max_message_size);
-                let ads = Ads::open_with_metadata(channel, protocol, limit, consumer.metadata());
-                link = Link::Up { ads, opened: false, received_at: None, go_away };
+                let ads = Ads::open_with_metadata(place.channel(), protocol, limit, consumer.metadata());
+                link = Link::Up { ads, opened: false, received_at: None, place };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);
                 continue;
             }
             Happened::Opened(metadata) => {
                 if let Err(error) = consumer.opened(&metadata) {
-                    link.take_down();
+                    link = Link::Down;
                     let connection = upstream.declined(now(), error, random());
                     consumer.connection(now(), connection);
                 }
@@ -94,6 +98,7 @@ async fn drive_over(
                 match upstream.handle_message(now(), message) {
                     Ok(answered) => {
                         if let Some(connection) = answered {
+                            link.answered();
                             consumer.connection(now(), connection);
                         }
                         deliver(&mut upstream, &mut consumer);
@@ -103,17 +108,30 @@ async fn drive_over(
                 }
             }
             Happened::Ended(error) => error,
+            Happened::Unreachable(Unreachable { error, retry_at }) => {
+                link = Link::Down;
+                let connection = upstream.lost(now(), Some(error), retry_at);
+                consumer.connection(now(), connection);
+                continue;
+            }
         };
-        let go_away = link.take_down();
-        let error = [Some(ended), go_away.words()].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        let mut connection = upstream.disconnected(now(), Some(error.clone()), random());
+        let Departure { go_away, retry_at } = link.take_down();
+        let words = go_away.as_ref().map(ToString::to_string);
+        let error = [Some(ended), words].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let mut connection = match retry_at {
+            // Every stream on it is: one backoff is enough.
+            Some(retry_at) => upstream.lost(now(), Some(error.clone()), retry_at),
+            None => upstream.disconnected(now(), Some(error.clone()), random()),
+        };
         if let Connection::Disconnected { error: told, .. } = &mut connection
-            && go_away.is_complaint()
+            && go_away.is_some_and(|said| said.is_complaint())
         {
             // That streams end is no error (rule 91); a complaint is about us, and will come again.
             *told = Some(error);
         }
         consumer.connection(now(), connection);
+        // What came before this was no news for a stream that was open.
+        returned.mark_unchanged();
     }
 }
 
@@ -122,12 +140,18 @@ async fn drive_over(
 /// # Panics
 /// Outside of a tokio runtime.
 pub fn spawn(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify>) -> Driver {
-    Driver(tokio::spawn(drive(endpoint, consumer, wake)).abort_handle())
+    Driver::of(drive(endpoint, consumer, wake))
 }
 
 /// A running upstream, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Driver(AbortHandle);
+
+impl Driver {
+    pub(super) fn of(driving: impl Future<Output = Infallible> + Send + 'static) -> Self {
+        Self(tokio::spawn(driving).abort_handle())
+    }
+}
 
 impl Drop for Driver {
     fn drop(&mut self) {
@@ -137,19 +161,21 @@ impl Drop for Driver {
 
 enum Link {
     Down,
-    Connecting(Connecting),
+    Connecting(Pin<Box<dyn Future<Output = Result<Place, Unreachable>> + Send>>),
     Up {
+        // Before its place, which may be the last on a connection.
         ads: Ads,
         /// The consumer was told what the origin answered the stream with.
         opened: bool,
         /// What the consumer was told last.
         received_at: Option<Instant>,
-        go_away: GoAway,
+        place: Place,
     },
 }
 
 enum Happened {
-    Connected(Connected),
+    Connected(Place),
+    Unreachable(Unreachable),
     Opened(MetadataMap),
     Message(Bytes),
     Ended(String),
@@ -161,8 +187,8 @@ impl Link {
         match self {
             Self::Down => std::future::pending().await,
             Self::Connecting(connecting) => match connecting.await {
-                Ok(connected) => Happened::Connected(connected),
-                Err(error) => Happened::Ended(chain(&error)),
+                Ok(place) => Happened::Connected(place),
+                Err(unreachable) => Happened::Unreachable(unreachable),
             },
             Self::Up { ads, opened: opened @ false, .. } => match ads.metadata(transmit).await {
                 Ok(metadata) => {
@@ -179,11 +205,20 @@ impl Link {
         }
     }
 
-    /// Nothing is connected any more; what the origin said at the end, if there was a connection.
-    fn take_down(&mut self) -> GoAway {
+    fn answered(&mut self) {
+        if let Self::Up { place, .. } = self {
+            place.answered();
+        }
+    }
+
+    /// Nothing is connected any more; what became of the connection, if there was one.
+    fn take_down(&mut self) -> Departure {
         match std::mem::replace(self, Self::Down) {
-            Self::Up { go_away, .. } => go_away,
-            Self::Down | Self::Connecting(_) => GoAway::default(),
+            Self::Up { ads, place, .. } => {
+                drop(ads);
+                place.end()
+            }
+            Self::Down | Self::Connecting(_) => Departure::default(),
         }
     }
 
@@ -211,7 +246,7 @@ fn deliver(upstream: &mut Upstream, consumer: &mut impl Consumer) {
 }
 
 /// tokio's clock, which tests may stop.
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
@@ -223,7 +258,7 @@ async fn sleep_until(due: Option<Instant>) {
 }
 
 /// Enough for jitter: every `RandomState` has keys of its own.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
+    num::NonZeroUsize,
     ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
@@ -13,8 +14,9 @@ use http::Uri;
 use serde::Deserialize as _;
 
 use super::{
-    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, Limits, Locality, Node,
-    NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams, own_address::is_own_address,
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
+    DEFAULT_STREAMS_PER_CONNECTION, Limits, Locality, Node, NodeField, Origin, OriginKind, Protocol, Unknown,
+    XdstpStreams, own_address::is_own_address,
 };
 use crate::yaml::{self, Error};
 
@@ -23,6 +25,9 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// Of streams or connections: what is more is a slip.
+const LARGEST_COUNT: usize = 1_000_000;
 
 /// Below, a request with one long name would not fit; above, protobuf has no messages.
 const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
@@ -106,6 +111,7 @@ fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &s
             "protocol",
             "xdstp",
             "keepalive",
+            "streams_per_connection",
             "files",
             "descriptors",
             "authorities",
@@ -132,6 +138,9 @@ fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &s
             authorities: authorities.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
+            streams_per_connection: node
+                .field("streams_per_connection", count)?
+                .unwrap_or(DEFAULT_STREAMS_PER_CONNECTION),
             name,
         })
     })?;
@@ -169,6 +178,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, listen: SocketAddr) -> Resul
             belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
             belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
             belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
+            belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
         }
         (None, None) => {}
     }
@@ -222,6 +232,12 @@ fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
     Ok(keepalive)
 }
 
+fn count(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
+    let text = node.text()?;
+    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= LARGEST_COUNT);
+    count.map_or_else(|| node.refuse(format!("`{text}`: expected a number from 1 to {LARGEST_COUNT}")), Ok)
+}
+
 fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
     let name = node.text()?;
     let names: Vec<&str> = origins.iter().map(|origin| origin.name.as_str()).collect();
@@ -261,11 +277,12 @@ fn duration(node: &yaml::Node) -> Result<Duration, Error> {
 }
 
 fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(&["max_request_bytes", "max_response_bytes"])?;
+    node.expect_fields(&["max_request_bytes", "max_response_bytes", "max_connections"])?;
     let default = Limits::default();
     Ok(Limits {
         max_request_bytes: node.field("max_request_bytes", size)?.unwrap_or(default.max_request_bytes),
         max_response_bytes: node.field("max_response_bytes", size)?.unwrap_or(default.max_response_bytes),
+        max_connections: node.field("max_connections", count)?,
     })
 }
 

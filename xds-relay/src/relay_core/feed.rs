@@ -12,6 +12,7 @@ use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 
 use crate::config::Protocol;
+use crate::relay_core::alike::Unsaid;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::lock;
 use crate::relay_core::loops::Side;
@@ -33,6 +34,8 @@ const STEADY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Feed {
     label: String,
+    /// Other streams to the origin carry the same for other nodes.
+    by_node: bool,
     info: Arc<OriginInfo>,
     scopes: Arc<Scopes>,
     state: Arc<Mutex<UpstreamState>>,
@@ -49,6 +52,7 @@ pub(crate) struct Feed {
 impl Feed {
     pub(crate) fn new(
         label: String,
+        by_node: bool,
         info: Arc<OriginInfo>,
         scopes: Arc<Scopes>,
         state: Arc<Mutex<UpstreamState>>,
@@ -56,6 +60,7 @@ impl Feed {
     ) -> Self {
         Self {
             label,
+            by_node,
             info,
             scopes,
             state,
@@ -78,6 +83,15 @@ impl Feed {
         }
     }
 
+    /// Whether this stream is to say so, of many that have to.
+    fn says(&self, words: &str, now: Instant) -> bool {
+        let (says, unsaid) = self.info.alike.say(words, now);
+        if let Some(Unsaid { words, streams }) = unsaid {
+            tracing::info!(origin = %self.info.name, streams, "more of the same: {words}");
+        }
+        says
+    }
+
     fn refuse(&self, rejected: &[Rejected]) {
         self.info.metrics.upstream_refused(&self.info.name, rejected.len() as u64);
         for Rejected { name, reason, .. } in rejected {
@@ -96,6 +110,10 @@ impl Feed {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
             let value = changed.resource.value;
             changed.resource.value = value.with_aliases(|alias| self.info.realm.holds(alias));
+            // What one stream carries for all clients is here once as it is.
+            if self.by_node {
+                self.info.bodies.share(&mut changed.resource);
+            }
             let name = &changed.name;
             if !self.info.realm.holds(name) {
                 let reason = "its authority is another origin's";
@@ -201,20 +219,21 @@ impl Consumer for Feed {
     fn connection(&mut self, now: Instant, connection: Connection) {
         match connection {
             Connection::Connected => {
-                tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                if self.says("connected", now) {
+                    tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                }
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
                 self.scopes.all().iter().for_each(|scope| scope.begin_stream(now));
             }
             Connection::Answered => self.answered(),
             Connection::Disconnected { error, .. } => {
-                match &error {
-                    Some(error) => {
-                        tracing::warn!(origin = %self.info.name, stream = %self.label, "disconnected: {error}");
-                    }
-                    None => {
-                        tracing::info!(origin = %self.info.name, stream = %self.label, "the origin ended the stream");
-                    }
+                let words = error.as_ref().map(|error| format!("disconnected: {error}"));
+                let words = words.as_deref().unwrap_or("the origin ended the stream");
+                match (self.says(words, now), &error) {
+                    (true, Some(_)) => tracing::warn!(origin = %self.info.name, stream = %self.label, "{words}"),
+                    (true, None) => tracing::info!(origin = %self.info.name, stream = %self.label, "{words}"),
+                    (false, _) => tracing::debug!(origin = %self.info.name, stream = %self.label, "{words}"),
                 }
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
                 let settled = self.settling.pause();

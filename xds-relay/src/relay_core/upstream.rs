@@ -11,10 +11,13 @@ use xdstp_uri::ResourceName;
 
 use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
+use crate::relay_core::alike::Alike;
+use crate::relay_core::bodies::Bodies;
 use crate::relay_core::feed::Feed;
 use crate::relay_core::lock;
 use crate::relay_core::loops::{Relays, Seen};
 use crate::relay_core::scope::{Scope, Scopes};
+use crate::relay_core::scope_key::ScopeKey;
 
 /// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
 pub trait Dial: Send + Sync + 'static {
@@ -62,6 +65,8 @@ pub(crate) struct OriginInfo {
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) realm: Realm,
     pub(crate) relays: Arc<Relays>,
+    pub(crate) bodies: Arc<Bodies>,
+    pub(crate) alike: Alike,
     pub(crate) metrics: Arc<Metrics>,
 }
 
@@ -118,7 +123,8 @@ impl Upstream {
         scopes.insert(first);
         let state = Arc::<Mutex<UpstreamState>>::default();
         let speakers = Arc::<Mutex<Speakers>>::default();
-        let feed = Feed::new(label.clone(), info, scopes.clone(), state.clone(), speakers.clone());
+        let by_node = matches!(first.key, ScopeKey::Group(..));
+        let feed = Feed::new(label.clone(), by_node, info, scopes.clone(), state.clone(), speakers.clone());
         let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
         let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
         Arc::new(upstream)

@@ -84,6 +84,7 @@ impl RelayCore {
                 }
             });
         }
+        gauges.bodies = self.bodies.len() as u64;
         self.tell_metrics();
         gauges
     }

@@ -168,3 +168,30 @@ fn rule_124_a_changed_cluster_has_its_endpoints_sent_again() {
         assert_eq!(told[1], "ClusterLoadAssignment a@1 again", "{upstream:?}");
     }
 }
+
+/// What two nodes may not share they still hold once, for as long as either does.
+#[test]
+fn equal_bodies_of_node_groups_are_held_once() {
+    let mut world = World::new(DELTA);
+    world.put(0, ENDPOINTS, "a", "1");
+    let clients = ["n1", "n2", "n3"].map(|node| world.client(DELTA, node));
+    for client in clients {
+        world.subscribe(client, ENDPOINTS, &["a"]);
+        assert_eq!(world.told(client), ["ClusterLoadAssignment a@1"]);
+    }
+    assert_eq!((world.streams_of(0), bodies(&world)), (3, 1));
+    world.put(0, ENDPOINTS, "a", "2");
+    world.settle();
+    world.advance(2 * SECOND);
+    assert_eq!(bodies(&world), 1, "of the newest state");
+    for client in clients {
+        world.unsubscribe(client, ENDPOINTS, &["a"]);
+    }
+    world.advance(2 * LINGER);
+    assert_eq!(bodies(&world), 0);
+}
+
+fn bodies(world: &World) -> u64 {
+    let metrics = world.metrics_of(0);
+    metrics.lines().find_map(|line| line.strip_prefix("xds_relay_bodies ")?.parse().ok()).unwrap()
+}

@@ -2,6 +2,7 @@
 
 mod codec;
 mod received;
+mod whole;
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -18,6 +19,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use self::codec::BytesCodec;
 use self::received::{Noting, Received};
+use self::whole::Handed;
 use super::methods;
 use crate::server::Variant as Protocol;
 
@@ -74,16 +76,16 @@ impl Ads {
         max_message_size: usize,
         metadata: MetadataMap,
     ) -> Self {
-        let (requests, handed_over) = mpsc::channel(1);
-        let received = Received::default();
-        let channel = Noting { channel, received: received.clone() };
+        let (requests, outgoing) = mpsc::channel(1);
+        let (received, handed) = (Received::default(), Handed::default());
+        let channel = Noting { channel, received: received.clone(), limit: max_message_size, handed: handed.clone() };
         let opening = async move {
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
             let path = PathAndQuery::from_static(methods::aggregated(protocol));
-            let mut request = Request::new(ReceiverStream::new(handed_over));
+            let mut request = Request::new(ReceiverStream::new(outgoing));
             *request.metadata_mut() = metadata;
-            grpc.streaming(request, path, BytesCodec).await
+            grpc.streaming(request, path, BytesCodec { handed }).await
         };
         Self { requests, responses: Responses::Opening(Box::pin(opening)), received }
     }

@@ -2,6 +2,7 @@
 
 mod aged;
 mod frames;
+mod shared;
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +11,6 @@ use std::time::Duration;
 use h2::SendStream;
 use h2::server::SendResponse;
 use http::{Request, Response};
-use hyper_util::rt::TokioIo;
 use prost::Message as _;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 use self::frames::Frames;
 use super::*;
 use crate::Backoff;
-use crate::upstream::go_away::Listening;
+use crate::upstream::connect;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const QUIET: Duration = Duration::from_secs(15);
@@ -140,21 +140,17 @@ fn run(recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
 fn run_at(endpoint: Endpoint, consumer: impl Consumer) -> mpsc::UnboundedReceiver<DuplexStream> {
     let (connections, far_ends) = mpsc::unbounded_channel();
     let transport = endpoint.transport.clone();
-    let connect = move || -> Connecting {
+    let connect = move || {
         let (near, far) = tokio::io::duplex(1 << 16);
         let _ = connections.send(far);
-        let go_away = GoAway::default();
-        let mut near = Some(TokioIo::new(Listening::new(near, go_away.clone())));
+        let mut near = Some(near);
         let connector = tower::service_fn(move |_| {
             std::future::ready(near.take().ok_or_else(|| std::io::Error::other("one connection an attempt")))
         });
-        let transport = transport.clone();
-        Box::pin(async move {
-            let channel = transport.connect_with_connector(connector).await?;
-            Ok(Connected { channel, go_away })
-        })
+        connect::over(transport.clone(), connector)
     };
-    tokio::spawn(drive_over(connect, endpoint, consumer, Arc::new(Notify::new())));
+    let node = endpoint.node.clone();
+    tokio::spawn(drive_from(Pool::over(endpoint, connect), node, consumer, Arc::new(Notify::new())));
     far_ends
 }
 

@@ -1,11 +1,18 @@
 //! Messages that are encoded already, and stay so.
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::{BufMut, Bytes};
 use tonic::Status;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BytesCodec;
+use super::whole::Handed;
+
+/// How much room a stream has for messages at the beginning, in bytes: those that come in are put together elsewhere.
+const ROOM: usize = 256;
+
+#[derive(Clone, Debug)]
+pub(super) struct BytesCodec {
+    pub(super) handed: Handed,
+}
 
 impl Codec for BytesCodec {
     type Encode = Bytes;
@@ -14,11 +21,11 @@ impl Codec for BytesCodec {
     type Decoder = Self;
 
     fn encoder(&mut self) -> Self {
-        *self
+        self.clone()
     }
 
     fn decoder(&mut self) -> Self {
-        *self
+        self.clone()
     }
 }
 
@@ -30,13 +37,21 @@ impl Encoder for BytesCodec {
         into.put(message);
         Ok(())
     }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::new(ROOM, ROOM)
+    }
 }
 
 impl Decoder for BytesCodec {
     type Item = Bytes;
     type Error = Status;
 
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(from.copy_to_bytes(from.remaining())))
+    fn decode(&mut self, _empty: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(self.handed.take())
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::new(ROOM, ROOM)
     }
 }

@@ -14,6 +14,7 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Error};
 use tower_service::Service;
 
+use super::whole::{Handed, Whole};
 use crate::grpc::now;
 
 /// The time of the last bytes that came in.
@@ -30,15 +31,18 @@ impl Received {
     }
 }
 
-/// A channel that notes when bytes of the responses on it come in.
+/// A channel that notes when bytes of the responses on it come in, and puts their messages together.
 #[derive(Debug)]
 pub(super) struct Noting {
     pub(super) channel: Channel,
     pub(super) received: Received,
+    /// The longest message, and by which way messages go.
+    pub(super) limit: usize,
+    pub(super) handed: Handed,
 }
 
 impl Service<Request<Body>> for Noting {
-    type Response = Response<NotedBody>;
+    type Response = Response<Whole<NotedBody>>;
     type Error = Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
 
@@ -48,7 +52,8 @@ impl Service<Request<Body>> for Noting {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (response, received) = (self.channel.call(request), self.received.clone());
-        Box::pin(async move { Ok(response.await?.map(|body| NotedBody { body, received })) })
+        let (limit, handed) = (self.limit, self.handed.clone());
+        Box::pin(async move { Ok(response.await?.map(|body| Whole::new(NotedBody { body, received }, limit, handed))) })
     }
 }
 

@@ -13,8 +13,8 @@ use h2::{RecvStream, SendStream};
 use prost::Message;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use xds_transport::wire::DeltaDiscoveryRequest;
 use xds_transport::wire::walk::{FieldValue, Fields};
+use xds_transport::wire::{DeltaDiscoveryRequest, Node};
 
 /// HTTP/2 windows, stream and connection: a batch fits, as it does with Envoy's defaults.
 const WINDOW: u32 = 4 << 20;
@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Clients {
     server: SocketAddr,
     subscribe: Vec<String>,
+    /// Every client is another node, of one cluster.
+    distinct: bool,
+    opened: AtomicU64,
     progress: Arc<Progress>,
 }
 
@@ -42,7 +45,12 @@ struct Progress {
 
 impl Clients {
     pub(crate) fn new(server: SocketAddr, subscribe: Vec<String>) -> Self {
-        Self { server, subscribe, progress: Arc::default() }
+        Self { server, subscribe, distinct: false, opened: AtomicU64::new(0), progress: Arc::default() }
+    }
+
+    /// Has every client be a node of its own, all of one cluster.
+    pub(crate) fn distinct(self) -> Self {
+        Self { distinct: true, ..self }
     }
 
     /// Connects `count` more clients and waits until each has the `initial` resources it subscribed to.
@@ -81,6 +89,12 @@ impl Clients {
         })
     }
 
+    fn node(&self) -> Node {
+        let opened = self.opened.fetch_add(1, Ordering::Relaxed);
+        let id = if self.distinct { format!("fan-out-{opened}") } else { "fan-out".to_owned() };
+        Node { id, cluster: "fan-out".to_owned(), ..Node::default() }
+    }
+
     /// Opens a stream and subscribes. Returns once the server knows of the stream.
     async fn open(&self) -> Result<(), Error> {
         let tcp = TcpStream::connect(self.server).await?;
@@ -97,7 +111,7 @@ impl Clients {
             .body(())?;
         let (response, mut requests) = http2.send_request(request, false)?;
         let first = DeltaDiscoveryRequest {
-            node: Bytes::from_static(b"\x0a\x07fan-out"), // id: "fan-out"
+            node: self.node().encode_to_vec().into(),
             type_url: content::TYPE_URL.into(),
             resource_names_subscribe: self.subscribe.clone(),
             ..DeltaDiscoveryRequest::default()

@@ -2,26 +2,34 @@
 
 mod clients;
 mod measure;
+mod nodes;
 mod origin;
 mod processes;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser};
 use fan_out::Error;
 
 use crate::measure::{Measured, Programs, Scenario};
+use crate::nodes::Nodes;
 
 /// What it costs to bring one update to many clients.
 #[derive(Parser)]
 enum Command {
     /// Measures a relay beside the raw server, and prints a table.
     Measure(Measure),
+    /// Measures a relay whose clients are distinct nodes, where they may share and where they may not, and prints a table.
+    Nodes(Nodes),
     /// Serves one collection and changes it as standard input says.
     Origin {
         /// How many resources the collection holds.
         #[arg(long)]
         resources: usize,
+        /// Where it listens.
+        #[arg(long, default_value = "127.0.0.1:0")]
+        listen: SocketAddr,
     },
 }
 
@@ -62,7 +70,8 @@ struct Measure {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     match Command::parse() {
-        Command::Origin { resources } => origin::serve(resources).await,
+        Command::Nodes(nodes) => nodes.run().await,
+        Command::Origin { resources, listen } => origin::serve(resources, listen).await,
         Command::Measure(measure) => measure.run().await,
     }
 }

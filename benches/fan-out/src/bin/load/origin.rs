@@ -1,8 +1,9 @@
 //! The origin: a delta server of one collection, as simple as it can be and still be right.
 //! A line `ROUND FIRST COUNT` on standard input changes that many resources, in one response to each client.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Write};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fan_out::delta_ads::{DeltaAds, Handler, Responses};
@@ -11,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Streaming;
 use tonic::transport::Server;
-use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, walk};
 
 /// How many resources the first answer to a client holds at most.
 const PER_RESPONSE: usize = 1000;
@@ -33,8 +34,8 @@ struct Client {
 }
 
 /// Serves `resources` resources until standard input ends. Prints its address.
-pub(crate) async fn serve(resources: usize) -> Result<(), Error> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+pub(crate) async fn serve(resources: usize, listen: SocketAddr) -> Result<(), Error> {
+    let listener = TcpListener::bind(listen).await?;
     println!("{}", listener.local_addr()?);
     std::io::stdout().flush()?;
     let state = State { rounds: vec![0; resources], clients: Vec::new(), nonce: 0 };
@@ -123,6 +124,11 @@ impl State {
             client.all &= *name != content::glob();
             client.names.retain(|index| *name != content::name(*index));
         }
+        let known: HashMap<_, _> =
+            request.initial_resource_versions.iter().filter_map(|entry| version_of(entry)).collect();
+        wanted.retain(|index| {
+            known.get(content::name(*index).as_str()) != Some(&self.rounds[*index].to_string().as_str())
+        });
         wanted.chunks(PER_RESPONSE).try_for_each(|part| self.send(at, part))
     }
 
@@ -139,4 +145,10 @@ impl State {
         };
         Ok(self.clients[at].responses.try_send(Ok(response))?)
     }
+}
+
+/// A name and its version.
+fn version_of(entry: &[u8]) -> Option<(&str, &str)> {
+    let text = |number| walk::text_at(entry, &[number]);
+    Some((text(1)?, text(2)?))
 }

@@ -31,8 +31,14 @@ pub(crate) struct Server {
 
 impl Origin {
     pub(crate) fn start(resources: usize) -> Result<Self, Error> {
+        Self::start_at(free_address()?, resources)
+    }
+
+    /// The same at an address, for one that is to come back there.
+    pub(crate) fn start_at(address: SocketAddr, resources: usize) -> Result<Self, Error> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["origin", "--resources", &resources.to_string()]).stdin(Stdio::piped());
+        command.args(["origin", "--resources", &resources.to_string(), "--listen", &address.to_string()]);
+        command.stdin(Stdio::piped());
         let (process, address) = Process::start_and_read_address(&mut command)?;
         Ok(Self { process, address })
     }
@@ -54,6 +60,17 @@ impl Server {
 
     /// A relay in front of `origin`.
     pub(crate) fn relay(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
+        Self::relay_with(program, launcher, origin, "shared", "")
+    }
+
+    /// The same, where the streams of `xdstp` carry such names, with `more` of the configuration.
+    pub(crate) fn relay_with(
+        program: &Path,
+        launcher: &[String],
+        origin: SocketAddr,
+        xdstp: &str,
+        more: &str,
+    ) -> Result<Self, Error> {
         let (address, admin) = (free_address()?, free_address()?);
         let configuration = format!(
             "listen: {address}\n\
@@ -63,8 +80,9 @@ impl Server {
              - name: origin\n  \
                server: {origin}\n  \
                protocol: delta\n  \
+               xdstp: {xdstp}\n  \
                authorities: [{}]\n\
-             default_origin: origin\n",
+             default_origin: origin\n{more}",
             content::AUTHORITY
         );
         let path = std::env::temp_dir().join(format!("fan-out-{}-{}.yaml", std::process::id(), address.port()));

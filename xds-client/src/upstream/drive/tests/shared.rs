@@ -1,0 +1,215 @@
+//! Many streams on few connections.
+
+use h2::server::Connection as Server;
+
+use super::*;
+use crate::upstream::connect;
+
+/// Streams of one pool over connections in memory, and what each is told.
+struct Fleet {
+    drivers: Vec<(Driver, mpsc::UnboundedReceiver<Option<String>>)>,
+    pool: Pool,
+    /// The far ends; refused while there is no origin.
+    connections: mpsc::UnboundedReceiver<DuplexStream>,
+    away: Arc<Mutex<bool>>,
+    dials: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Fleet {
+    fn new(endpoint: Endpoint) -> Self {
+        let (sender, connections) = mpsc::unbounded_channel();
+        let (away, dials) = (Arc::new(Mutex::new(false)), Arc::<Mutex<Vec<Instant>>>::default());
+        let (is_away, dialed, transport) = (away.clone(), dials.clone(), endpoint.transport.clone());
+        let pool = Pool::over(endpoint, move || {
+            dialed.lock().unwrap().push(now());
+            let (near, far) = tokio::io::duplex(1 << 16);
+            let away = *is_away.lock().unwrap();
+            if !away {
+                let _ = sender.send(far);
+            }
+            let mut near = Some(near).filter(|_| !away);
+            let connector = tower::service_fn(move |_| {
+                std::future::ready(near.take().ok_or_else(|| std::io::Error::other("nobody is there")))
+            });
+            connect::over(transport.clone(), connector)
+        });
+        Self { drivers: Vec::new(), pool, connections, away, dials }
+    }
+
+    fn open(&mut self, streams: usize) {
+        for _ in 0..streams {
+            let (recorder, errors) = Recorder::of_errors();
+            self.drivers.push((self.pool.spawn(encoded_node("n"), recorder, Arc::default()), errors));
+        }
+    }
+
+    /// The next connection, served until it breaks; each of its streams is told.
+    async fn accept(&mut self, bears: Option<u32>, manner: Manner) -> Served {
+        let far = self.connections.recv().await.unwrap();
+        let mut builder = h2::server::Builder::new();
+        if let Some(bears) = bears {
+            builder.max_concurrent_streams(bears);
+        }
+        let connection: Server<_, Bytes> = builder.handshake(far).await.unwrap();
+        let (opened, streams) = mpsc::unbounded_channel();
+        Served { streams, task: tokio::spawn(serve(connection, opened, manner)) }
+    }
+
+    fn dials(&self) -> usize {
+        self.dials.lock().unwrap().len()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Manner {
+    Answers,
+    /// As a balancer that has nobody behind it.
+    Refuses,
+    Silent,
+}
+
+struct Served {
+    streams: mpsc::UnboundedReceiver<()>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Served {
+    /// How many streams came since this was asked last, when no more come.
+    async fn streams(&mut self) -> usize {
+        pass(1).await;
+        std::iter::from_fn(|| self.streams.try_recv().ok()).count()
+    }
+
+    /// The connection breaks.
+    fn cut(self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(mut connection: Server<DuplexStream, Bytes>, opened: mpsc::UnboundedSender<()>, manner: Manner) {
+    let mut unanswered = Vec::new();
+    while let Some(Ok((mut request, mut to))) = connection.accept().await {
+        let _ = opened.send(());
+        let mut body = match manner {
+            Manner::Answers => respond(to),
+            Manner::Refuses => {
+                let response =
+                    Response::builder().header("content-type", "application/grpc").header("grpc-status", "14");
+                to.send_response(response.body(()).unwrap(), true).unwrap();
+                continue;
+            }
+            Manner::Silent => {
+                unanswered.push((request, to));
+                continue;
+            }
+        };
+        body.send_data(response(), false).unwrap();
+        tokio::spawn(async move {
+            while let Some(Ok(data)) = request.body_mut().data().await {
+                request.body_mut().flow_control().release_capacity(data.len()).unwrap();
+            }
+            drop(body);
+        });
+    }
+}
+
+fn patient() -> Endpoint {
+    endpoint().with_backoff(Backoff::new(Duration::from_secs(1), Duration::from_secs(30)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_share_connections() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(250);
+    let mut first = fleet.accept(None, Manner::Answers).await;
+    assert_eq!(first.streams().await, 100);
+    let mut others = [fleet.accept(None, Manner::Answers).await, fleet.accept(None, Manner::Answers).await];
+    let [second, third] = &mut others;
+    assert_eq!([second.streams().await, third.streams().await], [100, 50]);
+    assert_eq!(fleet.dials(), 3);
+    // Who comes finds room, and nobody else moves.
+    fleet.open(50);
+    assert_eq!(third.streams().await, 50);
+    assert_eq!(fleet.dials(), 3);
+    // A connection that carries nothing is closed.
+    fleet.drivers.drain(..100);
+    first.task.await.unwrap();
+    assert_eq!(second.streams().await + third.streams().await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_stream_waits_where_the_origin_bears_no_more() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(25);
+    let mut served = Vec::new();
+    for expected in [10, 10, 5] {
+        let mut connection = fleet.accept(Some(10), Manner::Answers).await;
+        assert_eq!(connection.streams().await, expected);
+        served.push(connection);
+    }
+    assert_eq!(fleet.dials(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_089_an_origin_that_is_away_is_dialed_once_for_all_and_all_are_back_at_once() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(300);
+    let mut served = Vec::new();
+    for _ in 0..3 {
+        let mut connection = fleet.accept(None, Manner::Answers).await;
+        assert_eq!(connection.streams().await, 100);
+        served.push(connection);
+    }
+    *fleet.away.lock().unwrap() = true;
+    served.drain(..).for_each(Served::cut);
+    pass(600).await;
+    // 1, 2, 4, … 30 seconds at the most, half of that as a rule: not one more for each stream.
+    let attempts = fleet.dials() - 3;
+    assert!((20..200).contains(&attempts), "{attempts}");
+    for (_, errors) in &mut fleet.drivers {
+        assert_eq!(errors.recv().await.unwrap(), None, "an end after a response is no error (rule 91)");
+        let error = errors.recv().await.unwrap().unwrap();
+        assert!(error.contains("nobody is there"), "{error}");
+    }
+    *fleet.away.lock().unwrap() = false;
+    let mut first = fleet.accept(None, Manner::Answers).await;
+    let back = now();
+    let mut others = [fleet.accept(None, Manner::Answers).await, fleet.accept(None, Manner::Answers).await];
+    assert!(now() - back < Duration::from_millis(200), "{:?}", now() - back);
+    let [second, third] = &mut others;
+    assert_eq!([first.streams().await, second.streams().await, third.streams().await], [100; 3]);
+    assert_eq!(fleet.dials(), 3 + attempts + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_089_a_connection_on_which_nothing_is_answered_is_not_made_again_and_again() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(50);
+    let start = now();
+    for _ in 0..20 {
+        let mut connection = fleet.accept(None, Manner::Silent).await;
+        connection.streams.recv().await.unwrap();
+        connection.cut();
+    }
+    assert!(now() - start > Duration::from_secs(60), "{:?}", now() - start);
+}
+
+/// A balancer is there, and nobody behind it; then there is.
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_an_origin_that_answers_again_waits_no_longer() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(50);
+    let start = now();
+    while now() - start < Duration::from_secs(300) {
+        fleet.accept(None, Manner::Refuses).await;
+    }
+    // Fifty streams with waits of up to 30 s each would need a thousand.
+    assert!(fleet.dials() < 600, "{}", fleet.dials());
+    let mut origin = fleet.accept(None, Manner::Answers).await;
+    origin.streams.recv().await.unwrap();
+    let back = now();
+    for _ in 1..50 {
+        origin.streams.recv().await.unwrap();
+    }
+    assert!(now() - back < Duration::from_millis(200), "{:?}", now() - back);
+}

@@ -1,0 +1,206 @@
+//! The connections to one origin, which its streams share.
+
+mod places;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, oneshot, watch};
+use tonic::transport::Channel;
+
+pub(super) use self::places::Unreachable;
+use self::places::{Connection, Places};
+use super::Consumer;
+use super::connect::{self, Connected, Connecting};
+use super::drive::{self, Driver, now, random};
+use super::go_away::GoAway;
+use crate::endpoint::Endpoint;
+
+/// The connections to an origin, shared by the streams that are [spawned](Pool::spawn) from it.
+///
+/// A connection has as many streams as the endpoint [says](Endpoint::with_streams_per_connection) and the origin bears;
+/// for more there is another, and one without streams is closed. When the origin cannot be reached, one attempt is made
+/// for all. Clones are the same pool.
+#[derive(Clone)]
+pub struct Pool(Arc<Shared>);
+
+struct Shared {
+    endpoint: Endpoint,
+    connect: Box<dyn Fn() -> Connecting + Send + Sync>,
+    state: Mutex<State>,
+    /// An origin that answered no stream answered one.
+    returned: watch::Sender<()>,
+}
+
+struct State {
+    places: Places<Connected>,
+    waiting: VecDeque<oneshot::Sender<Result<Place, Unreachable>>>,
+}
+
+/// A stream's place on a connection.
+pub(super) struct Place {
+    pool: Arc<Shared>,
+    connection: Connection,
+    connected: Connected,
+    answered: bool,
+    ended: bool,
+}
+
+/// What became of the connection of a stream that is over.
+#[derive(Default)]
+pub(super) struct Departure {
+    pub(super) go_away: Option<GoAway>,
+    /// It is no good any more: when the next is made.
+    pub(super) retry_at: Option<Instant>,
+}
+
+impl Pool {
+    /// Connections to `endpoint`, made when there are streams.
+    pub fn new(endpoint: Endpoint) -> Self {
+        let transport = endpoint.transport.clone();
+        Self::over(endpoint, move || connect::tcp(transport.clone()))
+    }
+
+    /// The same over connections that `connect` makes.
+    pub(super) fn over(endpoint: Endpoint, connect: impl Fn() -> Connecting + Send + Sync + 'static) -> Self {
+        let places = Places::new(endpoint.streams_per_connection.get(), endpoint.backoff.clone());
+        let state = State { places, waiting: VecDeque::new() };
+        let (returned, _) = watch::channel(());
+        Self(Arc::new(Shared { endpoint, connect: Box::new(connect), state: Mutex::new(state), returned }))
+    }
+
+    /// Opens a stream for `consumer` that says it is this encoded `Node`, and keeps it open in a task of its own for as
+    /// long as the driver is held. `wake` says that the consumer has new commands.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn spawn(&self, node: Bytes, consumer: impl Consumer, wake: Arc<Notify>) -> Driver {
+        Driver::of(drive::drive_from(self.clone(), node, consumer, wake))
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.0.endpoint
+    }
+
+    /// Tells of an origin that is back after it answered no stream.
+    pub(super) fn returned(&self) -> watch::Receiver<()> {
+        self.0.returned.subscribe()
+    }
+
+    /// A place for a stream, on a connection that is made if need be.
+    pub(super) async fn place(self) -> Result<Place, Unreachable> {
+        let (sender, place) = oneshot::channel();
+        self.0.lock().waiting.push_back(sender);
+        self.0.serve();
+        // Whoever waits is told, unless the pool is gone, and it is not.
+        place.await.unwrap_or_else(|_| Err(Unreachable { error: "nobody connects".to_owned(), retry_at: now() }))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives places to those who wait, and makes connections for who is left.
+    fn serve(self: &Arc<Self>) {
+        let mut served = Vec::new();
+        let mut state = self.lock();
+        let State { places, waiting } = &mut *state;
+        waiting.retain(|waiting| !waiting.is_closed());
+        while let Some(waits) = waiting.pop_front() {
+            let Some((connection, connected)) = places.take() else {
+                waiting.push_front(waits);
+                break;
+            };
+            let place = Place { pool: self.clone(), connection, connected, answered: false, ended: false };
+            served.push((waits, Ok(place)));
+        }
+        let dials = if waiting.is_empty() { Ok(0) } else { places.dial(waiting.len(), now()) };
+        if let Err(unreachable) = &dials {
+            served.extend(waiting.drain(..).map(|waits| (waits, Err(unreachable.clone()))));
+        }
+        drop(state);
+        // Who went away meanwhile leaves the place again, which needs the lock.
+        for (waits, place) in served {
+            let _ = waits.send(place);
+        }
+        (0..dials.unwrap_or(0)).for_each(|_| self.dial());
+    }
+
+    fn dial(self: &Arc<Self>) {
+        let (pool, connecting) = (Arc::downgrade(self), (self.connect)());
+        tokio::spawn(async move {
+            let dialed = connecting.await;
+            if let Some(pool) = pool.upgrade() {
+                pool.dialed(dialed);
+            }
+        });
+    }
+
+    fn dialed(self: &Arc<Self>, dialed: Result<Connected, String>) {
+        let mut state = self.lock();
+        match dialed {
+            Ok(connected) => {
+                let connection = state.places.dialed(connected.heard.clone(), connected);
+                drop(state);
+                self.serve();
+                // Nobody waits any more.
+                let closed = self.lock().places.remove_if_empty(connection);
+                drop(closed);
+            }
+            Err(error) => {
+                let unreachable = state.places.undialed(now(), error, random());
+                let waiting = std::mem::take(&mut state.waiting);
+                drop(state);
+                for waits in waiting {
+                    let _ = waits.send(Err(unreachable.clone()));
+                }
+            }
+        }
+    }
+}
+
+impl Place {
+    pub(super) fn channel(&self) -> Channel {
+        self.connected.channel.clone()
+    }
+
+    /// The stream had its first response.
+    pub(super) fn answered(&mut self) {
+        if !std::mem::replace(&mut self.answered, true) && self.pool.lock().places.answered(self.connection) {
+            self.pool.returned.send_replace(());
+        }
+    }
+
+    /// The stream ended, not from here.
+    pub(super) fn end(mut self) -> Departure {
+        self.ended = true;
+        let left = self.pool.lock().places.end(self.connection, self.answered, now(), random());
+        self.pool.serve();
+        Departure { go_away: self.connected.heard.go_away(), retry_at: left.retry_at }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let closed = {
+            let places = &mut self.pool.lock().places;
+            places.leave(self.connection, self.answered);
+            places.remove_if_empty(self.connection)
+        };
+        drop(closed);
+        self.pool.serve();
+    }
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("uri", &self.0.endpoint.uri()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,164 @@
+//! The connections of clients: not so many that the relay has no descriptors for anything else, and a shortage of them ends
+//! nothing.
+
+use std::io::{self, IoSlice};
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
+use tokio_stream::Stream;
+use tonic::transport::server::{Connected, TcpConnectInfo};
+
+use crate::relay_core::RelayCore;
+
+/// How long nothing is accepted after the system had nothing to accept it with.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Which part of the descriptors, and how many at the least, are for admin pages, origins and files.
+const RESERVED_PART: u64 = 8;
+const RESERVED: u64 = 32;
+
+/// The connections that clients make, each as long as it is one too many closed at once.
+pub(crate) struct Incoming {
+    listener: TcpListener,
+    room: Arc<Semaphore>,
+    core: Arc<RelayCore>,
+    pause: Option<Pin<Box<Sleep>>>,
+    /// Words about it are said once.
+    short: bool,
+}
+
+/// A connection, counted until it is closed.
+pub(crate) struct Connection {
+    io: TcpStream,
+    _counted: OwnedSemaphorePermit,
+}
+
+impl Incoming {
+    /// At most `limit` connections at a time, or as many as this process may have descriptors for.
+    pub(crate) fn new(listener: TcpListener, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
+        let limit = limit.map_or_else(default_limit, NonZeroUsize::get);
+        tracing::debug!(limit, "connections of clients");
+        let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
+        Self { listener, room, core, pause: None, short: false }
+    }
+
+    fn say_once(&mut self, words: std::fmt::Arguments<'_>) {
+        if !std::mem::replace(&mut self.short, true) {
+            tracing::warn!("{words}");
+        }
+    }
+}
+
+/// What the process may have, less what it needs itself.
+fn default_limit() -> usize {
+    #[cfg(unix)]
+    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let descriptors: Option<u64> = None;
+    descriptors.map_or(usize::MAX, connections_of)
+}
+
+fn connections_of(descriptors: u64) -> usize {
+    let reserved = (descriptors / RESERVED_PART).max(RESERVED);
+    usize::try_from(descriptors.saturating_sub(reserved).max(1)).unwrap_or(usize::MAX)
+}
+
+impl Stream for Incoming {
+    type Item = io::Result<Connection>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Connection>>> {
+        loop {
+            if let Some(pause) = &mut self.pause {
+                ready!(pause.as_mut().poll(cx));
+                self.pause = None;
+            }
+            let io = match ready!(self.listener.poll_accept(cx)) {
+                Ok((io, _)) => io,
+                Err(error) if is_of_the_connection(&error) => continue,
+                Err(error) => {
+                    // The connection waits where it is, and accepting it again at once would be all that is done.
+                    self.say_once(format_args!("connections wait, none can be accepted: {error}"));
+                    self.pause = Some(Box::pin(sleep(PAUSE)));
+                    continue;
+                }
+            };
+            match self.room.clone().try_acquire_owned() {
+                Ok(_counted) => {
+                    self.short = false;
+                    // Without it small messages wait for others; that it fails is no reason to do without the connection.
+                    let _ = io.set_nodelay(true);
+                    return Poll::Ready(Some(Ok(Connection { io, _counted })));
+                }
+                Err(_) => {
+                    self.core.metrics().downstream_connection_refused();
+                    self.say_once(format_args!("no more connections are taken: there are as many as limits allow"));
+                }
+            }
+        }
+    }
+}
+
+/// It was over before it was accepted.
+fn is_of_the_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
+}
+
+impl Connected for Connection {
+    type ConnectInfo = TcpConnectInfo;
+
+    fn connect_info(&self) -> TcpConnectInfo {
+        self.io.connect_info()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_descriptors_are_left_for_everything_else() {
+        assert_eq!(connections_of(1024), 896);
+        assert_eq!(connections_of(100), 68);
+        assert_eq!(connections_of(8), 1);
+        assert_eq!(connections_of(1 << 20), 917_504);
+    }
+}
