@@ -17,7 +17,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
 
 pub use drive::{Driver, drive, spawn};
-pub use pool::Pool;
+pub use pool::{Place, Pool, Unreachable};
 
 use crate::backoff::Backoff;
 

@@ -52,7 +52,8 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
             if let Some(node) = consumer.node() {
                 upstream.set_node(node);
             }
-            link = Link::Connecting(Box::pin(pool.clone().place()));
+            let pool = pool.clone();
+            link = Link::Connecting(Box::pin(async move { pool.place().await }));
         }
 
         let due = [upstream.poll_timeout(), consumer.poll_timeout()].into_iter().flatten().min();

@@ -54,14 +54,20 @@ impl Heard {
         }
     }
 
-    /// How many streams the connection may have at a time. A connection that bears none at the moment has one, which waits:
-    /// another connection would fare no better.
+    /// How many streams the connection may have at a time. One that bears none at the moment has one, which waits, and is
+    /// how the end of that is found out.
     pub(super) fn room(&self) -> usize {
         let state = self.lock();
         if state.is_over() {
             return 0;
         }
         state.max_streams.map_or(usize::MAX, |max| usize::try_from(max).unwrap_or(usize::MAX).max(1))
+    }
+
+    /// Whether it is there and bears no stream at the moment: another connection would fare no better.
+    pub(super) fn bears_none(&self) -> bool {
+        let state = self.lock();
+        !state.is_over() && state.max_streams == Some(0)
     }
 
     /// Whether it takes no more streams.

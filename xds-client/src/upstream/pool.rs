@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
 use tonic::transport::Channel;
 
-pub(super) use self::places::Unreachable;
+pub use self::places::Unreachable;
 use self::places::{Connection, Places};
 use super::Consumer;
 use super::connect::{self, Connected, Connecting};
@@ -39,8 +39,8 @@ struct State {
     waiting: VecDeque<oneshot::Sender<Result<Place, Unreachable>>>,
 }
 
-/// A stream's place on a connection.
-pub(super) struct Place {
+/// A stream's place on a connection, until it is dropped.
+pub struct Place {
     pool: Arc<Shared>,
     connection: Connection,
     connected: Connected,
@@ -89,8 +89,12 @@ impl Pool {
         self.0.returned.subscribe()
     }
 
-    /// A place for a stream, on a connection that is made if need be.
-    pub(super) async fn place(self) -> Result<Place, Unreachable> {
+    /// A place for one stream, on a connection that is made if need be: for another service of the origin, whose streams
+    /// the pool does not open by itself.
+    ///
+    /// # Errors
+    /// Why there is no connection to be had.
+    pub async fn place(&self) -> Result<Place, Unreachable> {
         let (sender, place) = oneshot::channel();
         self.0.lock().waiting.push_back(sender);
         self.0.serve();
@@ -118,7 +122,7 @@ impl Shared {
             let place = Place { pool: self.clone(), connection, connected, answered: false, ended: false };
             served.push((waits, Ok(place)));
         }
-        let dials = if waiting.is_empty() { Ok(0) } else { places.dial(waiting.len(), now()) };
+        let dials = if waiting.is_empty() { Ok(0) } else { places.dial(waiting.len(), now(), random()) };
         if let Err(unreachable) = &dials {
             served.extend(waiting.drain(..).map(|waits| (waits, Err(unreachable.clone()))));
         }
@@ -152,7 +156,7 @@ impl Shared {
                 drop(closed);
             }
             Err(error) => {
-                let unreachable = state.places.undialed(now(), error, random());
+                let Some(unreachable) = state.places.undialed(now(), error, random()) else { return };
                 let waiting = std::mem::take(&mut state.waiting);
                 drop(state);
                 for waits in waiting {
@@ -164,7 +168,8 @@ impl Shared {
 }
 
 impl Place {
-    pub(super) fn channel(&self) -> Channel {
+    /// The connection, for one stream. It is open for as long as there is a place on it, or a channel.
+    pub fn channel(&self) -> Channel {
         self.connected.channel.clone()
     }
 
@@ -196,6 +201,12 @@ impl Drop for Place {
         };
         drop(closed);
         self.pool.serve();
+    }
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Place").field("connection", &self.connection).finish_non_exhaustive()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
 use crate::backoff::Backoff;
 use crate::upstream::heard::Heard;
 
@@ -17,6 +19,8 @@ const LULL: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(super) struct Places<C> {
     per_connection: usize,
+    /// How many of these the last connection bore.
+    borne: usize,
     backoff: Backoff,
     connections: BTreeMap<Connection, Carrying<C>>,
     next: u64,
@@ -43,11 +47,14 @@ struct Carrying<C> {
 }
 
 /// No connection, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::upstream) struct Unreachable {
-    pub(in crate::upstream) error: String,
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{error}")]
+#[non_exhaustive]
+pub struct Unreachable {
+    /// What went wrong.
+    pub error: String,
     /// When the next attempt is made, for all streams.
-    pub(in crate::upstream) retry_at: Instant,
+    pub retry_at: Instant,
 }
 
 /// A stream has ended.
@@ -61,7 +68,16 @@ pub(super) struct Left<C> {
 
 impl<C: Clone> Places<C> {
     pub(super) fn new(per_connection: usize, backoff: Backoff) -> Self {
-        Self { per_connection, backoff, connections: BTreeMap::new(), next: 0, dialing: 0, failed: None, answered: 0 }
+        Self {
+            per_connection,
+            borne: per_connection,
+            backoff,
+            connections: BTreeMap::new(),
+            next: 0,
+            dialing: 0,
+            failed: None,
+            answered: 0,
+        }
     }
 
     /// A place on a connection that has room: the fullest, so that others come to be empty.
@@ -70,23 +86,27 @@ impl<C: Clone> Places<C> {
         let with_room = self
             .connections
             .iter_mut()
-            .filter(|(_, carrying)| carrying.streams < carrying.heard.room().min(per_connection));
+            .filter(|(_, carrying)| carrying.streams < per_connection && carrying.streams < carrying.heard.room());
         let (connection, carrying) = with_room.max_by_key(|(_, carrying)| carrying.streams)?;
         carrying.streams += 1;
         Some((*connection, carrying.by.clone()))
     }
 
-    /// How many connections to make, now that so many streams are `waiting` for a place.
+    /// How many connections to make, now that so many streams are `waiting` for a place. `random` is uniform over its
+    /// range.
     ///
     /// # Errors
-    /// None before a time that has not come.
-    pub(super) fn dial(&mut self, waiting: usize, now: Instant) -> Result<usize, Unreachable> {
+    /// None before a time that has not come; those that are being made are for who waits already.
+    pub(super) fn dial(&mut self, waiting: usize, now: Instant, random: u64) -> Result<usize, Unreachable> {
         if let Some(failed) = self.failed.as_ref().filter(|failed| failed.retry_at > now) {
-            return Err(failed.clone());
+            return if self.dialing > 0 { Ok(0) } else { Err(failed.clone()) };
+        }
+        if self.connections.values().any(|carrying| carrying.heard.bears_none()) {
+            return Err(self.fail(now, "the origin bears no streams at the moment".to_owned(), random));
         }
         // One finds out whether the origin is there, and how many streams it bears.
         let at_once = if self.connections.values().any(|carrying| !carrying.heard.is_over()) { DIALS } else { 1 };
-        let dials = waiting.div_ceil(self.per_connection).min(at_once).saturating_sub(self.dialing);
+        let dials = waiting.div_ceil(self.borne).min(at_once).saturating_sub(self.dialing);
         self.dialing += dials;
         Ok(dials)
     }
@@ -94,16 +114,19 @@ impl<C: Clone> Places<C> {
     /// A connection was made.
     pub(super) fn dialed(&mut self, heard: Heard, by: C) -> Connection {
         (self.dialing, self.failed) = (self.dialing.saturating_sub(1), None);
+        self.borne = heard.room().clamp(1, self.per_connection);
         let connection = Connection(self.next);
         self.next += 1;
         self.connections.insert(connection, Carrying { heard, by, streams: 0, answered: false, lost: false });
         connection
     }
 
-    /// None could be made. `random` is uniform over its range.
-    pub(super) fn undialed(&mut self, now: Instant, error: String, random: u64) -> Unreachable {
+    /// One could not be made; what those who wait are told, unless another that is being made may do for them. `random` is
+    /// uniform over its range.
+    pub(super) fn undialed(&mut self, now: Instant, error: String, random: u64) -> Option<Unreachable> {
         self.dialing = self.dialing.saturating_sub(1);
-        self.fail(now, error, random)
+        let unreachable = self.fail(now, error, random);
+        (self.dialing == 0).then_some(unreachable)
     }
 
     /// A stream was answered. Whether it is the only one: then the origin may just have come back.
@@ -187,7 +210,7 @@ mod tests {
             if waiting == 0 {
                 return places.connections.len();
             }
-            for _ in 0..places.dial(waiting, now).unwrap() {
+            for _ in 0..places.dial(waiting, now, u64::MAX).unwrap() {
                 places.dialed(bearing(max_streams), ());
             }
         }
@@ -199,18 +222,55 @@ mod tests {
         assert_eq!(connections(&mut places(100), 250, Some(1000)), 3);
         assert_eq!(connections(&mut places(100), 250, Some(40)), 7);
         assert_eq!(connections(&mut places(1), 25, None), 25);
-        // It bears none at the moment, and neither would the next.
-        assert_eq!(connections(&mut places(100), 3, Some(0)), 3);
+    }
+
+    #[test]
+    fn connections_are_made_for_as_many_streams_as_one_bears() {
+        let (mut places, now) = (places(100), Instant::now());
+        assert_eq!(places.dial(250, now, 0), Ok(1));
+        places.dialed(bearing(Some(1)), ());
+        assert!(places.take().is_some() && places.take().is_none());
+        // Not three, and in the end one after the other.
+        assert_eq!(places.dial(249, now, 0), Ok(DIALS));
+    }
+
+    #[test]
+    fn an_origin_that_bears_no_stream_at_the_moment_is_asked_for_one_and_gets_no_more_connections() {
+        let (mut places, now) = (places(100), Instant::now());
+        assert_eq!(places.dial(3, now, 0), Ok(1));
+        let heard = bearing(Some(0));
+        places.dialed(heard.clone(), ());
+        assert!(places.take().is_some() && places.take().is_none());
+        let waits = places.dial(2, now, u64::MAX).unwrap_err().retry_at - now;
+        assert_eq!(waits, Duration::from_millis(500));
+        assert!(places.dial(2, now + waits, u64::MAX).is_err());
+        heard.note(Said::Settings { max_streams: Some(100) });
+        assert!(places.take().is_some());
+    }
+
+    #[test]
+    fn one_connection_too_many_takes_nothing_from_those_that_are_being_made() {
+        let (mut places, now) = (places(2), Instant::now());
+        connections(&mut places, 2, None);
+        assert_eq!(places.dial(6, now, 0), Ok(3));
+        assert_eq!(places.undialed(now, "too many".into(), u64::MAX), None);
+        assert_eq!(places.dial(6, now, 0), Ok(0));
+        places.dialed(bearing(None), ());
+        assert!(places.take().is_some() && places.take().is_some());
+        assert_eq!(places.dial(4, now, 0), Ok(1));
+        assert_eq!(places.undialed(now, "too many".into(), u64::MAX), None);
+        let unreachable = places.undialed(now, "too many".into(), u64::MAX);
+        assert!(unreachable.is_some() && places.dial(4, now, 0).err() == unreachable);
     }
 
     #[test]
     fn one_connection_is_tried_before_many_are() {
         let (mut places, now) = (places(100), Instant::now());
-        assert_eq!(places.dial(5000, now), Ok(1));
-        assert_eq!(places.dial(5000, now), Ok(0));
+        assert_eq!(places.dial(5000, now, u64::MAX), Ok(1));
+        assert_eq!(places.dial(5000, now, u64::MAX), Ok(0));
         places.dialed(bearing(None), ());
-        assert_eq!(places.dial(4900, now), Ok(DIALS));
-        assert_eq!(places.dial(4900, now), Ok(0));
+        assert_eq!(places.dial(4900, now, u64::MAX), Ok(DIALS));
+        assert_eq!(places.dial(4900, now, u64::MAX), Ok(0));
     }
 
     #[test]
@@ -232,16 +292,16 @@ mod tests {
         let (mut places, mut now) = (places(100), Instant::now());
         let mut waits = Vec::new();
         for _ in 0..3 {
-            assert_eq!(places.dial(1000, now), Ok(1));
-            let failed = places.undialed(now, "refused".into(), u64::MAX);
-            assert_eq!(places.dial(1000, now), Err(failed.clone()));
+            assert_eq!(places.dial(1000, now, u64::MAX), Ok(1));
+            let failed = places.undialed(now, "refused".into(), u64::MAX).unwrap();
+            assert_eq!(places.dial(1000, now, u64::MAX), Err(failed.clone()));
             waits.push((failed.retry_at - now).as_millis());
             now = failed.retry_at;
         }
         // A connection on which nothing is answered is no success.
         for answered in [false, true, true] {
             let heard = bearing(None);
-            assert_eq!(places.dial(2, now), Ok(1));
+            assert_eq!(places.dial(2, now, u64::MAX), Ok(1));
             let connection = places.dialed(heard.clone(), ());
             assert!(places.take().is_some() && places.take().is_some());
             assert!(!answered || places.answered(connection));
@@ -261,12 +321,12 @@ mod tests {
     fn where_every_stream_is_ended_connections_are_few_and_who_is_new_does_not_wait_long() {
         let (mut places, mut now) = (places(2), Instant::now());
         for round in 0..9 {
-            assert_eq!(places.dial(2, now), Ok(1));
+            assert_eq!(places.dial(2, now, u64::MAX), Ok(1));
             let connection = places.dialed(bearing(None), ());
             assert!(places.take().is_some() && places.take().is_some());
             assert_eq!(places.end(connection, false, now, u64::MAX), Left { retry_at: None, empty: None });
             assert_eq!(places.end(connection, false, now, u64::MAX), Left { retry_at: None, empty: Some(()) });
-            let waits = places.dial(1, now).unwrap_err().retry_at - now;
+            let waits = places.dial(1, now, u64::MAX).unwrap_err().retry_at - now;
             assert_eq!(waits, LULL, "{round}");
             now += waits;
         }
@@ -281,7 +341,7 @@ mod tests {
         let left = places.end(Connection(1), true, now, u64::MAX);
         assert_eq!(left.retry_at, Some(now + Duration::from_millis(500)));
         assert_eq!(places.take(), Some((Connection(0), ())));
-        assert!(places.take().is_none() && places.dial(1, now).is_err());
+        assert!(places.take().is_none() && places.dial(1, now, u64::MAX).is_err());
     }
 
     #[test]

@@ -9,31 +9,33 @@ use crate::upstream::connect;
 struct Fleet {
     drivers: Vec<(Driver, mpsc::UnboundedReceiver<Option<String>>)>,
     pool: Pool,
-    /// The far ends; refused while there is no origin.
+    /// The far ends.
     connections: mpsc::UnboundedReceiver<DuplexStream>,
-    away: Arc<Mutex<bool>>,
+    /// How many more can be made before they are refused.
+    room: Arc<Mutex<usize>>,
     dials: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Fleet {
     fn new(endpoint: Endpoint) -> Self {
         let (sender, connections) = mpsc::unbounded_channel();
-        let (away, dials) = (Arc::new(Mutex::new(false)), Arc::<Mutex<Vec<Instant>>>::default());
-        let (is_away, dialed, transport) = (away.clone(), dials.clone(), endpoint.transport.clone());
+        let (room, dials) = (Arc::new(Mutex::new(usize::MAX)), Arc::<Mutex<Vec<Instant>>>::default());
+        let (left, dialed, transport) = (room.clone(), dials.clone(), endpoint.transport.clone());
         let pool = Pool::over(endpoint, move || {
             dialed.lock().unwrap().push(now());
             let (near, far) = tokio::io::duplex(1 << 16);
-            let away = *is_away.lock().unwrap();
-            if !away {
+            let mut left = left.lock().unwrap();
+            let mut near = Some(near).filter(|_| *left > 0);
+            if near.is_some() {
                 let _ = sender.send(far);
+                *left -= 1;
             }
-            let mut near = Some(near).filter(|_| !away);
             let connector = tower::service_fn(move |_| {
                 std::future::ready(near.take().ok_or_else(|| std::io::Error::other("nobody is there")))
             });
             connect::over(transport.clone(), connector)
         });
-        Self { drivers: Vec::new(), pool, connections, away, dials }
+        Self { drivers: Vec::new(), pool, connections, room, dials }
     }
 
     fn open(&mut self, streams: usize) {
@@ -52,7 +54,13 @@ impl Fleet {
         }
         let connection: Server<_, Bytes> = builder.handshake(far).await.unwrap();
         let (opened, streams) = mpsc::unbounded_channel();
-        Served { streams, task: tokio::spawn(serve(connection, opened, manner)) }
+        let (orders, ordered) = mpsc::unbounded_channel();
+        Served { streams, orders, task: tokio::spawn(serve(connection, opened, ordered, manner)) }
+    }
+
+    /// Nobody can be reached any more; or again.
+    fn set_away(&self, away: bool) {
+        *self.room.lock().unwrap() = if away { 0 } else { usize::MAX };
     }
 
     fn dials(&self) -> usize {
@@ -68,8 +76,17 @@ enum Manner {
     Silent,
 }
 
+#[derive(Clone, Copy)]
+enum Order {
+    /// As a server does that wants its streams elsewhere in time.
+    GoAway,
+    /// As a machine that is gone without a word.
+    Freeze,
+}
+
 struct Served {
     streams: mpsc::UnboundedReceiver<()>,
+    orders: mpsc::UnboundedSender<Order>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -86,9 +103,27 @@ impl Served {
     }
 }
 
-async fn serve(mut connection: Server<DuplexStream, Bytes>, opened: mpsc::UnboundedSender<()>, manner: Manner) {
+async fn serve(
+    mut connection: Server<DuplexStream, Bytes>,
+    opened: mpsc::UnboundedSender<()>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    manner: Manner,
+) {
     let mut unanswered = Vec::new();
-    while let Some(Ok((mut request, mut to))) = connection.accept().await {
+    loop {
+        let (mut request, mut to) = tokio::select! {
+            stream = connection.accept() => match stream {
+                Some(Ok(stream)) => stream,
+                _ => return,
+            },
+            Some(order) = orders.recv() => match order {
+                Order::GoAway => {
+                    connection.graceful_shutdown();
+                    continue;
+                }
+                Order::Freeze => std::future::pending().await,
+            },
+        };
         let _ = opened.send(());
         let mut body = match manner {
             Manner::Answers => respond(to),
@@ -151,6 +186,72 @@ async fn no_stream_waits_where_the_origin_bears_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_the_origin_bears_one_stream_every_stream_has_a_connection() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(120);
+    let mut served = Vec::new();
+    for _ in 0..120 {
+        let mut connection = fleet.accept(Some(1), Manner::Answers).await;
+        connection.streams.recv().await.unwrap();
+        served.push(connection);
+    }
+    assert_eq!(fleet.dials(), 120);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_too_many_takes_nothing_from_others_that_are_being_made() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(100);
+    let mut first = fleet.accept(None, Manner::Answers).await;
+    assert_eq!(first.streams().await, 100);
+    *fleet.room.lock().unwrap() = 2;
+    fleet.open(400);
+    let mut others = [fleet.accept(None, Manner::Answers).await, fleet.accept(None, Manner::Answers).await];
+    let [second, third] = &mut others;
+    assert_eq!([second.streams().await, third.streams().await], [100, 100]);
+    let told = fleet.drivers.iter_mut().filter(|(_, errors)| !errors.is_empty()).count();
+    assert_eq!(told, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_091_a_connection_that_takes_no_more_streams_keeps_those_it_has() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(50);
+    let mut first = fleet.accept(None, Manner::Answers).await;
+    assert_eq!(first.streams().await, 50);
+    first.orders.send(Order::GoAway).unwrap();
+    pass(60).await;
+    fleet.open(1);
+    let mut second = fleet.accept(None, Manner::Answers).await;
+    assert_eq!(second.streams().await, 1);
+    assert!(fleet.drivers.iter().all(|(_, errors)| errors.is_empty()));
+    first.cut();
+    for (_, errors) in fleet.drivers.iter_mut().take(50) {
+        assert_eq!(errors.recv().await.unwrap(), None);
+    }
+    pass(60).await;
+    assert_eq!(second.streams().await, 50);
+    assert_eq!(fleet.dials(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_137_a_connection_that_answers_no_ping_is_lost_to_all_its_streams() {
+    let mut fleet = Fleet::new(patient());
+    fleet.open(100);
+    let mut first = fleet.accept(None, Manner::Answers).await;
+    assert_eq!(first.streams().await, 100);
+    first.orders.send(Order::Freeze).unwrap();
+    let start = now();
+    for (_, errors) in &mut fleet.drivers {
+        assert_eq!(errors.recv().await.unwrap(), None);
+        assert!((300..=320).contains(&(now() - start).as_secs()));
+    }
+    let mut second = fleet.accept(None, Manner::Answers).await;
+    assert_eq!(second.streams().await, 100);
+    assert_eq!(fleet.dials(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn rule_089_an_origin_that_is_away_is_dialed_once_for_all_and_all_are_back_at_once() {
     let mut fleet = Fleet::new(patient());
     fleet.open(300);
@@ -160,7 +261,7 @@ async fn rule_089_an_origin_that_is_away_is_dialed_once_for_all_and_all_are_back
         assert_eq!(connection.streams().await, 100);
         served.push(connection);
     }
-    *fleet.away.lock().unwrap() = true;
+    fleet.set_away(true);
     served.drain(..).for_each(Served::cut);
     pass(600).await;
     // 1, 2, 4, … 30 seconds at the most, half of that as a rule: not one more for each stream.
@@ -171,7 +272,7 @@ async fn rule_089_an_origin_that_is_away_is_dialed_once_for_all_and_all_are_back
         let error = errors.recv().await.unwrap().unwrap();
         assert!(error.contains("nobody is there"), "{error}");
     }
-    *fleet.away.lock().unwrap() = false;
+    fleet.set_away(false);
     let mut first = fleet.accept(None, Manner::Answers).await;
     let back = now();
     let mut others = [fleet.accept(None, Manner::Answers).await, fleet.accept(None, Manner::Answers).await];
