@@ -23,6 +23,11 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// What servers of HTTP/2 are asked to bear at the least (RFC 9113, 6.5.2).
 const DEFAULT_STREAMS_PER_CONNECTION: NonZeroUsize = NonZeroUsize::new(100).unwrap();
 
+/// How much of a response may be under way, in bytes: hyper's default.
+const STREAM_WINDOW: u32 = 2 << 20;
+/// RFC 9113, 6.9.1.
+const LARGEST_WINDOW: u32 = i32::MAX as u32;
+
 /// An origin: its address, the variant of the protocol, and who we are to it.
 ///
 /// ```
@@ -96,7 +101,7 @@ impl Endpoint {
             .keep_alive_timeout(KEEPALIVE_TIMEOUT)
             .keep_alive_while_idle(true);
         Ok(Self {
-            transport,
+            transport: with_windows(transport, DEFAULT_STREAMS_PER_CONNECTION),
             protocol: Protocol::Delta,
             node: Bytes::new(),
             rules: Arc::new(TypeRules::envoy()),
@@ -153,7 +158,8 @@ impl Endpoint {
     /// if these are fewer: 100 otherwise.
     #[must_use]
     pub fn with_streams_per_connection(self, streams_per_connection: NonZeroUsize) -> Self {
-        Self { streams_per_connection, ..self }
+        let transport = with_windows(self.transport, streams_per_connection);
+        Self { transport, streams_per_connection, ..self }
     }
 
     /// Pings the origin after this time without a word from it: 5 minutes otherwise, which is what a gRPC server bears
@@ -163,19 +169,16 @@ impl Endpoint {
         Self { transport: self.transport.http2_keep_alive_interval(interval), ..self }
     }
 
-    /// A channel to the origin for its other services, load reports for instance. It connects when it is used, and pings
-    /// only while it is: servers bear less from who says nothing.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn channel(&self) -> transport::Channel {
-        self.transport.clone().keep_alive_while_idle(false).connect_lazy()
-    }
-
     /// The address.
     pub fn uri(&self) -> String {
         self.transport.uri().to_string()
     }
+}
+
+/// A stream that is not read holds up none of the others: the window of their connection is all of theirs together.
+fn with_windows(transport: transport::Endpoint, streams: NonZeroUsize) -> transport::Endpoint {
+    let all = u32::try_from(streams.get()).unwrap_or(u32::MAX).saturating_mul(STREAM_WINDOW).min(LARGEST_WINDOW);
+    transport.initial_stream_window_size(STREAM_WINDOW).initial_connection_window_size(all)
 }
 
 /// What stands before `:/`; a port is followed by no path.

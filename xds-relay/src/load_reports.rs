@@ -17,8 +17,8 @@ use tokio::sync::{oneshot, watch};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::metadata::MetadataMap;
-use tonic::transport::Channel;
 use tower_service::Service;
+use xdstp_client::upstream::{Place, Pool};
 
 use crate::relay_core::RelayCore;
 
@@ -46,41 +46,44 @@ const NOT_PASSED_ON: [HeaderName; 12] = [
 pub(crate) struct LoadReports {
     /// The origin's name.
     origin: String,
-    /// `None` where it has no server.
-    channel: Option<Channel>,
+    /// Its connections for load reports: a client that does not read, or an origin, holds up no resources. `None` where it
+    /// has no server.
+    pool: Option<Pool>,
     core: Arc<RelayCore>,
     ended: watch::Receiver<bool>,
 }
 
 impl LoadReports {
-    /// Reports go by `channel` until `ended` says so.
-    pub(crate) fn new(
-        origin: String,
-        channel: Option<Channel>,
-        core: Arc<RelayCore>,
-        ended: watch::Receiver<bool>,
-    ) -> Self {
-        Self { origin, channel, core, ended }
+    /// Reports go by connections of `pool` until `ended` says so.
+    pub(crate) fn new(origin: String, pool: Option<Pool>, core: Arc<RelayCore>, ended: watch::Receiver<bool>) -> Self {
+        Self { origin, pool, core, ended }
     }
 
-    async fn pass(mut self, reports: Request<AxumBody>) -> Result<Response<Body>, Status> {
-        let Some(channel) = &mut self.channel else {
+    async fn pass(self, reports: Request<AxumBody>) -> Result<Response<Body>, Status> {
+        let Some(pool) = &self.pool else {
             let words = format!("the default origin {:?} has files, and takes no load reports", self.origin);
             return Err(Status::unimplemented(words));
         };
         let reports = to_origin(reports, &self.core)?;
-        let unreachable =
-            |error| Status::unavailable(format!("the origin {:?} cannot be reached: {}", self.origin, chain(&error)));
-        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(unreachable)?;
-        let (answered, answer) = oneshot::channel();
-        let answering = channel.call(reports.map(|body| Body::new(Reports { body, answer })));
         let mut ended = Ended::new(self.ended.clone());
-        tokio::select! {
-            response = answering => Ok(response.map_err(unreachable)?.map(|body| {
-                Body::new(Passed { body, ended, over: false, _answered: answered })
-            })),
-            () = std::future::poll_fn(|cx| ended.poll(cx)) => Err(shutting_down()),
-        }
+        let (answered, answer) = oneshot::channel();
+        let opening = self.open(pool, reports.map(|body| Body::new(Reports { body, answer })));
+        let (response, place) = tokio::select! {
+            opened = opening => opened?,
+            () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
+        };
+        Ok(response.map(|body| Body::new(Passed { body, ended, over: false, _answered: answered, _place: place })))
+    }
+
+    /// Has a place on a connection: beyond what the origin bears a stream would wait without a word.
+    async fn open(&self, pool: &Pool, reports: Request<Body>) -> Result<(Response<Body>, Place), Status> {
+        let unreachable =
+            |words| Status::unavailable(format!("the origin {:?} cannot be reached: {words}", self.origin));
+        let place = pool.place().await.map_err(|error| unreachable(error.error))?;
+        let mut channel = place.channel();
+        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| unreachable(chain(&error)))?;
+        let response = channel.call(reports).await.map_err(|error| unreachable(chain(&error)))?;
+        Ok((response, place))
     }
 }
 
@@ -162,6 +165,8 @@ struct Passed {
     over: bool,
     /// Dropped with this.
     _answered: oneshot::Sender<Infallible>,
+    /// After the stream, which may be the last on its connection.
+    _place: Place,
 }
 
 impl http_body::Body for Passed {

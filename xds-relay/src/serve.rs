@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 use xds_transport::grpc::server::Service;
+use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
@@ -28,6 +29,11 @@ use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 const KEEPALIVE: Duration = Duration::from_secs(300);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 const SWEEP: Duration = Duration::from_secs(1);
+/// How much of the requests of a stream may be under way, in bytes: hyper's default.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// How many streams of a connection may be stuck, with all that fits into their windows, before the others are: load reports
+/// are read when their origin reads them.
+const UNREAD_STREAMS: u32 = 100;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +159,8 @@ impl Relay {
         let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
             // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
             .accept_http1(true)
             .add_routes(health.add_to(routes))
@@ -237,8 +245,7 @@ fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
 fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
     let origin = config.origin(&config.default_origin);
     let endpoint = origin.map(|origin| origins::endpoint(config, origin)).transpose()?.flatten();
-    let channel = endpoint.map(|endpoint| endpoint.channel());
-    Ok(LoadReports::new(config.default_origin.clone(), channel, core.clone(), end))
+    Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(Pool::new), core.clone(), end))
 }
 
 async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use crate::Running;
-use crate::stream::{Call, Origin, Served, framed, in_time, trailers};
+use crate::stream::{Call, Origin, Served, connect, framed, in_time, send, trailers};
 
 const PATH: &str = "x-xds-relay-path";
 const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
@@ -170,6 +170,65 @@ async fn an_origin_that_reads_slowly_holds_the_client_back() {
     }
     assert!(read >= ALL);
     drop(writing.await.unwrap());
+}
+
+#[tokio::test]
+async fn no_load_reports_wait_where_the_origin_bears_one_stream_on_a_connection() {
+    let origin = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
+    let mut open = Vec::new();
+    for _ in 0..3 {
+        let mut call = Call::open(relay.address, METHOD).await;
+        let mut connection = origin.connection(Some(1)).await;
+        let mut served = connection.stream().await;
+        let answers = served.respond();
+        call.response().await;
+        open.push((call, served, answers, connection));
+    }
+}
+
+#[tokio::test]
+async fn clients_that_do_not_read_hold_up_no_other() {
+    // What the relay lets an origin send on a stream before anybody reads it.
+    const UNREAD: usize = 2 << 20;
+    let origin = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
+    let mut call = Call::open(relay.address, METHOD).await;
+    let mut connection = origin.connection(None).await;
+    let mut served = connection.stream().await;
+    let mut stuck = Vec::new();
+    for _ in 0..4 {
+        let call = Call::open(relay.address, METHOD).await;
+        let mut served = connection.stream().await;
+        let mut answers = served.respond();
+        send(&mut answers, UNREAD).await;
+        stuck.push((call, served, answers));
+    }
+    served.respond().send_data(framed(b"for you"), false).unwrap();
+    assert_eq!(call.message().await.unwrap(), &b"for you"[..]);
+}
+
+#[tokio::test]
+async fn streams_that_the_origin_does_not_read_hold_up_no_other_of_the_client() {
+    // What the relay lets a client send on a stream before it is read.
+    const UNREAD: usize = 1 << 20;
+    let origin = Origin::listen().await;
+    let relay = Running::start(&format!("[{{ name: up, server: '{}' }}]", origin.address())).await;
+    let client = connect(relay.address).await;
+    let (mut stuck, mut unread) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let mut call = Call::open_on(&client, relay.address, METHOD, &[]).await;
+        send(&mut call.sending, UNREAD).await;
+        stuck.push(call);
+    }
+    let mut call = Call::open_on(&client, relay.address, METHOD, &[("x-who", b"me")]).await;
+    call.sending.send_data(framed(b"read me"), false).unwrap();
+    let mut connection = origin.connection(None).await;
+    let mut served = connection.stream().await;
+    while !served.headers.contains_key("x-who") {
+        unread.push(std::mem::replace(&mut served, connection.stream().await));
+    }
+    assert_eq!(served.receiving.message().await.unwrap().unwrap(), &b"read me"[..]);
 }
 
 #[tokio::test]

@@ -4,17 +4,36 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use h2::client::ResponseFuture;
+use h2::client::{ResponseFuture, SendRequest};
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Request, Response};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
 /// Long enough for any machine; nothing waits this long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn in_time<T>(happens: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, happens).await.expect("nothing comes")
+}
+
+pub(crate) async fn connect(address: SocketAddr) -> SendRequest<Bytes> {
+    let io = TcpStream::connect(address).await.unwrap();
+    let (requests, connection) = h2::client::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    requests
+}
+
+/// Sends so much, as the windows on the way have room for it.
+pub(crate) async fn send(stream: &mut SendStream<Bytes>, mut length: usize) {
+    while length > 0 {
+        stream.reserve_capacity(length.min(1 << 16));
+        let room = in_time(std::future::poll_fn(|cx| stream.poll_capacity(cx))).await.unwrap().unwrap();
+        stream.send_data(vec![0; room].into(), false).unwrap();
+        length = length.saturating_sub(room);
+    }
 }
 
 /// A client's stream.
@@ -31,13 +50,20 @@ impl Call {
 
     /// The same, with more headers.
     pub(crate) async fn open_with(address: SocketAddr, path: &str, headers: &[(&str, &[u8])]) -> Self {
-        let io = TcpStream::connect(address).await.unwrap();
-        let (requests, connection) = h2::client::handshake(io).await.unwrap();
-        tokio::spawn(connection);
+        Self::open_on(&connect(address).await, address, path, headers).await
+    }
+
+    /// The same, on a connection that there is.
+    pub(crate) async fn open_on(
+        requests: &SendRequest<Bytes>,
+        address: SocketAddr,
+        path: &str,
+        headers: &[(&str, &[u8])],
+    ) -> Self {
         let request = Request::post(format!("http://{address}{path}")).header("content-type", "application/grpc");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let (response, sending) =
-            requests.ready().await.unwrap().send_request(request.body(()).unwrap(), false).unwrap();
+            requests.clone().ready().await.unwrap().send_request(request.body(()).unwrap(), false).unwrap();
         Self { sending, response: Some(response), receiving: None }
     }
 
@@ -102,13 +128,19 @@ impl Receiving {
 /// Somebody who serves one stream after the other.
 pub(crate) struct Origin(TcpListener);
 
+/// A connection as its server has it.
+pub(crate) struct Connection {
+    streams: mpsc::UnboundedReceiver<(Request<RecvStream>, SendResponse<Bytes>)>,
+    connection: AbortHandle,
+}
+
 /// A stream as its server has it.
 pub(crate) struct Served {
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) receiving: Receiving,
     respond: SendResponse<Bytes>,
-    connection: tokio::task::JoinHandle<()>,
+    connection: AbortHandle,
 }
 
 impl Origin {
@@ -122,12 +154,34 @@ impl Origin {
 
     /// The next connection, and its first stream.
     pub(crate) async fn accept(&self) -> Served {
+        self.connection(None).await.stream().await
+    }
+
+    /// The next connection, which bears so many streams at a time.
+    pub(crate) async fn connection(&self, bears: Option<u32>) -> Connection {
         let (io, _) = in_time(self.0.accept()).await.unwrap();
-        let mut connection = h2::server::handshake(io).await.unwrap();
-        let (request, respond) = in_time(connection.accept()).await.unwrap().unwrap();
-        let connection = tokio::spawn(async move { while connection.accept().await.is_some() {} });
+        let mut builder = h2::server::Builder::new();
+        // What is not read of one stream holds up no other here.
+        builder.initial_connection_window_size(1 << 24);
+        if let Some(bears) = bears {
+            builder.max_concurrent_streams(bears);
+        }
+        let mut connection = builder.handshake(io).await.unwrap();
+        let (opened, streams) = mpsc::unbounded_channel();
+        let connection = tokio::spawn(async move {
+            while let Some(Ok(stream)) = connection.accept().await {
+                let _ = opened.send(stream);
+            }
+        });
+        Connection { streams, connection: connection.abort_handle() }
+    }
+}
+
+impl Connection {
+    pub(crate) async fn stream(&mut self) -> Served {
+        let (request, respond) = in_time(self.streams.recv()).await.unwrap();
         let (head, body) = request.into_parts();
-        let path = head.uri.path().to_owned();
+        let (path, connection) = (head.uri.path().to_owned(), self.connection.clone());
         Served { path, headers: head.headers, receiving: Receiving::new(body), respond, connection }
     }
 }
