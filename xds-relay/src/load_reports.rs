@@ -79,10 +79,14 @@ impl LoadReports {
     async fn open(&self, pool: &Pool, reports: Request<Body>) -> Result<(Response<Body>, Place), Status> {
         let unreachable =
             |words| Status::unavailable(format!("the origin {:?} cannot be reached: {words}", self.origin));
-        let place = pool.place().await.map_err(|error| unreachable(error.error))?;
+        let mut place = pool.place().await.map_err(|error| unreachable(error.error))?;
         let mut channel = place.channel();
         std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| unreachable(chain(&error)))?;
         let response = channel.call(reports).await.map_err(|error| unreachable(chain(&error)))?;
+        // Where a balancer has no origin, the status comes without an answer.
+        if !response.headers().contains_key("grpc-status") {
+            place.answered();
+        }
         Ok((response, place))
     }
 }

@@ -173,8 +173,8 @@ impl Place {
         self.connected.channel.clone()
     }
 
-    /// The stream had its first response.
-    pub(super) fn answered(&mut self) {
+    /// The stream had its first response: the origin is there, and the next wait for it is short again.
+    pub fn answered(&mut self) {
         if !std::mem::replace(&mut self.answered, true) && self.pool.lock().places.answered(self.connection) {
             self.pool.returned.send_replace(());
         }

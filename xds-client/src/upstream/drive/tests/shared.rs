@@ -283,6 +283,30 @@ async fn rule_089_an_origin_that_is_away_is_dialed_once_for_all_and_all_are_back
 }
 
 #[tokio::test(start_paused = true)]
+async fn rule_089_who_takes_a_place_has_the_same_backoff_and_ends_it() {
+    let mut fleet = Fleet::new(patient());
+    fleet.set_away(true);
+    let mut retry_at = now();
+    for _ in 0..10 {
+        tokio::time::sleep_until(retry_at.into()).await;
+        retry_at = fleet.pool.place().await.unwrap_err().retry_at;
+        assert_eq!(fleet.pool.place().await.unwrap_err().retry_at, retry_at);
+    }
+    assert_eq!(fleet.dials(), 10);
+    tokio::time::sleep_until(retry_at.into()).await;
+    fleet.set_away(false);
+    let opening = fleet.pool.clone();
+    let opening = tokio::spawn(async move { opening.place().await.unwrap() });
+    let first = fleet.accept(None, Manner::Answers).await;
+    opening.await.unwrap().answered();
+    // It carries nothing any more.
+    first.task.await.unwrap();
+    fleet.set_away(true);
+    let waits = fleet.pool.place().await.unwrap_err().retry_at - now();
+    assert!(waits <= Duration::from_secs(1), "{waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn rule_089_a_connection_on_which_nothing_is_answered_is_not_made_again_and_again() {
     let mut fleet = Fleet::new(patient());
     fleet.open(50);
