@@ -109,10 +109,12 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 }
             }
             Happened::Ended(error) => error,
-            Happened::Unreachable(Unreachable { error, retry_at }) => {
+            Happened::Unreachable(Unreachable { error, retry_at, is_lull }) => {
                 link = Link::Down;
                 let connection = upstream.lost(now(), Some(error), retry_at);
-                consumer.connection(now(), connection);
+                if !is_lull {
+                    consumer.connection(now(), connection);
+                }
                 continue;
             }
         };

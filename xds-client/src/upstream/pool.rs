@@ -99,7 +99,9 @@ impl Pool {
         self.0.lock().waiting.push_back(sender);
         self.0.serve();
         // Whoever waits is told, unless the pool is gone, and it is not.
-        place.await.unwrap_or_else(|_| Err(Unreachable { error: "nobody connects".to_owned(), retry_at: now() }))
+        place.await.unwrap_or_else(|_| {
+            Err(Unreachable { error: "nobody connects".to_owned(), retry_at: now(), is_lull: false })
+        })
     }
 }
 

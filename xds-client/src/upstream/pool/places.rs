@@ -55,6 +55,8 @@ pub struct Unreachable {
     pub error: String,
     /// When the next attempt is made, for all streams.
     pub retry_at: Instant,
+    /// It is only that the streams of others were ended: no news of the stream that asks.
+    pub(in crate::upstream) is_lull: bool,
 }
 
 /// A stream has ended.
@@ -153,7 +155,7 @@ impl<C: Clone> Places<C> {
         } else {
             if empty && !carrying.answered {
                 let error = "the origin ended every stream".to_owned();
-                self.failed = Some(Unreachable { error, retry_at: now + LULL });
+                self.failed = Some(Unreachable { error, retry_at: now + LULL, is_lull: true });
             }
             None
         };
@@ -181,7 +183,7 @@ impl<C: Clone> Places<C> {
             Some(failed) if failed.retry_at > now => failed.retry_at,
             _ => now + self.backoff.next(random),
         };
-        self.failed.insert(Unreachable { error, retry_at }).clone()
+        self.failed.insert(Unreachable { error, retry_at, is_lull: false }).clone()
     }
 }
 

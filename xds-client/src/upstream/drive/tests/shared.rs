@@ -319,6 +319,19 @@ async fn rule_089_a_connection_on_which_nothing_is_answered_is_not_made_again_an
     assert!(now() - start > Duration::from_secs(60), "{:?}", now() - start);
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_became_of_the_streams_of_others_is_not_told_as_what_became_of_one() {
+    let mut fleet = Fleet::new(patient());
+    for _ in 0..2 {
+        fleet.open(1);
+        let first = fleet.accept(None, Manner::Refuses).await;
+        let (_, errors) = fleet.drivers.last_mut().unwrap();
+        let error = errors.recv().await.unwrap().unwrap();
+        assert!(error.starts_with("Unavailable"), "{error}");
+        drop(first);
+    }
+}
+
 /// A balancer is there, and nobody behind it; then there is.
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_an_origin_that_answers_again_waits_no_longer() {
