@@ -210,10 +210,11 @@ impl<V> Cache<V> {
         self.drop_type_if_unused(type_index);
     }
 
-    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99).
+    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
+    /// until it is [evicted](Self::evict), or forgotten for lack of room.
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
-        let Some(list) = self.list_of(type_index, collection) else { return };
+        let Some(list) = self.answered_list(type_index, collection) else { return };
         let failed = self.end_collection_error(list, woken);
         // With its error went the last that kept it.
         if !self.lists.contains(list as usize) {
@@ -232,11 +233,20 @@ impl<V> Cache<V> {
     /// there, and nothing is told to be gone before the answer is complete (rule 151).
     pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
-        let Some(list) = self.list_of(type_index, collection) else { return };
+        let Some(list) = self.answered_list(type_index, collection) else { return };
         if self.lists[list as usize].answer == Answer::None {
             self.lists[list as usize].answer = Answer::Begun;
             self.renew_list(list);
             self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
+    fn answered_list(&mut self, type_index: u32, collection: &Interest) -> Option<u32> {
+        if self.keeps_answers() {
+            Some(self.list(type_index, collection))
+        } else {
+            self.list_of(type_index, collection)
         }
     }
 
