@@ -96,6 +96,8 @@ pub struct Stored<'a, V> {
 pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
+    /// When the origin was lost.
+    pub(crate) lost: Seq,
     pub(crate) types: Slab<Type<V>>,
     pub(crate) type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
@@ -124,6 +126,7 @@ impl<V> Cache<V> {
         Self {
             options,
             seq: 0,
+            lost: 0,
             types: Slab::new(),
             type_index: HashMap::new(),
             slots: Slab::new(),
@@ -256,6 +259,7 @@ impl<V> Cache<V> {
         if self.options.authoritative {
             return;
         }
+        self.lost = self.seq;
         for (_, list) in self.lists.iter_mut().filter(|(_, list)| list.answer == Answer::Complete) {
             list.answer = Answer::Stale;
         }

@@ -63,7 +63,7 @@ impl<V> Cache<V> {
     }
 
     /// Whether a name that is not there, is known not to be: it was answered itself, or a collection of the subscriber
-    /// that covers it is complete.
+    /// that covers it is complete, or its wildcard was said not to have it any more.
     pub fn is_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
         if !self.is_open(id) {
             return false;
@@ -74,8 +74,20 @@ impl<V> Cache<V> {
                 matches!(self.slots[at as usize].state, State::Absent)
             }
             Some(at) if self.slots[at as usize].state.resource().is_some() => false,
-            _ => self.is_answered(id, type_index, name),
+            _ => self.is_answered(id, type_index, name) || self.went_from_wildcard(id, type_index, name),
         }
+    }
+
+    /// Whether a name went from the subscriber's wildcard since the origin is there, though that is not complete.
+    fn went_from_wildcard(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        let wildcard = |link: &u32| match self.links[*link as usize].target {
+            Target::List(list) => self.lists[list as usize].glob.is_none(),
+            Target::Slot(_) => false,
+        };
+        let Some(link) = self.covering(id, type_index, name).find(wildcard) else { return false };
+        let Target::List(list) = self.links[link as usize].target else { return false };
+        let since = self.lists[list as usize].gone.iter().rev().take_while(|gone| gone.seq > self.lost);
+        since.map(|gone| &gone.name).any(|gone| gone == name)
     }
 
     /// The names that a subscriber may hold because of one of its interests: what is there of it, what went and it was not

@@ -444,6 +444,11 @@ impl Scope {
         names.iter().any(|name| wants(name) || name.glob_parent().is_some_and(|glob| wants(&glob)))
     }
 
+    /// Whether anything was answered of a collection.
+    pub(crate) fn is_known(&self, type_url: &TypeUrl, collection: &Interest) -> bool {
+        self.lock().cache.is_known(type_url, collection)
+    }
+
     /// What a subscriber is to be sent of a name.
     pub(crate) fn standing(&self, id: SubscriberId, name: &ResourceName) -> Standing {
         let cache = &self.lock().cache;

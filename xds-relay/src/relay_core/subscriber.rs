@@ -137,6 +137,16 @@ impl Subscriber {
         if others.iter().any(|part| part.scope.will_tell(part.id, name)) {
             return Counts::Undecided;
         }
+        // Of a glob nobody says what is held of it (rule 100): what the wildcard is yet to say is there, may be.
+        let asks_for = |part: &&Part| part.scope.wants(part.id, &Interest::Name(name.clone()));
+        let may_say = |part: &&Part| match part.scope.standing(part.id, name) {
+            // Over SotW not every answer has an end.
+            Standing::Unknown => !relay.is_sotw(origin) || !part.scope.is_known(&self.type_url, &Interest::Wildcard),
+            Standing::Present(_) | Standing::Absent => false,
+        };
+        if !own.iter().copied().any(|part| asks_for(&part)) && others.iter().copied().any(|part| may_say(&part)) {
+            return Counts::Unanswered;
+        }
         // It may be held by an alias, of whatever authority of its origin (rule 105).
         let is_asked_for = own.iter().any(|part| part.scope.covers(part.id, name));
         let may_have_alias =
