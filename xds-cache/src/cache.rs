@@ -96,6 +96,8 @@ pub struct Stored<'a, V> {
 pub struct Cache<V> {
     pub(crate) options: Options,
     pub(crate) seq: Seq,
+    /// When the origin was lost.
+    pub(crate) lost: Seq,
     pub(crate) types: Slab<Type<V>>,
     pub(crate) type_index: HashMap<TypeUrl, u32>,
     pub(crate) slots: Slab<Slot<V>>,
@@ -124,6 +126,7 @@ impl<V> Cache<V> {
         Self {
             options,
             seq: 0,
+            lost: 0,
             types: Slab::new(),
             type_index: HashMap::new(),
             slots: Slab::new(),
@@ -210,10 +213,11 @@ impl<V> Cache<V> {
         self.drop_type_if_unused(type_index);
     }
 
-    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99).
+    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
+    /// until it is [evicted](Self::evict), or forgotten for lack of room.
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
-        let Some(list) = self.list_of(type_index, collection) else { return };
+        let Some(list) = self.answered_list(type_index, collection) else { return };
         let failed = self.end_collection_error(list, woken);
         // With its error went the last that kept it.
         if !self.lists.contains(list as usize) {
@@ -232,11 +236,20 @@ impl<V> Cache<V> {
     /// there, and nothing is told to be gone before the answer is complete (rule 151).
     pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
-        let Some(list) = self.list_of(type_index, collection) else { return };
+        let Some(list) = self.answered_list(type_index, collection) else { return };
         if self.lists[list as usize].answer == Answer::None {
             self.lists[list as usize].answer = Answer::Begun;
             self.renew_list(list);
             self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
+    fn answered_list(&mut self, type_index: u32, collection: &Interest) -> Option<u32> {
+        if self.keeps_answers() {
+            Some(self.list(type_index, collection))
+        } else {
+            self.list_of(type_index, collection)
         }
     }
 
@@ -246,6 +259,7 @@ impl<V> Cache<V> {
         if self.options.authoritative {
             return;
         }
+        self.lost = self.seq;
         for (_, list) in self.lists.iter_mut().filter(|(_, list)| list.answer == Answer::Complete) {
             list.answer = Answer::Stale;
         }

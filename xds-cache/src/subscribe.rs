@@ -333,7 +333,7 @@ impl<V> Cache<V> {
     }
 
     /// What a link to a name is about: the name, and if it is an alias what it stands for, and stood for.
-    fn names_of(&self, link: u32, at: u32) -> BTreeSet<ResourceName> {
+    pub(crate) fn names_of(&self, link: u32, at: u32) -> BTreeSet<ResourceName> {
         let Link { subscriber, .. } = self.links[link as usize];
         let sent = self.subscribers[subscriber as usize].aliased.get(&link).cloned();
         let names = [at, self.resolve(at)].map(|at| self.slots[at as usize].name.clone());
@@ -366,7 +366,7 @@ impl<V> Cache<V> {
     }
 
     /// What is still to be said about names of a collection: not that a glob is empty, which is said of the glob.
-    fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
+    pub(crate) fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
         let Subscriber { type_index, ref leaving, ref resumed, ref forced, .. } = self.subscribers[id.index()];
         let within = |name: &&ResourceName| !name.is_glob() && self.collections_of(type_index, name).contains(&list);
@@ -440,7 +440,7 @@ impl<V> Cache<V> {
         }
     }
 
-    fn existing_target(&self, type_index: u32, interest: &Interest) -> Option<Target> {
+    pub(crate) fn existing_target(&self, type_index: u32, interest: &Interest) -> Option<Target> {
         match interest {
             Interest::Name(name) if !name.is_glob() => self.slot_of(type_index, name).map(Target::Slot),
             collection => self.list_of(type_index, collection).map(Target::List),

@@ -116,6 +116,12 @@ impl<V> Cache<V> {
         }
     }
 
+    /// Whether a collection that was answered is known until it is [evicted](Self::evict), though it is empty and nobody is
+    /// subscribed to it: an origin that was asked once does not answer again.
+    pub(crate) fn keeps_answers(&self) -> bool {
+        !self.options.authoritative && self.options.capacity.is_none()
+    }
+
     /// The lists a name belongs to, as far as they exist: wildcard, directory.
     pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
         let resources = &self.types[type_index as usize];
@@ -196,6 +202,7 @@ impl<V> Cache<V> {
             && list.live == 0
             && list.gone.is_empty()
             && list.failed.is_empty()
+            && !(self.keeps_answers() && list.answer != Answer::None)
         {
             self.types[list.type_index as usize].globs.remove(glob);
             self.lists.remove(index as usize);

@@ -250,6 +250,11 @@ impl RelayCore {
         &self.metrics
     }
 
+    /// Whether an origin speaks SotW.
+    fn is_sotw(&self, origin: usize) -> bool {
+        self.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
+    }
+
     /// Where names of an authority, or without it old-style names, are served from.
     fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
         let Some(authority) = authority else { return Place::Group { origin: self.default_origin } };

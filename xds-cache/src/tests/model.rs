@@ -226,11 +226,14 @@ impl Model {
                 self.cache.expire(self.now);
             }
         }
-        // A glob without members, watchers and tombstones is forgotten, and with it that it was answered.
-        if !self.options.authoritative {
-            for (known, of) in self.known.iter_mut().zip(TYPES) {
-                known.retain(|collection| self.cache.is_known(&of.into(), collection));
+        for (known, of) in self.known.iter_mut().zip(TYPES).filter(|_| !self.options.authoritative) {
+            let is_known = |collection: &Interest| self.cache.is_known(&of.into(), collection);
+            if self.options.capacity.is_some() {
+                // Of its own accord: a glob without members, watchers and tombstones, and with it that it was answered.
+                known.retain(is_known);
             }
+            let all = COLLECTIONS.iter().map(|text| interest(text));
+            assert_eq!(*known, all.filter(is_known).collect(), "what is known until it is evicted");
         }
     }
 
@@ -328,7 +331,9 @@ impl Model {
         let url = TypeUrl::from(TYPES[of]);
         let kept = self.resources[of].keys().any(|name| self.matches(collection, name));
         let before = self.cache.is_known(&url, collection);
-        let certain = *collection == Interest::Wildcard || self.is_watched(of, collection) || kept || before;
+        let forgets = self.options.capacity.is_some() || self.options.authoritative;
+        let certain =
+            !forgets || *collection == Interest::Wildcard || self.is_watched(of, collection) || kept || before;
         self.change(|cache, _, woken| cache.answered(&url, collection, woken));
         // A glob of which there is nothing yet may or may not have a list because of its tombstones.
         if certain || self.cache.is_known(&url, collection) {

@@ -43,13 +43,13 @@ impl Demand {
         }
     }
 
-    /// Somebody wants it. Whether the origin must be told: not when it lingers, unless its answer is
+    /// Somebody wants it. Whether the origin must be told: not when it lingers, unless the answer to a name is
     /// not `known` any more: nothing is remembered of a name that nobody wants and that does not exist.
     pub(crate) fn want(&mut self, wish: Wish, known: bool) -> bool {
         let lingered = self.left.remove(&wish) | self.forget_time(&wish);
         let ask = match (self.wanted.insert(wish.clone()), self.asks.get(&wish)) {
             (true, None) => Ask::Subscribe,
-            (false, None) if lingered && !known => Ask::Again,
+            (false, None) if lingered && !known && !wish.1.is_collection() => Ask::Again,
             (true, Some(_)) => Ask::Again,
             (false, _) => return false,
         };

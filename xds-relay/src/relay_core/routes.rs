@@ -13,7 +13,6 @@ use xds_transport::server::{NodeError, Source, Tally};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
-use crate::config::Protocol;
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
@@ -554,7 +553,7 @@ impl Source for Routes {
 
     fn has_sotw_origin(&self) -> bool {
         let (Place::Authority { origin, .. } | Place::Group { origin }) = self.relay.place(None);
-        self.relay.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
+        self.relay.is_sotw(origin)
     }
 
     fn type_version(&self, id: SubscriberId) -> Option<Version> {

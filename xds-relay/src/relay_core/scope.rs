@@ -197,6 +197,11 @@ impl Scope {
         self.lock().cache.covers(id, name)
     }
 
+    /// The names that the subscriber may hold because of this interest.
+    pub(crate) fn may_hold(&self, id: SubscriberId, interest: &Interest) -> BTreeSet<ResourceName> {
+        self.lock().cache.may_hold(id, interest)
+    }
+
     /// Whether the subscriber is interested in nothing, and was told everything.
     pub(crate) fn is_done_with(&self, id: SubscriberId) -> bool {
         let state = self.lock();
@@ -302,6 +307,8 @@ impl Scope {
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
+        // What lost an alias: it may be all that it was wanted by.
+        let mut bereft = BTreeSet::new();
         let mut over = false;
         while !over {
             self.change(|state, woken| {
@@ -314,6 +321,8 @@ impl Scope {
                         resource
                     };
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
+                    let owners = aliases.iter().filter_map(|alias| cache.canonical(type_url, alias));
+                    bereft.extend(owners.filter(|owner| **owner != name).cloned());
                     cache.upsert_raw_with_aliases(type_url, &name, aliases, resource, now, woken);
                     if touched {
                         if let Some(held) = cache.value_mut(type_url, &name) {
@@ -323,7 +332,10 @@ impl Scope {
                     }
                 }
                 if changed.len() == 0 {
-                    removed.by_ref().take(BATCH).for_each(|name| cache.remove(type_url, &name, now, woken));
+                    for name in removed.by_ref().take(BATCH) {
+                        bereft.extend(cache.canonical(type_url, &name).cloned());
+                        cache.remove(type_url, &name, now, woken);
+                    }
                 }
                 // What an error is about may be removed too, and a removal ends an error.
                 if changed.len() == 0 && removed.len() == 0 {
@@ -337,6 +349,9 @@ impl Scope {
                 }
                 over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
+                    for name in std::mem::take(&mut bereft) {
+                        forget_unwanted(cache, demand.as_ref(), type_url, name, now);
+                    }
                     // An answer may come in as it is given up: nothing would end what is known then.
                     let is_wanted = |collection: &&Interest| {
                         demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
@@ -409,7 +424,7 @@ impl Scope {
     pub(crate) fn begin_stream(&self, now: Instant) {
         let mut state = self.lock();
         let State { cache, demand: Some(demand), .. } = &mut *state else { return };
-        let over = demand.forgo(now, |wish| can_be_served(cache, wish));
+        let over = demand.forgo(now, |(type_url, interest)| cache.holds_any(type_url, interest));
         state.evict(over, now);
         let State { demand, brought, .. } = &mut *state;
         let collections = demand.iter().flat_map(Demand::wanted).filter(|(_, interest)| interest.is_collection());
@@ -427,6 +442,11 @@ impl Scope {
         let Some(demand) = &state.demand else { return false };
         let wants = |name: &ResourceName| demand.wants(type_url, &Interest::Name(name.clone()));
         names.iter().any(|name| wants(name) || name.glob_parent().is_some_and(|glob| wants(&glob)))
+    }
+
+    /// Whether anything was answered of a collection.
+    pub(crate) fn is_known(&self, type_url: &TypeUrl, collection: &Interest) -> bool {
+        self.lock().cache.is_known(type_url, collection)
     }
 
     /// What a subscriber is to be sent of a name.
@@ -512,6 +532,23 @@ impl State {
             }
             cache.evict(&type_url, &interest, now);
         }
+    }
+}
+
+/// Forgets a resource that nothing asks for by any of its names.
+fn forget_unwanted(
+    cache: &mut Cache<Frame>,
+    demand: Option<&Demand>,
+    type_url: &TypeUrl,
+    name: ResourceName,
+    now: Instant,
+) {
+    let (Some(demand), Some(resource)) = (demand, cache.resource(type_url, &name)) else { return };
+    let aliases = resource.value.aliases().filter(|alias| cache.canonical(type_url, alias) == Some(&name));
+    let names = aliases.chain([name.clone()]).chain(name.glob_parent()).map(Interest::Name);
+    let unwanted = names.chain([Interest::Wildcard]).all(|interest| !demand.wants(type_url, &interest));
+    if unwanted {
+        cache.evict(type_url, &Interest::Name(name), now);
     }
 }
 

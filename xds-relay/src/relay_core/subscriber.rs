@@ -99,6 +99,8 @@ impl Subscriber {
         let own = relay.place(name.authority());
         let origin = own.origin();
         let (own, mut others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        // Rule 153: nothing that another origin says is of the name.
+        others.retain(|part| part.scope.origin == origin);
         if own.iter().any(|part| part.scope.is_alias(part.id, name)) {
             return Counts::Own;
         }
@@ -135,6 +137,16 @@ impl Subscriber {
         if others.iter().any(|part| part.scope.will_tell(part.id, name)) {
             return Counts::Undecided;
         }
+        // Of a glob nobody says what is held of it (rule 100): what the wildcard is yet to say is there, may be.
+        let asks_for = |part: &&Part| part.scope.wants(part.id, &Interest::Name(name.clone()));
+        let may_say = |part: &&Part| match part.scope.standing(part.id, name) {
+            // Over SotW not every answer has an end.
+            Standing::Unknown => !relay.is_sotw(origin) || !part.scope.is_known(&self.type_url, &Interest::Wildcard),
+            Standing::Present(_) | Standing::Absent => false,
+        };
+        if !own.iter().copied().any(|part| asks_for(&part)) && others.iter().copied().any(|part| may_say(&part)) {
+            return Counts::Unanswered;
+        }
         // It may be held by an alias, of whatever authority of its origin (rule 105).
         let is_asked_for = own.iter().any(|part| part.scope.covers(part.id, name));
         let may_have_alias =
@@ -159,27 +171,20 @@ impl Subscriber {
     /// The names that a client may go on to hold once it leaves an interest, because another part is asked for them too:
     /// it has these names or else they are gone (rules 52, 53, 152). To the client its wildcard covers every name.
     pub(crate) fn left_to_others(&self, relay: &RelayCore, part: &Part, interest: &Interest) -> BTreeSet<ResourceName> {
-        let mut names = BTreeSet::new();
         let is_other = |other: &&Part| !(other.id == part.id && Arc::ptr_eq(&other.scope, &part.scope));
-        let Interest::Name(left) = interest else {
-            let others: Vec<_> = self.parts.iter().filter(is_other).collect();
-            let covers = |name: &ResourceName| others.iter().any(|other| other.scope.covers(other.id, name));
-            part.scope.visit(part.id, &mut |name, _| names.extend((!name.is_opaque()).then(|| name.clone())));
-            names.retain(covers);
-            return names;
+        let others: Vec<_> = if *interest == Interest::Wildcard {
+            self.parts.iter().filter(is_other).collect()
+        } else {
+            let wildcard = self.part(relay, &Interest::Wildcard).filter(is_other);
+            wildcard.filter(|group| group.scope.wants(group.id, &Interest::Wildcard)).into_iter().collect()
         };
-        let wildcard = self.part(relay, &Interest::Wildcard).filter(is_other);
-        if wildcard.is_none_or(|group| !group.scope.wants(group.id, &Interest::Wildcard)) {
-            return names;
+        if others.is_empty() {
+            return BTreeSet::new();
         }
-        if !left.is_glob() {
-            return [left.clone()].into();
+        let mut names = part.scope.may_hold(part.id, interest);
+        if *interest == Interest::Wildcard {
+            names.retain(|name| !name.is_opaque() && others.iter().any(|other| other.scope.covers(other.id, name)));
         }
-        part.scope.visit(part.id, &mut |name, _| {
-            if name.answers(left) {
-                names.insert(name.clone());
-            }
-        });
         names
     }
 

@@ -9,6 +9,7 @@ mod aliases;
 mod conversion;
 mod errors;
 mod groups;
+mod leaving;
 mod lifetime;
 mod loops;
 mod nodes;
