@@ -178,7 +178,8 @@ pub enum XdstpStreams {
     ByNode,
 }
 
-/// Bounds on what a peer may send; a message over its bound ends the stream.
+/// Bounds on what a peer may send, and on what all peers may cost together. Who goes beyond one has its stream ended with
+/// `RESOURCE_EXHAUSTED`, and words that name the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -186,12 +187,43 @@ pub struct Limits {
     pub max_request_bytes: usize,
     /// The longest message from an origin, in bytes.
     pub max_response_bytes: usize,
+    /// How many names one stream may ask for, of all types together.
+    pub names_per_stream: usize,
+    /// How many types one stream may ask for.
+    pub types_per_stream: usize,
+    /// How many authorities one stream may ask for names of, for each type.
+    pub authorities_per_stream: usize,
+    /// How many requests one stream may send in a second, beside one for each response.
+    pub requests_per_second: u32,
+    /// How many streams there may be.
+    pub streams: usize,
+    /// How many streams may be opened in a second.
+    pub new_streams_per_second: u32,
+    /// How many node groups there may be.
+    pub groups: usize,
+    /// How many authorities there may be names of.
+    pub authorities: usize,
+    /// How many names all streams may ask for together.
+    pub names: usize,
 }
 
 impl Default for Limits {
-    /// 16 MiB down, 64 MiB up: requests carry names, responses bodies.
+    /// 16 MiB down, 64 MiB up: requests carry names, responses bodies. The others are above what a relay of usual size
+    /// sees, and below what it could not bear.
     fn default() -> Self {
-        Self { max_request_bytes: 16 << 20, max_response_bytes: 64 << 20 }
+        Self {
+            max_request_bytes: 16 << 20,
+            max_response_bytes: 64 << 20,
+            names_per_stream: 100_000,
+            types_per_stream: 64,
+            authorities_per_stream: 1000,
+            requests_per_second: 1000,
+            streams: 50_000,
+            new_streams_per_second: 2000,
+            groups: 20_000,
+            authorities: 10_000,
+            names: 20_000_000,
+        }
     }
 }
 

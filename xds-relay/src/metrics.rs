@@ -61,6 +61,7 @@ pub struct Metrics {
     downstream_streams_opened: IntCounterVec,
     downstream_streams: IntGaugeVec,
     downstream_loops: IntCounter,
+    downstream_refused: IntCounterVec,
     downstream: TypedCounters,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
@@ -186,6 +187,12 @@ impl Metrics {
                     "Streams of relays that were refused because they would close a loop.",
                 ))),
             ),
+            downstream_refused: counters(
+                &registry,
+                "downstream_refused_total",
+                "Streams that were refused or ended because of a limit.",
+                &["limit"],
+            ),
             downstream: TypedCounters {
                 requests: down("requests", "Requests received from subscribers."),
                 responses: down("responses", "Responses sent to subscribers."),
@@ -229,6 +236,16 @@ impl Metrics {
     /// A stream was refused because of the relays that it comes from.
     pub fn downstream_loop(&self) {
         self.downstream_loops.inc();
+    }
+
+    /// Makes a limit visible before it is reached.
+    pub fn declare_limit(&self, limit: &'static str) {
+        self.downstream_refused.with_label_values(&[limit]);
+    }
+
+    /// A stream was refused, or ended, because of a limit: as the configuration calls it.
+    pub fn downstream_refused(&self, limit: &'static str) {
+        self.downstream_refused.with_label_values(&[limit]).inc();
     }
 
     /// The counters of a type URL towards subscribers.

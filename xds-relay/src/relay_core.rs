@@ -9,6 +9,7 @@ mod feed;
 mod loops;
 mod node_group;
 mod places;
+mod quotas;
 mod relay_path;
 mod routes;
 mod scope;
@@ -26,9 +27,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::Frame;
 use xds_transport::server::{NodeError, Settings, Tally};
 use xds_transport::wire::Node;
+use xds_transport::{Frame, RateLimit};
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
@@ -36,16 +37,18 @@ pub use self::client_node::ClientNode;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
+use self::quotas::Quotas;
+pub use self::quotas::{LimitError, Share};
 use self::relay_path::Token;
 pub use self::routes::Routes;
 use self::scope::Scope;
 use self::scope_key::ScopeKey;
 use self::streams::StreamEntry;
-pub use self::streams::{Admitted, ServedStream};
+pub use self::streams::{AdmitError, Admitted, ServedStream};
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
-use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
+use crate::config::{Config, Limits, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
@@ -73,6 +76,8 @@ pub struct RelayCore {
     max_request_bytes: usize,
     settings: Settings,
     relays: Arc<Relays>,
+    quotas: Quotas,
+    authorities_per_stream: usize,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
@@ -137,6 +142,12 @@ impl RelayCore {
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
+        let Limits { types_per_stream, names_per_stream, authorities_per_stream, requests_per_second, .. } =
+            config.limits;
+        (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
+        let every = Duration::from_secs(1) / requests_per_second.max(1);
+        settings.requests = Some(RateLimit { burst: requests_per_second, every });
+        quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
         let relays = Relays::new(Token::draw());
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
@@ -166,6 +177,8 @@ impl RelayCore {
             max_request_bytes: config.limits.max_request_bytes,
             settings,
             relays,
+            quotas: Quotas::new(&config.limits),
+            authorities_per_stream,
             scopes: Mutex::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -251,7 +264,7 @@ impl RelayCore {
         }
     }
 
-    fn authority_scope(&self, authority: &str, origin: usize) -> Arc<Scope> {
+    fn authority_scope(&self, authority: &str, origin: usize) -> Result<Arc<Scope>, LimitError> {
         self.scope(ScopeKey::Authority(authority.to_owned()), origin, &|| ("xdstp".to_owned(), self.node.clone()))
     }
 
@@ -263,17 +276,23 @@ impl RelayCore {
     }
 
     /// The scope of a group at an origin; the stream's node may speak for it from now on.
-    fn group_scope(&self, origin: usize, group: &NodeGroup, node: &Bytes, stream: u64) -> Arc<Scope> {
+    fn group_scope(
+        &self,
+        origin: usize,
+        group: &NodeGroup,
+        node: &Bytes,
+        stream: u64,
+    ) -> Result<Arc<Scope>, LimitError> {
         if self.is_files(origin) {
             // Files answer every node alike.
             return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
         }
         let (label, node) = (group.label().to_owned(), node_group::towards_origin(node));
-        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &|| (label.clone(), node.clone()));
+        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &|| (label.clone(), node.clone()))?;
         if let Some(upstream) = scope.upstream() {
             lock(&upstream.speakers).join(stream, node);
         }
-        scope
+        Ok(scope)
     }
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
@@ -288,22 +307,33 @@ impl RelayCore {
     }
 
     /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
-    fn scope(&self, key: ScopeKey, origin: usize, speaker: &dyn Fn() -> (String, Bytes)) -> Arc<Scope> {
+    fn scope(
+        &self,
+        key: ScopeKey,
+        origin: usize,
+        speaker: &dyn Fn() -> (String, Bytes),
+    ) -> Result<Arc<Scope>, LimitError> {
         let mut scopes = lock(&self.scopes);
         if let Some(scope) = scopes.get(&key) {
             if scope.upstream().is_none() && !self.is_files(origin) {
                 self.feed(scope, speaker);
             }
-            return scope.clone();
+            return Ok(scope.clone());
         }
-        let scope = Arc::new(if self.is_files(origin) {
+        let share = match &key {
+            ScopeKey::Authority(_) => Some(self.quotas.authorities.take()?),
+            ScopeKey::Group(..) => Some(self.quotas.groups.take()?),
+            ScopeKey::EveryNode | ScopeKey::Private(_) => None,
+        };
+        let scope = if self.is_files(origin) {
             Scope::of_files(key.clone(), origin)
         } else {
             Scope::streamed(key.clone(), origin, self.linger)
-        });
+        };
+        let scope = Arc::new(scope.counted(share));
         self.feed(&scope, speaker);
         scopes.insert(key, scope.clone());
-        scope
+        Ok(scope)
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> (String, Bytes)) {

@@ -66,7 +66,9 @@ share_by: [cluster, locality.zone, metadata.tier]
 unknown: wait
 linger: 1m 30s
 drain: 500ms
-limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, names_per_stream: 2, names: 3, types_per_stream: 10,
+          authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
+          requests_per_second: 9 }
 "#;
     let file = directory.path().join("relay.yaml");
     fs::write(&file, text).unwrap();
@@ -99,7 +101,11 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB }
     );
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
-    assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
+    let limits = config.limits;
+    assert_eq!((limits.max_request_bytes, limits.max_response_bytes), (4096, 1 << 30));
+    assert_eq!((limits.names_per_stream, limits.names, limits.authorities_per_stream), (2, 3, 4));
+    assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
+    assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
 }
 
 #[test]
@@ -239,6 +245,12 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ),
         ("limits: { max_response_bytes: 2 GiB }", "2:31: limits.max_response_bytes: `2 GiB`: expected 4 KiB"),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
+        ("limits: { names: 0 }", "2:18: limits.names: `0`: expected a number, 1 to 1000000000"),
+        ("limits: { streams: many }", "2:20: limits.streams: `many`: expected a number, 1 to 1000000000"),
+        (
+            "limits: { requests_per_second: -1 }",
+            "2:32: limits.requests_per_second: `-1`: expected a number, 1 to 1000000",
+        ),
         ("limits: { max_responses: 1 }", "2:11: limits.max_responses: unknown field `max_responses`"),
     ] {
         refused(&format!("{ORIGINS}{text}\n"), message);

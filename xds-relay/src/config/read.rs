@@ -27,6 +27,10 @@ const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 /// Below, a request with one long name would not fit; above, protobuf has no messages.
 const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
 
+/// More than there can be of anything; what is larger is a slip.
+const MOST: usize = 1_000_000_000;
+const FASTEST: u32 = 1_000_000;
+
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
     root.expect_fields(&[
@@ -261,12 +265,53 @@ fn duration(node: &yaml::Node) -> Result<Duration, Error> {
 }
 
 fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(&["max_request_bytes", "max_response_bytes"])?;
+    node.expect_fields(&[
+        "max_request_bytes",
+        "max_response_bytes",
+        "names_per_stream",
+        "types_per_stream",
+        "authorities_per_stream",
+        "requests_per_second",
+        "streams",
+        "new_streams_per_second",
+        "groups",
+        "authorities",
+        "names",
+    ])?;
     let default = Limits::default();
+    let message = |key, default| Ok(node.field(key, size)?.unwrap_or(default));
+    let number = |key, default| Ok(node.field(key, number)?.unwrap_or(default));
+    let rate = |key, default| Ok(node.field(key, rate)?.unwrap_or(default));
     Ok(Limits {
-        max_request_bytes: node.field("max_request_bytes", size)?.unwrap_or(default.max_request_bytes),
-        max_response_bytes: node.field("max_response_bytes", size)?.unwrap_or(default.max_response_bytes),
+        max_request_bytes: message("max_request_bytes", default.max_request_bytes)?,
+        max_response_bytes: message("max_response_bytes", default.max_response_bytes)?,
+        names_per_stream: number("names_per_stream", default.names_per_stream)?,
+        types_per_stream: number("types_per_stream", default.types_per_stream)?,
+        authorities_per_stream: number("authorities_per_stream", default.authorities_per_stream)?,
+        requests_per_second: rate("requests_per_second", default.requests_per_second)?,
+        streams: number("streams", default.streams)?,
+        new_streams_per_second: rate("new_streams_per_second", default.new_streams_per_second)?,
+        groups: number("groups", default.groups)?,
+        authorities: number("authorities", default.authorities)?,
+        names: number("names", default.names)?,
     })
+}
+
+/// Of something that there must be one of.
+fn number(node: &yaml::Node) -> Result<usize, Error> {
+    let text = node.text()?;
+    match text.parse() {
+        Ok(number @ 1..=MOST) => Ok(number),
+        _ => node.refuse(format!("`{text}`: expected a number, 1 to {MOST}")),
+    }
+}
+
+fn rate(node: &yaml::Node) -> Result<u32, Error> {
+    let text = node.text()?;
+    match text.parse() {
+        Ok(number @ 1..=FASTEST) => Ok(number),
+        _ => node.refuse(format!("`{text}`: expected a number, 1 to {FASTEST}")),
+    }
 }
 
 fn size(node: &yaml::Node) -> Result<usize, Error> {

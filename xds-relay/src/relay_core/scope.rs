@@ -21,6 +21,7 @@ use xdstp_uri::ResourceName;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::demand::{Demand, Wish};
 use crate::relay_core::lock;
+use crate::relay_core::quotas::Share;
 use crate::relay_core::scope_key::ScopeKey;
 use crate::relay_core::upstream::Upstream;
 
@@ -39,6 +40,8 @@ pub(crate) struct Scope {
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub(crate) shared: bool,
     state: Mutex<State>,
+    /// Its place among the groups or authorities that there may be.
+    _place: Option<Share>,
 }
 
 struct State {
@@ -92,7 +95,13 @@ impl Scope {
             rests_since: None,
         };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: Mutex::default(), shared, state: Mutex::new(state) }
+        Self { key, origin, upstream: Mutex::default(), shared, state: Mutex::new(state), _place: None }
+    }
+
+    /// It takes a place, for as long as it is there.
+    pub(crate) fn counted(mut self, place: Option<Share>) -> Self {
+        self._place = place;
+        self
     }
 
     /// The stream it comes over.

@@ -12,6 +12,7 @@ use xdstp_cache::{SubscriberId, TypeUrl};
 use crate::config::Protocol;
 use crate::metrics::StreamGuard;
 use crate::relay_core::loops::{LoopError, Seen, Side};
+use crate::relay_core::quotas::{LimitError, Share};
 use crate::relay_core::routes::Routes;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::{RelayCore, lock};
@@ -39,6 +40,20 @@ pub struct Admitted {
     pub metadata: MetadataMap,
     /// To be kept while it is open, if it is a relay's.
     pub seen: Option<Seen>,
+    /// Its place among the streams that there may be: to be kept while it is open.
+    pub place: Share,
+}
+
+/// Why a stream may not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdmitError {
+    /// It comes from, or leads to, a relay that it must not.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// There are too many, or too many at once.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
 }
 
 pub(crate) struct StreamEntry {
@@ -105,10 +120,11 @@ impl RelayCore {
     /// Whether there may be a stream for who says this before any request (rule 159).
     ///
     /// # Errors
-    /// It would close a loop of relays, or what is said of them cannot be read.
-    pub fn admit(&self, metadata: &MetadataMap) -> Result<Admitted, LoopError> {
+    /// It would close a loop of relays, what is said of them cannot be read, or there are too many streams.
+    pub fn admit(&self, now: Instant, metadata: &MetadataMap) -> Result<Admitted, AdmitError> {
+        let place = self.quotas.stream(now).inspect_err(|error| self.metrics.downstream_refused(error.key))?;
         let seen = self.relays.hear(Side::Downstream, metadata).inspect_err(|_| self.metrics.downstream_loop())?;
-        Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen })
+        Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
     }
 
     /// Says of a call that is handed on to an origin, as it is, that it came by here (rule 159).

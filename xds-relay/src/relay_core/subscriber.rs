@@ -22,6 +22,8 @@ pub(crate) struct Subscriber {
     pub(crate) brings: bool,
     /// It left a wildcard that had names of other scopes: of what these have not answered, it may hold any.
     pub(crate) moves: bool,
+    /// How many names it asked for.
+    pub(crate) names: usize,
     /// A part was opened for what the client brought along, though it may not want it.
     pub(crate) resumed: bool,
     /// Its first request is being handled.

@@ -10,6 +10,7 @@ mod conversion;
 mod errors;
 mod groups;
 mod lifetime;
+mod limits;
 mod loops;
 mod nodes;
 mod order;

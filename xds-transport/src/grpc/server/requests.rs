@@ -42,7 +42,7 @@ pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<
 
 fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, limit: usize) -> Result<(), Status> {
     let mut work = false;
-    while let Some(message) = next_message(buffer, limit)? {
+    while let Some(message) = next_message(buffer, state, limit)? {
         let mut inner = state.lock();
         let inner = &mut *inner;
         let Some(source) = inner.source.as_mut() else { return Ok(()) };
@@ -56,7 +56,11 @@ fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, lim
     Ok(())
 }
 
-fn next_message(buffer: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, Status> {
+fn next_message<S: Source>(
+    buffer: &mut BytesMut,
+    state: &StreamState<S>,
+    limit: usize,
+) -> Result<Option<Bytes>, Status> {
     let Some((prefix, _)) = buffer.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let [flag, length @ ..] = *prefix;
     if flag != 0 {
@@ -65,7 +69,7 @@ fn next_message(buffer: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, St
     }
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {
-        return Err(Status::resource_exhausted(format!("a request of {length} bytes, {limit} are taken")));
+        return Err(state.refuse(&ProtocolError::TooLong { what: "request", length, limit }));
     }
     if buffer.len() < PREFIX + length {
         return Ok(None);

@@ -20,7 +20,7 @@ use crate::grpc::now;
 use crate::grpc::server::age::{jittered, random};
 use crate::grpc::server::body::ResponseBody;
 use crate::grpc::server::{refusal, requests};
-use crate::server::{Settings, Source, Stream, Variant};
+use crate::server::{ProtocolError, Settings, Source, Stream, Variant};
 
 /// Who decides what a stream is served from.
 pub trait Accept: Send + Sync + 'static {
@@ -161,6 +161,17 @@ impl<S> StreamState<S> {
         inner.stream.half_closed();
         drop(inner);
         self.wake.wake();
+    }
+
+    /// What the stream ends with, its source told.
+    pub(crate) fn refuse(&self, error: &ProtocolError) -> Status
+    where
+        S: Source,
+    {
+        if let Some(source) = &mut self.lock().source {
+            source.ends(error);
+        }
+        requests::status_of(error)
     }
 
     pub(crate) fn end_with(&self, status: Status) {
