@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use thiserror::Error;
 use tonic::transport;
-use xds_transport::client::Silence;
+use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
 use xds_transport::{Protocol, TypeRules};
@@ -40,6 +40,7 @@ pub struct Endpoint {
     pub(crate) silence: Silence,
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
+    pub(crate) max_request_size: usize,
 }
 
 /// The address of an origin is not one.
@@ -98,6 +99,7 @@ impl Endpoint {
             silence: Silence::default(),
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
+            max_request_size: DEFAULT_MAX_REQUEST_SIZE,
         })
     }
 
@@ -141,6 +143,14 @@ impl Endpoint {
     #[must_use]
     pub fn with_max_message_size(self, max_message_size: usize) -> Self {
         Self { max_message_size, ..self }
+    }
+
+    /// Sends requests of up to this many bytes: 4 MiB otherwise, which is what gRPC servers take by default (rule 132).
+    /// What is more goes in several requests, or over SotW is refused as a
+    /// [`ResourceFailure`](xds_transport::client::ResourceFailure).
+    #[must_use]
+    pub fn with_max_request_size(self, max_request_size: usize) -> Self {
+        Self { max_request_size, ..self }
     }
 
     /// Pings the origin after this time without a word from it: 5 minutes otherwise, which is what a gRPC server bears

@@ -187,6 +187,8 @@ pub struct Limits {
     pub max_request_bytes: usize,
     /// The longest message from an origin, in bytes.
     pub max_response_bytes: usize,
+    /// The longest message to an origin, in bytes.
+    pub max_upstream_request_bytes: usize,
     /// How many names one stream may ask for, of all types together.
     pub names_per_stream: usize,
     /// How many types one stream may ask for.
@@ -214,6 +216,7 @@ impl Default for Limits {
         Self {
             max_request_bytes: 16 << 20,
             max_response_bytes: 64 << 20,
+            max_upstream_request_bytes: 4 << 20,
             names_per_stream: 100_000,
             types_per_stream: 64,
             authorities_per_stream: 1000,

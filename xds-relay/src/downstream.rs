@@ -73,4 +73,8 @@ impl ServedStream for Outside {
     fn end(&self, reason: &str) {
         self.handle.end(reason);
     }
+
+    fn refuse(&self, reason: &str) {
+        self.handle.refuse(reason);
+    }
 }

@@ -108,6 +108,7 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
     };
     // What is said of a name is told to others.
     let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
+    let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
     Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
 }
 

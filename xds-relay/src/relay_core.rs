@@ -11,6 +11,7 @@ mod node_group;
 mod places;
 mod quotas;
 mod relay_path;
+mod request_room;
 mod routes;
 mod scope;
 mod scope_key;
@@ -40,6 +41,7 @@ pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 use self::quotas::Quotas;
 pub use self::quotas::{LimitError, Share};
 use self::relay_path::Token;
+use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 use self::scope::Scope;
 use self::scope_key::ScopeKey;
@@ -74,6 +76,7 @@ pub struct RelayCore {
     linger: Duration,
     unknown: Unknown,
     max_request_bytes: usize,
+    max_upstream_request_bytes: usize,
     settings: Settings,
     relays: Arc<Relays>,
     quotas: Quotas,
@@ -93,8 +96,8 @@ struct Origin {
 }
 
 enum Supply {
-    /// The stream that carries its `xdstp:` names, while anybody wants one.
-    Server(Mutex<Weak<Upstream>>),
+    /// The stream that carries its `xdstp:` names, while anybody wants one, and what its requests have room for.
+    Server { stream: Mutex<Weak<Upstream>>, room: Option<Arc<RequestRoom>> },
     /// Its content, and since when; `None` until it was read.
     Files(Mutex<Option<(Arc<Vec<FromFile>>, Instant)>>),
 }
@@ -154,7 +157,9 @@ impl RelayCore {
             let (protocol, from) = match &origin.kind {
                 OriginKind::Server { protocol, .. } => {
                     metrics.declare_origin(&origin.name);
-                    (*protocol, Supply::Server(Mutex::default()))
+                    let room = (*protocol == Protocol::Sotw)
+                        .then(|| RequestRoom::new(config.limits.max_upstream_request_bytes));
+                    (*protocol, Supply::Server { stream: Mutex::default(), room })
                 }
                 OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
             };
@@ -162,7 +167,7 @@ impl RelayCore {
             let (name, rules) = (origin.name.clone(), settings.rules.clone());
             let (relays, metrics) = (relays.clone(), metrics.clone());
             let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, metrics });
-            let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
+            let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server { .. });
             origins.push(Origin { info, from, by_node });
         }
         Arc::new(Self {
@@ -175,6 +180,7 @@ impl RelayCore {
             linger: config.linger,
             unknown: config.unknown,
             max_request_bytes: config.limits.max_request_bytes,
+            max_upstream_request_bytes: config.limits.max_upstream_request_bytes,
             settings,
             relays,
             quotas: Quotas::new(&config.limits),
@@ -207,6 +213,7 @@ impl RelayCore {
         if self.unknown == Unknown::End {
             self.end_unknown_streams(now);
         }
+        self.make_room(now);
         self.end_greedy_streams();
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
@@ -225,7 +232,7 @@ impl RelayCore {
     /// What origins of files hold.
     pub fn file_contents(&self) -> Vec<FileContent> {
         let content = |origin: &Origin| match &origin.from {
-            Supply::Server(_) => None,
+            Supply::Server { .. } => None,
             Supply::Files(files) => {
                 let files = lock(files).as_ref().map(|(files, _)| files.clone()).unwrap_or_default();
                 Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
@@ -296,7 +303,8 @@ impl RelayCore {
     }
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
-        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO));
+        let room = self.request_room(&ScopeKey::Private(stream), origin);
+        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO, room));
         let label = format!("stream {stream}");
         self.feed(&scope, &|| (label.clone(), node_group::towards_origin(node)));
         scope
@@ -328,12 +336,19 @@ impl RelayCore {
         let scope = if self.is_files(origin) {
             Scope::of_files(key.clone(), origin)
         } else {
-            Scope::streamed(key.clone(), origin, self.linger)
+            Scope::streamed(key.clone(), origin, self.linger, self.request_room(&key, origin))
         };
         let scope = Arc::new(scope.counted(share));
         self.feed(&scope, speaker);
         scopes.insert(key, scope.clone());
         Ok(scope)
+    }
+
+    /// What requests for a scope have room for, where that is a limit.
+    fn request_room(&self, key: &ScopeKey, origin: usize) -> Option<Arc<RequestRoom>> {
+        let Supply::Server { room, .. } = &self.origins.get(origin)?.from else { return None };
+        let of_origin = room.clone()?;
+        Some(if key.has_own_stream() { RequestRoom::new(self.max_upstream_request_bytes) } else { of_origin })
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> (String, Bytes)) {
@@ -348,13 +363,13 @@ impl RelayCore {
                     scope.replace(&part_for(&scope.key, &resources), read_at);
                 }
             }
-            Supply::Server(shared) if matches!(scope.key, ScopeKey::Authority(_)) => {
-                let mut shared = lock(shared);
+            Supply::Server { stream, .. } if matches!(scope.key, ScopeKey::Authority(_)) => {
+                let mut shared = lock(stream);
                 let upstream = shared.upgrade().inspect(|upstream| upstream.scopes.insert(scope)).unwrap_or_else(dial);
                 *shared = Arc::downgrade(&upstream);
                 scope.feed_from(upstream);
             }
-            Supply::Server(_) => {
+            Supply::Server { .. } => {
                 scope.feed_from(dial());
             }
         }

@@ -66,7 +66,7 @@ share_by: [cluster, locality.zone, metadata.tier]
 unknown: wait
 linger: 1m 30s
 drain: 500ms
-limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, names_per_stream: 2, names: 3, types_per_stream: 10,
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10,
           authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
           requests_per_second: 9 }
 "#;
@@ -103,6 +103,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, names_per_stream: 
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
     let limits = config.limits;
     assert_eq!((limits.max_request_bytes, limits.max_response_bytes), (4096, 1 << 30));
+    assert_eq!(limits.max_upstream_request_bytes, 2 << 20);
     assert_eq!((limits.names_per_stream, limits.names, limits.authorities_per_stream), (2, 3, 4));
     assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
     assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
@@ -244,6 +245,10 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "2:30: limits.max_request_bytes: `1`: expected 4 KiB to 2 GiB, such as 16777216 or 16 MiB",
         ),
         ("limits: { max_response_bytes: 2 GiB }", "2:31: limits.max_response_bytes: `2 GiB`: expected 4 KiB"),
+        (
+            "limits: { max_upstream_request_bytes: 512 KiB }",
+            "2:39: limits.max_upstream_request_bytes: `512 KiB`: expected 1024 KiB",
+        ),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
         ("limits: { names: 0 }", "2:18: limits.names: `0`: expected a number, 1 to 1000000000"),
         ("limits: { streams: many }", "2:20: limits.streams: `many`: expected a number, 1 to 1000000000"),

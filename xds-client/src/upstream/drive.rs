@@ -35,7 +35,8 @@ async fn drive_over(
     wake: Arc<Notify>,
 ) -> Infallible {
     let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules))
-        .with_silence(endpoint.silence);
+        .with_silence(endpoint.silence)
+        .with_max_request_size(endpoint.max_request_size);
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let mut link = Link::Down;
     loop {

@@ -27,6 +27,9 @@ const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 /// Below, a request with one long name would not fit; above, protobuf has no messages.
 const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
 
+/// Below, there might be room for a node and no names.
+const UPSTREAM_REQUEST_BYTES: RangeInclusive<u64> = (1 << 20)..=(i32::MAX as u64);
+
 /// More than there can be of anything; what is larger is a slip.
 const MOST: usize = 1_000_000_000;
 const FASTEST: u32 = 1_000_000;
@@ -268,6 +271,7 @@ fn limits(node: &yaml::Node) -> Result<Limits, Error> {
     node.expect_fields(&[
         "max_request_bytes",
         "max_response_bytes",
+        "max_upstream_request_bytes",
         "names_per_stream",
         "types_per_stream",
         "authorities_per_stream",
@@ -279,12 +283,16 @@ fn limits(node: &yaml::Node) -> Result<Limits, Error> {
         "names",
     ])?;
     let default = Limits::default();
-    let message = |key, default| Ok(node.field(key, size)?.unwrap_or(default));
+    let message = |key, default| Ok(node.field(key, |node| size(node, &MESSAGE_BYTES))?.unwrap_or(default));
+    let upstream = |node: &yaml::Node| size(node, &UPSTREAM_REQUEST_BYTES);
     let number = |key, default| Ok(node.field(key, number)?.unwrap_or(default));
     let rate = |key, default| Ok(node.field(key, rate)?.unwrap_or(default));
     Ok(Limits {
         max_request_bytes: message("max_request_bytes", default.max_request_bytes)?,
         max_response_bytes: message("max_response_bytes", default.max_response_bytes)?,
+        max_upstream_request_bytes: node
+            .field("max_upstream_request_bytes", upstream)?
+            .unwrap_or(default.max_upstream_request_bytes),
         names_per_stream: number("names_per_stream", default.names_per_stream)?,
         types_per_stream: number("types_per_stream", default.types_per_stream)?,
         authorities_per_stream: number("authorities_per_stream", default.authorities_per_stream)?,
@@ -314,12 +322,15 @@ fn rate(node: &yaml::Node) -> Result<u32, Error> {
     }
 }
 
-fn size(node: &yaml::Node) -> Result<usize, Error> {
+fn size(node: &yaml::Node, range: &RangeInclusive<u64>) -> Result<usize, Error> {
     let text = node.text()?;
-    let bytes = text.parse().ok().map(|ByteSize(bytes)| bytes).filter(|bytes| MESSAGE_BYTES.contains(bytes));
+    let bytes = text.parse().ok().map(|ByteSize(bytes)| bytes).filter(|bytes| range.contains(bytes));
     match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
         Some(bytes) => Ok(bytes),
-        None => node.refuse(format!("`{text}`: expected 4 KiB to 2 GiB, such as 16777216 or 16 MiB")),
+        None => {
+            let least = range.start() >> 10;
+            node.refuse(format!("`{text}`: expected {least} KiB to 2 GiB, such as 16777216 or 16 MiB"))
+        }
     }
 }
 

@@ -11,11 +11,12 @@ use crate::config::Limits;
 use crate::relay_core::lock;
 
 /// The limits that are counted, as the configuration calls them; nodes, type URLs and versions may be as long as names.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "authorities",
     "authorities_per_stream",
     "groups",
     "max_request_bytes",
+    "max_upstream_request_bytes",
     "name_bytes",
     "names",
     "names_per_stream",

@@ -376,6 +376,7 @@ impl Source for Routes {
             brings: false,
             moves: false,
             names: 0,
+            sizes: Vec::new(),
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
@@ -410,9 +411,12 @@ impl Source for Routes {
         let Some(part) = self.part(id, interest) else { return false };
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
         let new = part.scope.subscribe(&subscriber.type_url, part.id, interest);
-        subscriber.names += usize::from(new);
-        if new && let Err(error) = self.names.grow() {
-            self.refuse(error);
+        if new {
+            subscriber.names += 1;
+            let fits = subscriber.grows(&part.scope, interest);
+            if let Err(error) = self.names.grow().and(fits) {
+                self.refuse(error);
+            }
         }
         new
     }
@@ -422,12 +426,14 @@ impl Source for Routes {
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
         let left = subscriber.left_to_others(&self.relay, part, interest);
         let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
-        let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
+        let scope = part.scope.clone();
+        let held = scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
-        subscriber.names -= usize::from(held).min(subscriber.names);
-        self.names.shrink(usize::from(held));
         subscriber.moves |= moves;
         if held {
+            subscriber.names = subscriber.names.saturating_sub(1);
+            subscriber.shrinks(&scope, interest);
+            self.names.shrink(1);
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
         }
         if !subscriber.private.is_empty() {

@@ -30,6 +30,11 @@ pub trait ServedStream: Send + Sync {
 
     /// Ends the stream: the client reconnects, elsewhere if it can.
     fn end(&self, reason: &str);
+
+    /// Ends the stream because it asks for too much; a driver that leaves this out ends it as any.
+    fn refuse(&self, reason: &str) {
+        self.end(reason);
+    }
 }
 
 /// A stream that may be opened.
@@ -72,7 +77,12 @@ pub(crate) struct View {
     /// Something was visited for it, so that it is being answered.
     pub(crate) served: AtomicBool,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
-    must_end: Mutex<Option<String>>,
+    must_end: Mutex<Option<MustEnd>>,
+}
+
+enum MustEnd {
+    Elsewhere(String),
+    Refused(LimitError),
 }
 
 /// A subscriber of one scope.
@@ -97,7 +107,12 @@ impl View {
 
     /// Has the stream ended by the next [`sweep`](RelayCore::sweep).
     pub(crate) fn end(&self, reason: impl Into<String>) {
-        *lock(&self.must_end) = Some(reason.into());
+        *lock(&self.must_end) = Some(MustEnd::Elsewhere(reason.into()));
+    }
+
+    /// The same, because there is too much that it asks for.
+    pub(crate) fn refuse(&self, error: LimitError) {
+        *lock(&self.must_end) = Some(MustEnd::Refused(error));
     }
 
     /// Why nothing can be said to the stream: what it wants is of origins that cannot be reached since before `since`,
@@ -160,10 +175,16 @@ impl RelayCore {
 
     /// Ends the streams that ask for too much.
     pub(crate) fn end_greedy_streams(&self) {
-        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, lock(&stream.view.must_end).clone()?));
+        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, lock(&stream.view.must_end).take()?));
         let found: Vec<_> = lock(&self.streams).values().filter_map(greedy).collect();
-        for (stream, reason) in found {
-            stream.end(&reason);
+        for (stream, must_end) in found {
+            match must_end {
+                MustEnd::Elsewhere(reason) => stream.end(&reason),
+                MustEnd::Refused(error) => {
+                    self.metrics.downstream_refused(error.key);
+                    stream.refuse(&error.to_string());
+                }
+            }
         }
     }
 

@@ -16,6 +16,7 @@ mod nodes;
 mod order;
 mod outage;
 mod pieces;
+mod request_room;
 mod resume;
 mod returning;
 mod routing;

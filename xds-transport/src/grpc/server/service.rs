@@ -127,6 +127,13 @@ impl StreamHandle {
             shared.end(Status::unavailable(reason));
         }
     }
+
+    /// Ends the stream with RESOURCE_EXHAUSTED: what it asks for is too much.
+    pub fn refuse(&self, reason: &str) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.end(Status::resource_exhausted(reason));
+        }
+    }
 }
 
 trait Shared: std::fmt::Debug + Send + Sync {
