@@ -44,6 +44,18 @@ pub enum ProtocolError {
         /// What is taken, in bytes.
         limit: usize,
     },
+    /// More bytes of requests that are not whole than the server keeps, and nobody sends more of one.
+    #[error("more than {limit} bytes of unfinished requests on all streams")]
+    TooMuch {
+        /// How many are kept.
+        limit: usize,
+    },
+    /// No request came in time.
+    #[error("no request came within {within:?}")]
+    NoRequest {
+        /// How long it might have taken.
+        within: Duration,
+    },
     /// What the source does not serve this stream any more, because there is too much of it.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -93,8 +105,12 @@ impl ProtocolError {
     pub fn code(&self) -> i32 {
         match self {
             Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } | Self::Node(_) => 3,
-            Self::TooMany { .. } | Self::TooLong { .. } | Self::Refused(_) | Self::TooOften { .. } => 8,
-            Self::Aged => 14,
+            Self::TooMany { .. }
+            | Self::TooLong { .. }
+            | Self::TooMuch { .. }
+            | Self::Refused(_)
+            | Self::TooOften { .. } => 8,
+            Self::NoRequest { .. } | Self::Aged => 14,
         }
     }
 }

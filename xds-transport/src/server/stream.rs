@@ -122,6 +122,8 @@ pub struct Stream {
     /// Responses that may still be answered: a busy source has its clients send many an ACK.
     answers: u32,
     ends: Option<Instant>,
+    /// When the first request must be here, and how long it may take.
+    first: Option<(Instant, Duration)>,
     half_closed: bool,
 }
 
@@ -256,6 +258,7 @@ impl Stream {
             requests: settings.requests.map(Bucket::new),
             answers: 0,
             ends: None,
+            first: None,
             half_closed: false,
             settings,
             variant,
@@ -279,6 +282,11 @@ impl Stream {
     /// or all clients come back at once (rule 93). [`poll_transmit`](Self::poll_transmit) fails then.
     pub fn end_at(&mut self, at: Instant) {
         self.ends = Some(at);
+    }
+
+    /// Ends the stream if no request comes `within` this time. [`poll_transmit`](Self::poll_transmit) fails then.
+    pub fn expect_request(&mut self, now: Instant, within: Duration) {
+        self.first = now.checked_add(within).map(|at| (at, within));
     }
 
     /// The client sends no more requests: what it asked for is sent to it without a wait for ACKs. The stream is over
@@ -322,6 +330,7 @@ impl Stream {
     }
 
     fn handle_request(&mut self, now: Instant, message: Bytes, source: &mut impl Source) -> Result<(), ProtocolError> {
+        self.first = None;
         if self.answers > 0 {
             self.answers -= 1;
         } else if let Some(requests) = &mut self.requests {
@@ -388,6 +397,9 @@ impl Stream {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
+        if let Some((_, within)) = self.first.filter(|(at, _)| *at <= now) {
+            return Err(ProtocolError::NoRequest { within });
+        }
         if self.half_closed {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
         }
@@ -424,9 +436,10 @@ impl Stream {
     /// lives for a time is refreshed, or the stream is over.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let types = self.types.iter().zip(&self.standings);
+        let first = self.first.map(|(at, _)| at);
         // An ACK comes first where one is missing, and who is held back waits for that.
         let free = types.filter(|(of, standing)| of.session.has_room() && standing.additions.is_none());
-        free.filter_map(|(of, _)| of.session.next_refresh()).chain(self.held_until).chain(self.ends).min()
+        free.filter_map(|(of, _)| of.session.next_refresh()).chain(self.held_until).chain(self.ends).chain(first).min()
     }
 
     /// The stream is over: nothing of it stays behind (rule 12).

@@ -10,13 +10,19 @@ use tonic::body::Body;
 
 use crate::grpc::now;
 use crate::grpc::server::service::StreamState;
+use crate::grpc::server::unfinished::Share;
 use crate::server::{ProtocolError, Source};
 
 /// Length of the gRPC message prefix: a flag and four bytes of length.
 const PREFIX: usize = 5;
 
 /// Hands every request to the stream until the client sends no more.
-pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<StreamState<S>>, limit: usize) {
+pub(crate) async fn read<S: Source + Send + 'static>(
+    mut body: Body,
+    state: Arc<StreamState<S>>,
+    limit: usize,
+    mut unfinished: Share,
+) {
     let mut buffer = BytesMut::new();
     let end = loop {
         match body.frame().await {
@@ -28,6 +34,9 @@ pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<
                     buffer.extend_from_slice(&data);
                     if let Err(status) = handle_messages(&mut buffer, &state, limit) {
                         break status;
+                    }
+                    if let Err(error) = unfinished.keep(buffer.len()) {
+                        break state.refusal(&error);
                     }
                     if buffer.is_empty() {
                         // The first request may have been large, and the next one is an ACK.
@@ -69,7 +78,7 @@ fn next_message<S: Source>(
     }
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {
-        return Err(state.refuse(&ProtocolError::TooLong { what: "request", length, limit }));
+        return Err(state.refusal(&ProtocolError::TooLong { what: "request", length, limit }));
     }
     if buffer.len() < PREFIX + length {
         return Ok(None);
