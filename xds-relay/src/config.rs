@@ -197,6 +197,18 @@ pub struct Limits {
     pub authorities_per_stream: usize,
     /// How many requests one stream may send in a second, beside one for each response.
     pub requests_per_second: u32,
+    /// How many bytes of unfinished requests are kept, of all streams together.
+    pub unfinished_request_bytes: usize,
+    /// How long a client may take to say that it speaks HTTP/2.
+    pub preface: Duration,
+    /// How long a stream may be without its first request, and a connection without a stream.
+    pub first_request: Duration,
+    /// How long a stream lives, more or less: each ends at a moment of its own, between three and five quarters of it.
+    pub stream_age: Duration,
+    /// How long an admin connection may be open while nothing is answered on it.
+    pub admin_idle: Duration,
+    /// How many streams one connection may have at a time.
+    pub streams_per_connection: u32,
     /// How many streams there may be.
     pub streams: usize,
     /// How many streams may be opened in a second.
@@ -221,6 +233,12 @@ impl Default for Limits {
             types_per_stream: 64,
             authorities_per_stream: 1000,
             requests_per_second: 1000,
+            unfinished_request_bytes: 256 << 20,
+            preface: Duration::from_secs(10),
+            first_request: Duration::from_secs(300),
+            stream_age: Duration::from_secs(24 * 3600),
+            admin_idle: Duration::from_secs(60),
+            streams_per_connection: 1000,
             streams: 50_000,
             new_streams_per_second: 2000,
             groups: 20_000,

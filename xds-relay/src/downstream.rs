@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tonic::Status;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, StreamHandle};
@@ -37,7 +37,19 @@ impl Accept for Downstream {
     }
 
     fn max_request_bytes(&self) -> usize {
-        self.0.max_request_bytes()
+        self.0.limits().max_request_bytes
+    }
+
+    fn max_unfinished_bytes(&self) -> usize {
+        self.0.limits().unfinished_request_bytes
+    }
+
+    fn first_request_within(&self) -> Option<Duration> {
+        Some(self.0.limits().first_request)
+    }
+
+    fn max_stream_age(&self) -> Option<Duration> {
+        Some(self.0.limits().stream_age)
     }
 }
 

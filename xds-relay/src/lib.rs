@@ -10,6 +10,7 @@ mod health;
 mod load_reports;
 pub mod metrics;
 mod origins;
+mod patience;
 pub mod relay_core;
 mod serve;
 mod yaml;

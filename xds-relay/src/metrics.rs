@@ -190,7 +190,7 @@ impl Metrics {
             downstream_refused: counters(
                 &registry,
                 "downstream_refused_total",
-                "Streams that were refused or ended because of a limit.",
+                "Streams and connections that were refused or ended because of a limit.",
                 &["limit"],
             ),
             downstream: TypedCounters {

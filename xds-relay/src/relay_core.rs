@@ -75,12 +75,10 @@ pub struct RelayCore {
     node: Bytes,
     linger: Duration,
     unknown: Unknown,
-    max_request_bytes: usize,
-    max_upstream_request_bytes: usize,
+    limits: Limits,
     settings: Settings,
     relays: Arc<Relays>,
     quotas: Quotas,
-    authorities_per_stream: usize,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
@@ -145,8 +143,7 @@ impl RelayCore {
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
-        let Limits { types_per_stream, names_per_stream, authorities_per_stream, requests_per_second, .. } =
-            config.limits;
+        let Limits { types_per_stream, names_per_stream, requests_per_second, .. } = config.limits;
         (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
         let every = Duration::from_secs(1) / requests_per_second.max(1);
         settings.requests = Some(RateLimit { burst: requests_per_second, every });
@@ -179,12 +176,10 @@ impl RelayCore {
             node: own_node(config),
             linger: config.linger,
             unknown: config.unknown,
-            max_request_bytes: config.limits.max_request_bytes,
-            max_upstream_request_bytes: config.limits.max_upstream_request_bytes,
+            limits: config.limits,
             settings,
             relays,
             quotas: Quotas::new(&config.limits),
-            authorities_per_stream,
             scopes: Mutex::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -251,9 +246,9 @@ impl RelayCore {
         self.settings.clone()
     }
 
-    /// The longest request taken, in bytes.
-    pub fn max_request_bytes(&self) -> usize {
-        self.max_request_bytes
+    /// What clients may use up.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// What is counted.
@@ -348,7 +343,7 @@ impl RelayCore {
     fn request_room(&self, key: &ScopeKey, origin: usize) -> Option<Arc<RequestRoom>> {
         let Supply::Server { room, .. } = &self.origins.get(origin)?.from else { return None };
         let of_origin = room.clone()?;
-        Some(if key.has_own_stream() { RequestRoom::new(self.max_upstream_request_bytes) } else { of_origin })
+        Some(if key.has_own_stream() { RequestRoom::new(self.limits.max_upstream_request_bytes) } else { of_origin })
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> (String, Bytes)) {

@@ -67,6 +67,8 @@ unknown: wait
 linger: 1m 30s
 drain: 500ms
 limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10,
+          unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
+          streams_per_connection: 15,
           authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
           requests_per_second: 9 }
 "#;
@@ -105,6 +107,9 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_upstream_reque
     assert_eq!((limits.max_request_bytes, limits.max_response_bytes), (4096, 1 << 30));
     assert_eq!(limits.max_upstream_request_bytes, 2 << 20);
     assert_eq!((limits.names_per_stream, limits.names, limits.authorities_per_stream), (2, 3, 4));
+    let times = [limits.preface, limits.first_request, limits.stream_age, limits.admin_idle];
+    assert_eq!(times, [11, 12, 13, 14].map(Duration::from_secs));
+    assert_eq!((limits.unfinished_request_bytes, limits.streams_per_connection), (1 << 20, 15));
     assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
     assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
 }
@@ -251,6 +256,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
         ("limits: { names: 0 }", "2:18: limits.names: `0`: expected a number, 1 to 1000000000"),
+        ("limits: { preface: 0s }", "2:20: limits.preface: expected some time"),
         ("limits: { streams: many }", "2:20: limits.streams: `many`: expected a number, 1 to 1000000000"),
         (
             "limits: { requests_per_second: -1 }",

@@ -267,6 +267,13 @@ fn duration(node: &yaml::Node) -> Result<Duration, Error> {
     }
 }
 
+fn some_time(node: &yaml::Node) -> Result<Duration, Error> {
+    match duration(node)? {
+        Duration::ZERO => node.refuse("expected some time, such as 500ms, 30s or 2m"),
+        time => Ok(time),
+    }
+}
+
 fn limits(node: &yaml::Node) -> Result<Limits, Error> {
     node.expect_fields(&[
         "max_request_bytes",
@@ -276,6 +283,12 @@ fn limits(node: &yaml::Node) -> Result<Limits, Error> {
         "types_per_stream",
         "authorities_per_stream",
         "requests_per_second",
+        "unfinished_request_bytes",
+        "preface",
+        "first_request",
+        "stream_age",
+        "admin_idle",
+        "streams_per_connection",
         "streams",
         "new_streams_per_second",
         "groups",
@@ -286,6 +299,7 @@ fn limits(node: &yaml::Node) -> Result<Limits, Error> {
     let message = |key, default| Ok(node.field(key, |node| size(node, &MESSAGE_BYTES))?.unwrap_or(default));
     let upstream = |node: &yaml::Node| size(node, &UPSTREAM_REQUEST_BYTES);
     let number = |key, default| Ok(node.field(key, number)?.unwrap_or(default));
+    let time = |key, default| Ok(node.field(key, some_time)?.unwrap_or(default));
     let rate = |key, default| Ok(node.field(key, rate)?.unwrap_or(default));
     Ok(Limits {
         max_request_bytes: message("max_request_bytes", default.max_request_bytes)?,
@@ -297,6 +311,12 @@ fn limits(node: &yaml::Node) -> Result<Limits, Error> {
         types_per_stream: number("types_per_stream", default.types_per_stream)?,
         authorities_per_stream: number("authorities_per_stream", default.authorities_per_stream)?,
         requests_per_second: rate("requests_per_second", default.requests_per_second)?,
+        unfinished_request_bytes: message("unfinished_request_bytes", default.unfinished_request_bytes)?,
+        preface: time("preface", default.preface)?,
+        first_request: time("first_request", default.first_request)?,
+        stream_age: time("stream_age", default.stream_age)?,
+        admin_idle: time("admin_idle", default.admin_idle)?,
+        streams_per_connection: rate("streams_per_connection", default.streams_per_connection)?,
         streams: number("streams", default.streams)?,
         new_streams_per_second: rate("new_streams_per_second", default.new_streams_per_second)?,
         groups: number("groups", default.groups)?,

@@ -11,9 +11,11 @@ use crate::config::Limits;
 use crate::relay_core::lock;
 
 /// The limits that are counted, as the configuration calls them; nodes, type URLs and versions may be as long as names.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 17] = [
+    "admin_idle",
     "authorities",
     "authorities_per_stream",
+    "first_request",
     "groups",
     "max_request_bytes",
     "max_upstream_request_bytes",
@@ -21,9 +23,12 @@ pub(crate) const KEYS: [&str; 12] = [
     "names",
     "names_per_stream",
     "new_streams_per_second",
+    "preface",
     "requests_per_second",
+    "stream_age",
     "streams",
     "types_per_stream",
+    "unfinished_request_bytes",
 ];
 
 /// Why a client is not served: there would be more than the relay is configured for.
@@ -47,6 +52,9 @@ pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
         ProtocolError::TooMany { what: "types", .. } => "types_per_stream",
         ProtocolError::TooMany { .. } => "names_per_stream",
         ProtocolError::TooOften { .. } => "requests_per_second",
+        ProtocolError::TooMuch { .. } => "unfinished_request_bytes",
+        ProtocolError::NoRequest { .. } => "first_request",
+        ProtocolError::Aged => "stream_age",
         _ => return None,
     })
 }

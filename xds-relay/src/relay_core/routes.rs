@@ -86,7 +86,7 @@ impl Routes {
         if let Some(part) = subscriber.part(&self.relay, interest) {
             return Some(part.clone());
         }
-        let most = self.relay.authorities_per_stream;
+        let most = self.relay.limits.authorities_per_stream;
         if subscriber.parts.len() >= most {
             self.refuse(LimitError { key: "authorities_per_stream", what: "authorities on one stream", most });
             return None;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
 
 mod health;
+mod limits;
 mod load_reports;
 mod loops;
 mod returning;
