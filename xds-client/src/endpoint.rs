@@ -10,7 +10,7 @@ use tonic::transport;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::{Protocol, RateLimit, TypeRules};
 
 use crate::backoff::Backoff;
 
@@ -41,6 +41,7 @@ pub struct Endpoint {
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
     pub(crate) max_request_size: usize,
+    pub(crate) request_limit: Option<RateLimit>,
 }
 
 /// The address of an origin is not one.
@@ -100,6 +101,7 @@ impl Endpoint {
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
+            request_limit: None,
         })
     }
 
@@ -151,6 +153,13 @@ impl Endpoint {
     #[must_use]
     pub fn with_max_request_size(self, max_request_size: usize) -> Self {
         Self { max_request_size, ..self }
+    }
+
+    /// Sends no more requests than this, but for acknowledgements: what is wanted meanwhile is one request in the end (rule
+    /// 135).
+    #[must_use]
+    pub fn with_request_limit(self, limit: RateLimit) -> Self {
+        Self { request_limit: Some(limit), ..self }
     }
 
     /// Pings the origin after this time without a word from it: 5 minutes otherwise, which is what a gRPC server bears

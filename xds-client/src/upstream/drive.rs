@@ -37,6 +37,10 @@ async fn drive_over(
     let stream = Stream::new(endpoint.protocol, endpoint.node.clone(), Arc::clone(&endpoint.rules))
         .with_silence(endpoint.silence)
         .with_max_request_size(endpoint.max_request_size);
+    let stream = match endpoint.request_limit {
+        Some(limit) => stream.limit_requests(limit),
+        None => stream,
+    };
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let mut link = Link::Down;
     loop {
@@ -57,11 +61,12 @@ async fn drive_over(
             link = Link::Connecting(connect());
         }
 
-        let due = [upstream.poll_timeout(), consumer.poll_timeout()].into_iter().flatten().min();
+        let of_upstream = upstream.poll_timeout();
+        let due = [of_upstream, consumer.poll_timeout()].into_iter().flatten().min();
         let transmit = || {
             let request = upstream.poll_transmit(now());
-            if request.is_some() {
-                // A request may start a timer: then `due` is not what it was.
+            if request.is_some() || upstream.poll_timeout() != of_upstream {
+                // A request may start a timer, or wait for its turn: then `due` is not what it was.
                 wake.notify_one();
             }
             request
