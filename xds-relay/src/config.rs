@@ -18,6 +18,7 @@ use crate::yaml;
 
 mod error;
 mod example_mesh;
+mod limits;
 mod node_field;
 mod own_address;
 mod read;
@@ -233,7 +234,7 @@ impl Default for Limits {
             types_per_stream: 64,
             authorities_per_stream: 1000,
             requests_per_second: 1000,
-            unfinished_request_bytes: 256 << 20,
+            unfinished_request_bytes: 128 << 20,
             preface: Duration::from_secs(10),
             first_request: Duration::from_secs(300),
             stream_age: Duration::from_secs(24 * 3600),

@@ -3,19 +3,18 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use bytesize::ByteSize;
 use http::Uri;
 use serde::Deserialize as _;
 
 use super::{
-    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, Limits, Locality, Node,
-    NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams, own_address::is_own_address,
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, Locality, Node, NodeField,
+    Origin, OriginKind, Protocol, Unknown, XdstpStreams, own_address::is_own_address,
 };
+use crate::config::limits::limits;
 use crate::yaml::{self, Error};
 
 /// A day: what is longer is a slip of the unit, and sums of times must not overflow.
@@ -23,16 +22,6 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
-
-/// Below, a request with one long name would not fit; above, protobuf has no messages.
-const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
-
-/// Below, there might be room for a node and no names.
-const UPSTREAM_REQUEST_BYTES: RangeInclusive<u64> = (1 << 20)..=(i32::MAX as u64);
-
-/// More than there can be of anything; what is larger is a slip.
-const MOST: usize = 1_000_000_000;
-const FASTEST: u32 = 1_000_000;
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
@@ -258,99 +247,12 @@ fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
     Ok(fields)
 }
 
-fn duration(node: &yaml::Node) -> Result<Duration, Error> {
+pub(super) fn duration(node: &yaml::Node) -> Result<Duration, Error> {
     let text = node.text()?;
     match humantime::parse_duration(text) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
         Ok(_) => node.refuse(format!("`{text}`: expected at most 24h")),
         Err(_) => node.refuse(format!("`{text}`: expected a duration, such as 500ms, 30s or 2m")),
-    }
-}
-
-fn some_time(node: &yaml::Node) -> Result<Duration, Error> {
-    match duration(node)? {
-        Duration::ZERO => node.refuse("expected some time, such as 500ms, 30s or 2m"),
-        time => Ok(time),
-    }
-}
-
-fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(&[
-        "max_request_bytes",
-        "max_response_bytes",
-        "max_upstream_request_bytes",
-        "names_per_stream",
-        "types_per_stream",
-        "authorities_per_stream",
-        "requests_per_second",
-        "unfinished_request_bytes",
-        "preface",
-        "first_request",
-        "stream_age",
-        "admin_idle",
-        "streams_per_connection",
-        "streams",
-        "new_streams_per_second",
-        "groups",
-        "authorities",
-        "names",
-    ])?;
-    let default = Limits::default();
-    let message = |key, default| Ok(node.field(key, |node| size(node, &MESSAGE_BYTES))?.unwrap_or(default));
-    let upstream = |node: &yaml::Node| size(node, &UPSTREAM_REQUEST_BYTES);
-    let number = |key, default| Ok(node.field(key, number)?.unwrap_or(default));
-    let time = |key, default| Ok(node.field(key, some_time)?.unwrap_or(default));
-    let rate = |key, default| Ok(node.field(key, rate)?.unwrap_or(default));
-    Ok(Limits {
-        max_request_bytes: message("max_request_bytes", default.max_request_bytes)?,
-        max_response_bytes: message("max_response_bytes", default.max_response_bytes)?,
-        max_upstream_request_bytes: node
-            .field("max_upstream_request_bytes", upstream)?
-            .unwrap_or(default.max_upstream_request_bytes),
-        names_per_stream: number("names_per_stream", default.names_per_stream)?,
-        types_per_stream: number("types_per_stream", default.types_per_stream)?,
-        authorities_per_stream: number("authorities_per_stream", default.authorities_per_stream)?,
-        requests_per_second: rate("requests_per_second", default.requests_per_second)?,
-        unfinished_request_bytes: message("unfinished_request_bytes", default.unfinished_request_bytes)?,
-        preface: time("preface", default.preface)?,
-        first_request: time("first_request", default.first_request)?,
-        stream_age: time("stream_age", default.stream_age)?,
-        admin_idle: time("admin_idle", default.admin_idle)?,
-        streams_per_connection: rate("streams_per_connection", default.streams_per_connection)?,
-        streams: number("streams", default.streams)?,
-        new_streams_per_second: rate("new_streams_per_second", default.new_streams_per_second)?,
-        groups: number("groups", default.groups)?,
-        authorities: number("authorities", default.authorities)?,
-        names: number("names", default.names)?,
-    })
-}
-
-/// Of something that there must be one of.
-fn number(node: &yaml::Node) -> Result<usize, Error> {
-    let text = node.text()?;
-    match text.parse() {
-        Ok(number @ 1..=MOST) => Ok(number),
-        _ => node.refuse(format!("`{text}`: expected a number, 1 to {MOST}")),
-    }
-}
-
-fn rate(node: &yaml::Node) -> Result<u32, Error> {
-    let text = node.text()?;
-    match text.parse() {
-        Ok(number @ 1..=FASTEST) => Ok(number),
-        _ => node.refuse(format!("`{text}`: expected a number, 1 to {FASTEST}")),
-    }
-}
-
-fn size(node: &yaml::Node, range: &RangeInclusive<u64>) -> Result<usize, Error> {
-    let text = node.text()?;
-    let bytes = text.parse().ok().map(|ByteSize(bytes)| bytes).filter(|bytes| range.contains(bytes));
-    match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
-        Some(bytes) => Ok(bytes),
-        None => {
-            let least = range.start() >> 10;
-            node.refuse(format!("`{text}`: expected {least} KiB to 2 GiB, such as 16777216 or 16 MiB"))
-        }
     }
 }
 
