@@ -8,10 +8,10 @@ use bytes::Bytes;
 use prost::Message;
 use thiserror::Error;
 use tonic::transport;
-use xds_transport::client::Silence;
+use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::{Protocol, RateLimit, TypeRules};
 
 use crate::backoff::Backoff;
 
@@ -50,6 +50,8 @@ pub struct Endpoint {
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
     pub(crate) streams_per_connection: NonZeroUsize,
+    pub(crate) max_request_size: usize,
+    pub(crate) request_limit: Option<RateLimit>,
 }
 
 /// The address of an origin is not one.
@@ -109,6 +111,8 @@ impl Endpoint {
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
+            max_request_size: DEFAULT_MAX_REQUEST_SIZE,
+            request_limit: None,
         })
     }
 
@@ -160,6 +164,21 @@ impl Endpoint {
     pub fn with_streams_per_connection(self, streams_per_connection: NonZeroUsize) -> Self {
         let transport = with_windows(self.transport, streams_per_connection);
         Self { transport, streams_per_connection, ..self }
+    }
+
+    /// Sends requests of up to this many bytes: 4 MiB otherwise, which is what gRPC servers take by default (rule 132).
+    /// What is more goes in several requests, or over SotW is refused as a
+    /// [`ResourceFailure`](xds_transport::client::ResourceFailure).
+    #[must_use]
+    pub fn with_max_request_size(self, max_request_size: usize) -> Self {
+        Self { max_request_size, ..self }
+    }
+
+    /// Sends no more requests than this, but for acknowledgements: what is wanted meanwhile is one request in the end (rule
+    /// 135).
+    #[must_use]
+    pub fn with_request_limit(self, limit: RateLimit) -> Self {
+        Self { request_limit: Some(limit), ..self }
     }
 
     /// Pings the origin after this time without a word from it: 5 minutes otherwise, which is what a gRPC server bears

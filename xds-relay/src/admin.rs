@@ -2,7 +2,7 @@
 //!
 //! The pages look at a relay through [`Inspect`].
 
-use std::{future::Future, io, sync::Arc};
+use std::{future::Future, io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -16,6 +16,7 @@ use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
 use crate::metrics::{Gauges, Metrics};
 
 mod dump;
+mod idle;
 mod index;
 
 pub use self::dump::{
@@ -47,15 +48,18 @@ pub enum Readiness {
     NotReady(String),
 }
 
-/// Serves the pages until `shutdown` resolves and the requests under way are answered.
+/// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is
+/// answered on for `longest_idle` is closed.
 ///
 /// # Errors
 /// The listener fails.
 pub async fn serve(
     listener: TcpListener,
     state: Arc<dyn Inspect>,
+    longest_idle: Duration,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
+    let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages { relay: state, dumps: Arc::new(Semaphore::new(1)) };
     let router = Router::new()
         .route("/", get(|| async { Html(index::page(None)) }))

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
 
 use tonic::Status;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, StreamHandle};
 use xds_transport::server::{Settings, Stream};
 
-use crate::relay_core::{Admitted, RelayCore, Routes, Seen, ServedStream};
+use crate::relay_core::{AdmitError, Admitted, RelayCore, Routes, Seen, ServedStream, Share};
 
 /// Serves every stream that is opened from one relay.
 pub(crate) struct Downstream(pub(crate) Arc<RelayCore>);
@@ -18,12 +19,16 @@ impl Accept for Downstream {
     fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
         let Opened { peer, variant, metadata, wake, handle, .. } = opened;
         let peer = peer.map_or_else(String::new, |peer| peer.to_string());
-        let Admitted { metadata, seen, .. } = self.0.admit(&metadata).map_err(|error| {
+        let Admitted { metadata, seen, place, .. } = self.0.admit(Instant::now(), &metadata).map_err(|error| {
             tracing::warn!(%peer, "a stream is refused: {error}");
-            Status::failed_precondition(error.to_string())
+            match error {
+                AdmitError::Limit(_) => Status::resource_exhausted(error.to_string()),
+                _ => Status::failed_precondition(error.to_string()),
+            }
         })?;
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        let source = self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer, _seen: seen })));
+        let source =
+            self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer, _seen: seen, _place: place })));
         Ok(Accepted { source, metadata })
     }
 
@@ -32,7 +37,19 @@ impl Accept for Downstream {
     }
 
     fn max_request_bytes(&self) -> usize {
-        self.0.max_request_bytes()
+        self.0.limits().max_request_bytes
+    }
+
+    fn max_unfinished_bytes(&self) -> usize {
+        self.0.limits().unfinished_request_bytes
+    }
+
+    fn first_request_within(&self) -> Option<Duration> {
+        Some(self.0.limits().first_request)
+    }
+
+    fn max_stream_age(&self) -> Option<Duration> {
+        Some(self.0.limits().stream_age)
     }
 }
 
@@ -53,6 +70,7 @@ struct Outside {
     handle: StreamHandle,
     peer: String,
     _seen: Option<Seen>,
+    _place: Share,
 }
 
 impl ServedStream for Outside {
@@ -66,5 +84,9 @@ impl ServedStream for Outside {
 
     fn end(&self, reason: &str) {
         self.handle.end(reason);
+    }
+
+    fn refuse(&self, reason: &str) {
+        self.handle.refuse(reason);
     }
 }

@@ -19,9 +19,6 @@ use crate::relay_core::RelayCore;
 
 /// How long nothing is accepted after the system had nothing to accept it with.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How long a client that is connected may say nothing at all: HTTP begins with the client, and who never does takes a place
-/// from others. Later it is pinged.
-const FIRST_WORD: Duration = Duration::from_secs(20);
 /// Which part of the descriptors, and how many at the least, are for admin pages, origins and files.
 const RESERVED_PART: u64 = 8;
 const RESERVED: u64 = 32;
@@ -40,8 +37,6 @@ pub(crate) struct Incoming {
 pub(crate) struct Connection {
     io: TcpStream,
     _counted: OwnedSemaphorePermit,
-    /// Until there is a word from the client.
-    patience: Option<Pin<Box<Sleep>>>,
 }
 
 impl Incoming {
@@ -98,10 +93,10 @@ impl Stream for Incoming {
                     self.short = false;
                     // Without it small messages wait for others; that it fails is no reason to do without the connection.
                     let _ = io.set_nodelay(true);
-                    return Poll::Ready(Some(Ok(Connection::new(io, counted))));
+                    return Poll::Ready(Some(Ok(Connection { io, _counted: counted })));
                 }
                 Err(_) => {
-                    self.core.metrics().downstream_connection_refused();
+                    self.core.metrics().downstream_refused("connections");
                     self.say_once(format_args!("no more connections are taken: there are as many as limits allow"));
                 }
             }
@@ -115,12 +110,6 @@ fn is_of_the_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
 }
 
-impl Connection {
-    fn new(io: TcpStream, counted: OwnedSemaphorePermit) -> Self {
-        Self { io, _counted: counted, patience: Some(Box::pin(sleep(FIRST_WORD))) }
-    }
-}
-
 impl Connected for Connection {
     type ConnectInfo = TcpConnectInfo;
 
@@ -131,15 +120,7 @@ impl Connected for Connection {
 
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let read = Pin::new(&mut self.io).poll_read(cx, into);
-        if let Some(patience) = &mut self.patience {
-            if read.is_pending() {
-                ready!(patience.as_mut().poll(cx));
-                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-            }
-            self.patience = None;
-        }
-        read
+        Pin::new(&mut self.io).poll_read(cx, into)
     }
 }
 
@@ -171,34 +152,7 @@ impl AsyncWrite for Connection {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::time::Instant;
-
     use super::*;
-
-    async fn connection() -> (TcpStream, Connection) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let counted = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        (client, Connection::new(listener.accept().await.unwrap().0, counted))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_on_which_nothing_is_said_is_over() {
-        let (_client, mut connection) = connection().await;
-        let start = Instant::now();
-        let error = connection.read_u8().await.unwrap_err();
-        assert_eq!((error.kind(), start.elapsed().as_secs()), (io::ErrorKind::TimedOut, FIRST_WORD.as_secs()));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_has_said_something_may_be_silent() {
-        let (mut client, mut connection) = connection().await;
-        client.write_u8(7).await.unwrap();
-        assert_eq!(connection.read_u8().await.unwrap(), 7);
-        let silence = tokio::time::timeout(10 * FIRST_WORD, connection.read_u8());
-        assert!(silence.await.is_err());
-    }
 
     #[test]
     fn some_descriptors_are_left_for_everything_else() {

@@ -11,6 +11,7 @@ mod incoming;
 mod load_reports;
 pub mod metrics;
 mod origins;
+mod patience;
 pub mod relay_core;
 mod serve;
 mod yaml;

@@ -60,8 +60,8 @@ pub struct Metrics {
     types: Mutex<BTreeSet<String>>,
     downstream_streams_opened: IntCounterVec,
     downstream_streams: IntGaugeVec,
-    downstream_connections_refused: IntCounter,
     downstream_loops: IntCounter,
+    downstream_refused: IntCounterVec,
     downstream: TypedCounters,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
@@ -182,19 +182,18 @@ impl Metrics {
                 &registry,
                 gauges("downstream_streams", "Streams of subscribers open now.", &["protocol"]),
             ),
-            downstream_connections_refused: registered(
-                &registry,
-                constant(IntCounter::with_opts(options(
-                    "downstream_connections_refused_total",
-                    "Connections that were closed at once because there were too many.",
-                ))),
-            ),
             downstream_loops: registered(
                 &registry,
                 constant(IntCounter::with_opts(options(
                     "downstream_loops_total",
                     "Streams of relays that were refused because they would close a loop.",
                 ))),
+            ),
+            downstream_refused: counters(
+                &registry,
+                "downstream_refused_total",
+                "Streams and connections that were refused or ended because of a limit.",
+                &["limit"],
             ),
             downstream: TypedCounters {
                 requests: down("requests", "Requests received from subscribers."),
@@ -236,14 +235,19 @@ impl Metrics {
         StreamGuard::new(self.downstream_streams.with_label_values(&labels), None)
     }
 
-    /// A connection was closed because there are as many as there may be.
-    pub fn downstream_connection_refused(&self) {
-        self.downstream_connections_refused.inc();
-    }
-
     /// A stream was refused because of the relays that it comes from.
     pub fn downstream_loop(&self) {
         self.downstream_loops.inc();
+    }
+
+    /// Makes a limit visible before it is reached.
+    pub fn declare_limit(&self, limit: &'static str) {
+        self.downstream_refused.with_label_values(&[limit]);
+    }
+
+    /// A stream or a connection was refused, or ended, because of a limit: as the configuration calls it.
+    pub fn downstream_refused(&self, limit: &'static str) {
+        self.downstream_refused.with_label_values(&[limit]).inc();
     }
 
     /// The counters of a type URL towards subscribers.

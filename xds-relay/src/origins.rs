@@ -1,9 +1,11 @@
 //! The origins of a running relay: streams to control planes, and directories of files.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+use xds_transport::RateLimit;
 use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
 use xdstp_client::upstream::{Consumer, Driver, Pool};
@@ -71,6 +73,9 @@ fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_
     named.collect()
 }
 
+/// However many clients come at once, one stream asks for what they want: origins bear less than so many requests.
+const REQUESTS: RateLimit = RateLimit { burst: 100, every: Duration::from_millis(10) };
+
 /// Types that metrics always have a label for.
 pub(crate) fn known_types() -> [&'static str; 8] {
     [
@@ -110,6 +115,8 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
     // What is said of a name is told to others.
     let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
     let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
+    let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
+    let endpoint = endpoint.with_request_limit(REQUESTS);
     Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
 }
 
@@ -141,8 +148,6 @@ impl Dialed for Driven {
 
 #[cfg(all(test, feature = "file-origin"))]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::file_origin::{Descriptors, load_embedded};
 

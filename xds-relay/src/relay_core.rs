@@ -11,7 +11,9 @@ mod feed;
 mod loops;
 mod node_group;
 mod places;
+mod quotas;
 mod relay_path;
+mod request_room;
 mod routes;
 mod scope;
 mod scope_key;
@@ -28,9 +30,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::Frame;
 use xds_transport::server::{NodeError, Settings, Tally};
 use xds_transport::wire::Node;
+use xds_transport::{Frame, RateLimit};
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
@@ -40,16 +42,19 @@ pub use self::client_node::ClientNode;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
+use self::quotas::Quotas;
+pub use self::quotas::{LimitError, Share};
 use self::relay_path::Token;
+use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 use self::scope::Scope;
 use self::scope_key::ScopeKey;
 use self::streams::StreamEntry;
-pub use self::streams::{Admitted, ServedStream};
+pub use self::streams::{AdmitError, Admitted, ServedStream};
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
-use crate::config::{Config, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
+use crate::config::{Config, Limits, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
@@ -74,10 +79,11 @@ pub struct RelayCore {
     node: Bytes,
     linger: Duration,
     unknown: Unknown,
-    max_request_bytes: usize,
+    limits: Limits,
     settings: Settings,
     relays: Arc<Relays>,
     bodies: Arc<Bodies>,
+    quotas: Quotas,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
@@ -93,8 +99,8 @@ struct Origin {
 }
 
 enum Supply {
-    /// The stream that carries its `xdstp:` names, while anybody wants one.
-    Server(Mutex<Weak<Upstream>>),
+    /// The stream that carries its `xdstp:` names, while anybody wants one, and what its requests have room for.
+    Server { stream: Mutex<Weak<Upstream>>, room: Option<Arc<RequestRoom>> },
     /// Its content, and since when; `None` until it was read.
     Files(Mutex<Option<(Arc<Vec<FromFile>>, Instant)>>),
 }
@@ -142,6 +148,11 @@ impl RelayCore {
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
+        let Limits { types_per_stream, names_per_stream, requests_per_second, .. } = config.limits;
+        (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
+        let every = Duration::from_secs(1) / requests_per_second.max(1);
+        settings.requests = Some(RateLimit { burst: requests_per_second, every });
+        quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
         let relays = Relays::new(Token::draw());
         let bodies = Arc::<Bodies>::default();
         let mut origins = Vec::new();
@@ -149,7 +160,9 @@ impl RelayCore {
             let (protocol, from) = match &origin.kind {
                 OriginKind::Server { protocol, .. } => {
                     metrics.declare_origin(&origin.name);
-                    (*protocol, Supply::Server(Mutex::default()))
+                    let room = (*protocol == Protocol::Sotw)
+                        .then(|| RequestRoom::new(config.limits.max_upstream_request_bytes));
+                    (*protocol, Supply::Server { stream: Mutex::default(), room })
                 }
                 OriginKind::Files { .. } => (Protocol::Delta, Supply::Files(Mutex::default())),
             };
@@ -158,7 +171,7 @@ impl RelayCore {
             let (relays, bodies, metrics) = (relays.clone(), bodies.clone(), metrics.clone());
             let alike = Alike::default();
             let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, bodies, alike, metrics });
-            let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server(_));
+            let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server { .. });
             origins.push(Origin { info, from, by_node });
         }
         Arc::new(Self {
@@ -170,10 +183,11 @@ impl RelayCore {
             node: own_node(config),
             linger: config.linger,
             unknown: config.unknown,
-            max_request_bytes: config.limits.max_request_bytes,
+            limits: config.limits,
             settings,
             relays,
             bodies,
+            quotas: Quotas::new(&config.limits),
             scopes: Mutex::default(),
             streams: Mutex::default(),
             next_stream: AtomicU64::new(1),
@@ -202,6 +216,7 @@ impl RelayCore {
         if self.unknown == Unknown::End {
             self.end_unknown_streams(now);
         }
+        self.make_room(now);
         self.end_greedy_streams();
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
@@ -221,7 +236,7 @@ impl RelayCore {
     /// What origins of files hold.
     pub fn file_contents(&self) -> Vec<FileContent> {
         let content = |origin: &Origin| match &origin.from {
-            Supply::Server(_) => None,
+            Supply::Server { .. } => None,
             Supply::Files(files) => {
                 let files = lock(files).as_ref().map(|(files, _)| files.clone()).unwrap_or_default();
                 Some(FileContent::new(&origin.info.name, files.iter().map(|(type_url, ..)| type_url.as_str())))
@@ -240,9 +255,9 @@ impl RelayCore {
         self.settings.clone()
     }
 
-    /// The longest request taken, in bytes.
-    pub fn max_request_bytes(&self) -> usize {
-        self.max_request_bytes
+    /// What clients may use up.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// What is counted.
@@ -265,7 +280,7 @@ impl RelayCore {
         }
     }
 
-    fn authority_scope(&self, authority: &str, origin: usize) -> Arc<Scope> {
+    fn authority_scope(&self, authority: &str, origin: usize) -> Result<Arc<Scope>, LimitError> {
         self.scope(ScopeKey::Authority(authority.to_owned()), origin, &|| ("xdstp".to_owned(), self.node.clone()))
     }
 
@@ -277,21 +292,28 @@ impl RelayCore {
     }
 
     /// The scope of a group at an origin; the stream's node may speak for it from now on.
-    fn group_scope(&self, origin: usize, group: &NodeGroup, node: &Bytes, stream: u64) -> Arc<Scope> {
+    fn group_scope(
+        &self,
+        origin: usize,
+        group: &NodeGroup,
+        node: &Bytes,
+        stream: u64,
+    ) -> Result<Arc<Scope>, LimitError> {
         if self.is_files(origin) {
             // Files answer every node alike.
             return self.scope(ScopeKey::EveryNode, origin, &|| (String::new(), Bytes::new()));
         }
         let (label, node) = (group.label().to_owned(), node_group::towards_origin(node));
-        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &|| (label.clone(), node.clone()));
+        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &|| (label.clone(), node.clone()))?;
         if let Some(upstream) = scope.upstream() {
             lock(&upstream.speakers).join(stream, node);
         }
-        scope
+        Ok(scope)
     }
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
-        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO));
+        let room = self.request_room(&ScopeKey::Private(stream), origin);
+        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO, room));
         let label = format!("stream {stream}");
         self.feed(&scope, &|| (label.clone(), node_group::towards_origin(node)));
         scope
@@ -302,22 +324,40 @@ impl RelayCore {
     }
 
     /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
-    fn scope(&self, key: ScopeKey, origin: usize, speaker: &dyn Fn() -> (String, Bytes)) -> Arc<Scope> {
+    fn scope(
+        &self,
+        key: ScopeKey,
+        origin: usize,
+        speaker: &dyn Fn() -> (String, Bytes),
+    ) -> Result<Arc<Scope>, LimitError> {
         let mut scopes = lock(&self.scopes);
         if let Some(scope) = scopes.get(&key) {
             if scope.upstream().is_none() && !self.is_files(origin) {
                 self.feed(scope, speaker);
             }
-            return scope.clone();
+            return Ok(scope.clone());
         }
-        let scope = Arc::new(if self.is_files(origin) {
+        let share = match &key {
+            ScopeKey::Authority(_) => Some(self.quotas.authorities.take()?),
+            ScopeKey::Group(..) => Some(self.quotas.groups.take()?),
+            ScopeKey::EveryNode | ScopeKey::Private(_) => None,
+        };
+        let scope = if self.is_files(origin) {
             Scope::of_files(key.clone(), origin)
         } else {
-            Scope::streamed(key.clone(), origin, self.linger)
-        });
+            Scope::streamed(key.clone(), origin, self.linger, self.request_room(&key, origin))
+        };
+        let scope = Arc::new(scope.counted(share));
         self.feed(&scope, speaker);
         scopes.insert(key, scope.clone());
-        scope
+        Ok(scope)
+    }
+
+    /// What requests for a scope have room for, where that is a limit.
+    fn request_room(&self, key: &ScopeKey, origin: usize) -> Option<Arc<RequestRoom>> {
+        let Supply::Server { room, .. } = &self.origins.get(origin)?.from else { return None };
+        let of_origin = room.clone()?;
+        Some(if key.has_own_stream() { RequestRoom::new(self.limits.max_upstream_request_bytes) } else { of_origin })
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> (String, Bytes)) {
@@ -332,13 +372,13 @@ impl RelayCore {
                     scope.replace(&part_for(&scope.key, &resources), read_at);
                 }
             }
-            Supply::Server(shared) if matches!(scope.key, ScopeKey::Authority(_)) => {
-                let mut shared = lock(shared);
+            Supply::Server { stream, .. } if matches!(scope.key, ScopeKey::Authority(_)) => {
+                let mut shared = lock(stream);
                 let upstream = shared.upgrade().inspect(|upstream| upstream.scopes.insert(scope)).unwrap_or_else(dial);
                 *shared = Arc::downgrade(&upstream);
                 scope.feed_from(upstream);
             }
-            Supply::Server(_) => {
+            Supply::Server { .. } => {
                 scope.feed_from(dial());
             }
         }

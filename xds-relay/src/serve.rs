@@ -10,19 +10,21 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_stream::StreamExt;
 use tonic::service::Routes;
 use xds_transport::grpc::server::Service;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::downstream::Downstream;
 use crate::health::Health;
 use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
+use crate::patience::{Ended, Patience, Patient, count_calls};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
 /// As gRPC's own do. Clients may ping as often as they like (rule 137).
@@ -155,7 +157,9 @@ impl Relay {
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
         let routes = routes(&core, load_reports(&config, &core, reports_end)?);
-        let incoming = Incoming::new(listener, config.limits.max_connections, core.clone());
+        let incoming = Incoming::new(listener, config.limits.connections, core.clone());
+        let (patience, ended) = patience(&config.limits, &core);
+        let incoming = incoming.map(move |io| io.map(|io| Patient::new(io, patience, ended.clone())));
         let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
@@ -163,7 +167,8 @@ impl Relay {
             .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
             // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
             .accept_http1(true)
-            .add_routes(health.add_to(routes))
+            .max_concurrent_streams(config.limits.streams_per_connection)
+            .add_routes(count_calls(health.add_to(routes)))
             .serve_with_incoming_shutdown(incoming, async move {
                 drop(grpc_stopped.wait_for(|stop| *stop).await);
             });
@@ -173,7 +178,7 @@ impl Relay {
                 match admin {
                     Some(listener) => {
                         let stopped = async move { drop(admin_stopped.wait_for(|stop| *stop).await) };
-                        admin::serve(listener, pages, stopped).await
+                        admin::serve(listener, pages, config.limits.admin_idle, stopped).await
                     }
                     None => {
                         drop(admin_stopped.wait_for(|stop| *stop).await);
@@ -233,6 +238,16 @@ async fn sweep(core: &RelayCore, pages: &Pages, health: &Health) {
         core.sweep(Instant::now());
         health.report(pages.is_ready()).await;
     }
+}
+
+/// How long clients may take, and who counts those that take longer.
+fn patience(limits: &Limits, core: &Arc<RelayCore>) -> (Patience, Ended) {
+    let core = core.clone();
+    let ended = move |limit| {
+        tracing::debug!("a connection is ended: {limit}");
+        core.metrics().downstream_refused(limit);
+    };
+    (Patience { preface: limits.preface, call: limits.first_request }, Arc::new(ended))
 }
 
 /// Discovery, and load reports beside it.

@@ -103,7 +103,7 @@ async fn admin(readiness: Readiness) -> Admin {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let relay = Arc::new(Relay { readiness, metrics: Metrics::new([]) });
-    let served = tokio::spawn(admin::serve(listener, relay, async { drop(stopped.await) }));
+    let served = tokio::spawn(admin::serve(listener, relay, Duration::from_secs(60), async { drop(stopped.await) }));
     Admin { address, stop, served }
 }
 

@@ -211,7 +211,7 @@ fn answer(stream: &mut TcpStream, path: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pages() {
-    for limits in ["", "limits: { max_connections: 1000 }"] {
+    for limits in ["", "limits: { connections: 1000 }"] {
         let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{limits}\n{ORIGIN}"));
         let mut command = Command::new("sh");
         command.env_remove("XDS_RELAY_LOG").stdin(Stdio::null());
@@ -228,7 +228,7 @@ fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pag
             assert_eq!(flood.last_mut().unwrap().read(&mut [0]).unwrap(), 0);
             let metrics = answer(&mut connect(admin), "/metrics");
             let refused = metrics.lines().find_map(|line| {
-                line.strip_prefix("xds_relay_downstream_connections_refused_total ")?.parse::<u32>().ok()
+                line.strip_prefix("xds_relay_downstream_refused_total{limit=\"connections\"} ")?.parse::<u32>().ok()
             });
             assert!(refused.is_some_and(|refused| (50..120).contains(&refused)), "{metrics}");
         }

@@ -68,7 +68,11 @@ share_by: [cluster, locality.zone, metadata.tier]
 unknown: wait
 linger: 1m 30s
 drain: 500ms
-limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_connections: 9 }
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10,
+          unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
+          streams_per_connection: 15,
+          authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
+          requests_per_second: 9 }
 "#;
     let file = directory.path().join("relay.yaml");
     fs::write(&file, text).unwrap();
@@ -102,8 +106,16 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, max_connections: 9
     );
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
-    assert_eq!((config.limits.max_request_bytes, config.limits.max_response_bytes), (4096, 1 << 30));
-    assert_eq!(config.limits.max_connections.map(std::num::NonZero::get), Some(9));
+    let limits = config.limits;
+    assert_eq!(limits.connections.map(std::num::NonZero::get), Some(10));
+    assert_eq!((limits.max_request_bytes, limits.max_response_bytes), (4096, 1 << 30));
+    assert_eq!(limits.max_upstream_request_bytes, 2 << 20);
+    assert_eq!((limits.names_per_stream, limits.names, limits.authorities_per_stream), (2, 3, 4));
+    let times = [limits.preface, limits.first_request, limits.stream_age, limits.admin_idle];
+    assert_eq!(times, [11, 12, 13, 14].map(Duration::from_secs));
+    assert_eq!((limits.unfinished_request_bytes, limits.streams_per_connection), (1 << 20, 15));
+    assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
+    assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
 }
 
 #[test]
@@ -250,8 +262,19 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "2:30: limits.max_request_bytes: `1`: expected 4 KiB to 2 GiB, such as 16777216 or 16 MiB",
         ),
         ("limits: { max_response_bytes: 2 GiB }", "2:31: limits.max_response_bytes: `2 GiB`: expected 4 KiB"),
+        (
+            "limits: { max_upstream_request_bytes: 512 KiB }",
+            "2:39: limits.max_upstream_request_bytes: `512 KiB`: expected 1024 KiB",
+        ),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
-        ("limits: { max_connections: 0 }", "2:28: limits.max_connections: `0`: expected a number from 1 to 1000000"),
+        ("limits: { connections: 0 }", "2:24: limits.connections: `0`: expected a number from 1 to 1000000"),
+        ("limits: { names: 0 }", "2:18: limits.names: `0`: expected a number, 1 to 1000000000"),
+        ("limits: { preface: 0s }", "2:20: limits.preface: expected some time"),
+        ("limits: { streams: many }", "2:20: limits.streams: `many`: expected a number, 1 to 1000000000"),
+        (
+            "limits: { requests_per_second: -1 }",
+            "2:32: limits.requests_per_second: `-1`: expected a number, 1 to 1000000",
+        ),
         ("limits: { max_responses: 1 }", "2:11: limits.max_responses: unknown field `max_responses`"),
     ] {
         refused(&format!("{ORIGINS}{text}\n"), message);

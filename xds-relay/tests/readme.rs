@@ -23,6 +23,7 @@ fn the_configuration_with_the_defaults_is_the_shortest_one() {
 fn the_table_of_metrics_is_complete() {
     let metrics = Metrics::new([]);
     metrics.declare_origin("a");
+    metrics.declare_limit("streams");
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     let _open = metrics.stream_opened(Protocol::Delta);

@@ -25,6 +25,8 @@ mod command;
 mod delta;
 mod failure;
 mod held;
+mod opening;
+mod room;
 mod sotw;
 mod update;
 mod verdict;
@@ -45,9 +47,11 @@ use xdstp_cache::TypeUrl;
 pub use absence::Silence;
 pub use command::{Command, Verdict};
 pub use failure::ResourceFailure;
+pub use room::{DEFAULT_MAX_REQUEST_SIZE, name_size, room_for_names};
 pub use update::{Changed, Event, Update, UpdateId};
 pub use xdstp_cache::Interest;
 
+use self::room::Room;
 use crate::rate::{Bucket, RateLimit};
 use crate::response::Response;
 use crate::server::Variant as Protocol;
@@ -80,6 +84,7 @@ pub struct Stream {
     updates: u64,
     keep_deleted: bool,
     silence: Silence,
+    max_request_size: usize,
     limit: Option<Bucket>,
     /// A request may wait for its turn.
     throttled: bool,
@@ -99,6 +104,7 @@ impl Stream {
             updates: 0,
             keep_deleted: false,
             silence: Silence::default(),
+            max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             limit: None,
             throttled: false,
         }
@@ -125,6 +131,14 @@ impl Stream {
     #[must_use]
     pub fn limit_requests(mut self, limit: RateLimit) -> Self {
         self.limit = Some(Bucket::new(limit));
+        self
+    }
+
+    /// Sends requests of up to this many bytes: 4 MiB otherwise. What is more goes in several over delta; over SotW, where
+    /// a request names all that is wanted of its type, it is not asked for, and an [`Update`] says so.
+    #[must_use]
+    pub fn with_max_request_size(mut self, bytes: usize) -> Self {
+        self.max_request_size = bytes;
         self
     }
 
@@ -164,13 +178,19 @@ impl Stream {
                 if rule.delta_only && self.protocol == Protocol::Sotw {
                     return self.refuse(type_url, interest);
                 }
-                let key = (rule.rank, type_url);
+                let key = (rule.rank, type_url.clone());
                 let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
                 let session = self
                     .sessions
                     .entry(key)
                     .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted, silence));
-                session.subscribe(normal(interest));
+                let interest = normal(interest);
+                if let Session::Sotw(session) = &*session
+                    && !session.has_room(&interest, room_for_names(self.max_request_size))
+                {
+                    return self.turn_away(type_url, &interest);
+                }
+                session.subscribe(interest);
             }
             Command::Unsubscribe(type_url, interest) => {
                 if let Some(session) = self.session(type_url) {
@@ -231,7 +251,7 @@ impl Stream {
         let node = if self.node_sent { Bytes::new() } else { self.node.clone() };
         let answered = self.sessions.values_mut().find(|session| session.has_answer());
         let request = match answered {
-            Some(session) => session.poll_transmit(now, node),
+            Some(session) => session.poll_transmit(now, node, self.max_request_size),
             None => self.poll_spontaneous(now, &node),
         };
         self.node_sent |= request.is_some();
@@ -261,7 +281,8 @@ impl Stream {
         if self.throttled {
             return None;
         }
-        let request = self.sessions.values_mut().find_map(|session| session.poll_transmit(now, node.clone()));
+        let mut sessions = self.sessions.values_mut();
+        let request = sessions.find_map(|session| session.poll_transmit(now, node.clone(), self.max_request_size));
         if let (Some(limit), Some(_)) = (&mut self.limit, &request) {
             limit.take();
         }
@@ -277,6 +298,12 @@ impl Stream {
     fn refuse(&mut self, type_url: TypeUrl, interest: Interest) {
         let mut update = Update::new(self.update_id(), type_url);
         update.errors.extend(ResourceFailure::without_sotw(&update.type_url, &interest));
+        self.events.push_back(Event::Update(update));
+    }
+
+    fn turn_away(&mut self, type_url: TypeUrl, interest: &Interest) {
+        let mut update = Update::new(self.update_id(), type_url);
+        update.errors.extend(room::without_room(&update.type_url, interest, self.max_request_size));
         self.events.push_back(Event::Update(update));
     }
 
@@ -372,9 +399,9 @@ impl Session {
         either!(self, session => session.poll_timeout())
     }
 
-    fn poll_transmit(&mut self, now: Instant, node: Bytes) -> Option<Bytes> {
+    fn poll_transmit(&mut self, now: Instant, node: Bytes, max_request_size: usize) -> Option<Bytes> {
         match self {
-            Self::Delta(session) => session.poll_transmit(now).map(|mut request| {
+            Self::Delta(session) => session.poll_transmit(now, Room::of(max_request_size)).map(|mut request| {
                 request.node = node;
                 request.encode_to_vec().into()
             }),

@@ -14,7 +14,7 @@ pub mod wire;
 
 pub use frame::{Frame, WrongType};
 pub use put::{Misfit, Put};
-pub use rate::RateLimit;
+pub use rate::{Bucket, RateLimit};
 pub use response::{Received, Rejected, Response};
 pub use server::Variant as Protocol;
 pub use type_rules::{Dependent, TypeRule, TypeRules};

@@ -12,8 +12,20 @@ pub struct RateLimit {
 }
 
 /// What is left of a [`RateLimit`].
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use xds_transport::{Bucket, RateLimit};
+///
+/// let mut bucket = Bucket::new(RateLimit { burst: 1, every: Duration::from_secs(1) });
+/// let now = Instant::now();
+/// assert!(bucket.has_token(now));
+/// bucket.take();
+/// assert!(!bucket.has_token(now));
+/// assert!(bucket.has_token(now + Duration::from_secs(1)));
+/// ```
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     limit: RateLimit,
     tokens: u32,
     /// Up to when tokens were put in.
@@ -21,12 +33,18 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn new(limit: RateLimit) -> Self {
+    /// A full one.
+    pub fn new(limit: RateLimit) -> Self {
         Self { limit, tokens: limit.burst, filled: None }
     }
 
+    /// What it was made of.
+    pub fn limit(&self) -> RateLimit {
+        self.limit
+    }
+
     /// Whether there is a token, at a time that is never earlier than the last.
-    pub(crate) fn has_token(&mut self, now: Instant) -> bool {
+    pub fn has_token(&mut self, now: Instant) -> bool {
         let filled = *self.filled.get_or_insert(now);
         let every = self.limit.every.max(Duration::from_nanos(1));
         let earned = now.saturating_duration_since(filled).as_nanos() / every.as_nanos();
@@ -42,12 +60,13 @@ impl Bucket {
         self.tokens > 0
     }
 
-    pub(crate) fn take(&mut self) {
+    /// Takes a token, if there is one.
+    pub fn take(&mut self) {
         self.tokens = self.tokens.saturating_sub(1);
     }
 
     /// When an empty bucket has a token again.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub fn next(&self) -> Option<Instant> {
         self.filled?.checked_add(self.limit.every)
     }
 }

@@ -14,7 +14,7 @@ mod transmit;
 mod version;
 mod wanted;
 
-pub use error::{NodeError, ProtocolError};
+pub use error::{NodeError, ProtocolError, Refused};
 pub use source::Source;
 pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;

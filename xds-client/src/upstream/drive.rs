@@ -33,7 +33,13 @@ pub async fn drive(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify
 /// The same over a connection of `pool`.
 pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
     let endpoint = pool.endpoint();
-    let stream = Stream::new(endpoint.protocol, node, Arc::clone(&endpoint.rules)).with_silence(endpoint.silence);
+    let stream = Stream::new(endpoint.protocol, node, Arc::clone(&endpoint.rules))
+        .with_silence(endpoint.silence)
+        .with_max_request_size(endpoint.max_request_size);
+    let stream = match endpoint.request_limit {
+        Some(limit) => stream.limit_requests(limit),
+        None => stream,
+    };
     let mut upstream = Upstream::new(stream, endpoint.backoff.clone(), now());
     let mut returned = pool.returned();
     let mut link = Link::Down;
@@ -56,11 +62,12 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
             link = Link::Connecting(Box::pin(async move { pool.place().await }));
         }
 
-        let due = [upstream.poll_timeout(), consumer.poll_timeout()].into_iter().flatten().min();
+        let of_upstream = upstream.poll_timeout();
+        let due = [of_upstream, consumer.poll_timeout()].into_iter().flatten().min();
         let transmit = || {
             let request = upstream.poll_transmit(now());
-            if request.is_some() {
-                // A request may start a timer: then `due` is not what it was.
+            if request.is_some() || upstream.poll_timeout() != of_upstream {
+                // A request may start a timer, or wait for its turn: then `due` is not what it was.
                 wake.notify_one();
             }
             request

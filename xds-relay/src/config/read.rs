@@ -4,20 +4,19 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     num::NonZeroUsize,
-    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use bytesize::ByteSize;
 use http::Uri;
 use serde::Deserialize as _;
 
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Limits, Locality, Node, NodeField, Origin, OriginKind, Protocol, Unknown,
-    XdstpStreams, own_address::is_own_address,
+    DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams,
+    own_address::is_own_address,
 };
+use crate::config::limits::limits;
 use crate::yaml::{self, Error};
 
 /// A day: what is longer is a slip of the unit, and sums of times must not overflow.
@@ -28,9 +27,6 @@ const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Of streams or connections: what is more is a slip.
 const LARGEST_COUNT: usize = 1_000_000;
-
-/// Below, a request with one long name would not fit; above, protobuf has no messages.
-const MESSAGE_BYTES: RangeInclusive<u64> = (4 << 10)..=(i32::MAX as u64);
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
@@ -232,7 +228,7 @@ fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
     Ok(keepalive)
 }
 
-fn count(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
+pub(super) fn count(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
     let text = node.text()?;
     let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= LARGEST_COUNT);
     count.map_or_else(|| node.refuse(format!("`{text}`: expected a number from 1 to {LARGEST_COUNT}")), Ok)
@@ -267,31 +263,12 @@ fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
     Ok(fields)
 }
 
-fn duration(node: &yaml::Node) -> Result<Duration, Error> {
+pub(super) fn duration(node: &yaml::Node) -> Result<Duration, Error> {
     let text = node.text()?;
     match humantime::parse_duration(text) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
         Ok(_) => node.refuse(format!("`{text}`: expected at most 24h")),
         Err(_) => node.refuse(format!("`{text}`: expected a duration, such as 500ms, 30s or 2m")),
-    }
-}
-
-fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(&["max_request_bytes", "max_response_bytes", "max_connections"])?;
-    let default = Limits::default();
-    Ok(Limits {
-        max_request_bytes: node.field("max_request_bytes", size)?.unwrap_or(default.max_request_bytes),
-        max_response_bytes: node.field("max_response_bytes", size)?.unwrap_or(default.max_response_bytes),
-        max_connections: node.field("max_connections", count)?,
-    })
-}
-
-fn size(node: &yaml::Node) -> Result<usize, Error> {
-    let text = node.text()?;
-    let bytes = text.parse().ok().map(|ByteSize(bytes)| bytes).filter(|bytes| MESSAGE_BYTES.contains(bytes));
-    match bytes.and_then(|bytes| usize::try_from(bytes).ok()) {
-        Some(bytes) => Ok(bytes),
-        None => node.refuse(format!("`{text}`: expected 4 KiB to 2 GiB, such as 16777216 or 16 MiB")),
     }
 }
 

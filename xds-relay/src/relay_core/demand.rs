@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use xds_transport::client::Command;
+use xds_transport::client::{Command, name_size};
 use xdstp_cache::{Interest, TypeUrl};
+
+use crate::relay_core::request_room::RequestRoom;
 
 /// A name or collection of a type.
 pub(crate) type Wish = (TypeUrl, Interest);
@@ -15,6 +17,8 @@ pub(crate) struct Demand {
     wanted: BTreeSet<Wish>,
     /// What the origin was not told yet.
     asks: BTreeMap<Wish, Ask>,
+    /// How much of that there was no room for, in bytes.
+    lacking: BTreeMap<TypeUrl, usize>,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, and until when it stays subscribed.
@@ -37,6 +41,7 @@ impl Demand {
             linger,
             wanted: BTreeSet::new(),
             asks: BTreeMap::new(),
+            lacking: BTreeMap::new(),
             left: BTreeSet::new(),
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -118,16 +123,32 @@ impl Demand {
         until.is_some()
     }
 
-    /// What the origin must be told, once.
-    pub(crate) fn take_asks(&mut self, tell: &mut dyn FnMut(Command)) {
-        for ((type_url, interest), ask) in std::mem::take(&mut self.asks) {
-            if ask != Ask::Subscribe {
-                tell(Command::Unsubscribe(type_url.clone(), interest.clone()));
-            }
-            if ask != Ask::Unsubscribe {
+    /// What the origin must be told, once, and its requests have room for.
+    pub(crate) fn take_asks(&mut self, room: Option<&RequestRoom>, tell: &mut dyn FnMut(Command)) {
+        self.lacking.clear();
+        let (new, told): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            std::mem::take(&mut self.asks).into_iter().partition(|(_, ask)| *ask == Ask::Subscribe);
+        for ((type_url, interest), ask) in told {
+            tell(Command::Unsubscribe(type_url.clone(), interest.clone()));
+            if ask == Ask::Again {
                 tell(Command::Subscribe(type_url, interest));
+            } else if let Some(room) = room {
+                room.give_back(&type_url, &interest);
             }
         }
+        for ((type_url, interest), ask) in new {
+            if room.is_none_or(|room| room.take(&type_url, &interest)) {
+                tell(Command::Subscribe(type_url, interest));
+            } else {
+                *self.lacking.entry(type_url.clone()).or_default() += name_size(interest.as_str());
+                self.asks.insert((type_url, interest), ask);
+            }
+        }
+    }
+
+    /// How many bytes of names there was no room for, by type.
+    pub(crate) fn lacking(&self) -> &BTreeMap<TypeUrl, usize> {
+        &self.lacking
     }
 
     /// When the next one has lingered long enough.
@@ -170,7 +191,7 @@ mod tests {
 
     fn told(demand: &mut Demand) -> String {
         let mut told = Vec::new();
-        demand.take_asks(&mut |command| match command {
+        demand.take_asks(None, &mut |command| match command {
             Command::Subscribe(_, interest) => told.push(format!("+{interest}")),
             Command::Unsubscribe(_, interest) => told.push(format!("-{interest}")),
             _ => {}

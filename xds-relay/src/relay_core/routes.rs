@@ -9,18 +9,17 @@ use std::task::Waker;
 use bytes::Bytes;
 use slab::Slab;
 use xds_transport::Frame;
-use xds_transport::server::{NodeError, Source, Tally};
+use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::node_group::NodeGroup;
+use crate::relay_core::quotas::{self, LimitError, Share};
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::subscriber::{Counts, News, Said, Stub, Subscriber, authority_of, contests, news_of};
 use crate::relay_core::{Place, RelayCore, lock};
 
-/// How many authorities one type of one stream may have names of: each costs a scope.
-const MAX_PARTS: usize = 1024;
 /// How many names that several parts may have are looked at together.
 const MAX_CONTESTED: usize = 256;
 
@@ -38,11 +37,16 @@ pub struct Routes {
     private: HashMap<usize, Arc<Scope>>,
     subscribers: Slab<Subscriber>,
     view: Arc<View>,
+    /// What it asked for, among what all streams together may.
+    names: Share,
+    refused: Option<LimitError>,
 }
 
 impl Routes {
     pub(crate) fn new(relay: Arc<RelayCore>, stream: u64, waker: Waker, view: Arc<View>) -> Self {
         Self {
+            names: relay.quotas.names.none(),
+            refused: None,
             relay,
             stream,
             waker,
@@ -55,16 +59,24 @@ impl Routes {
         }
     }
 
-    /// None for old-style names of who has not said who it is.
+    /// None for old-style names of who has not said who it is, and where there are too many.
     fn route(&mut self, interest: &Interest) -> Option<Arc<Scope>> {
         let Self { relay, node, group, group_scopes, stream, .. } = self;
-        Some(match relay.place(authority_of(interest)) {
+        let scope = match relay.place(authority_of(interest)) {
             Place::Authority { authority, origin } => relay.authority_scope(authority, origin),
-            Place::Group { origin } => {
-                let group = group.as_ref()?;
-                group_scopes.entry(origin).or_insert_with(|| relay.group_scope(origin, group, node, *stream)).clone()
-            }
-        })
+            Place::Group { origin } => match group_scopes.get(&origin) {
+                Some(scope) => Ok(scope.clone()),
+                None => relay
+                    .group_scope(origin, group.as_ref()?, node, *stream)
+                    .inspect(|scope| _ = group_scopes.insert(origin, scope.clone())),
+            },
+        };
+        scope.map_err(|error| self.refuse(error)).ok()
+    }
+
+    /// The stream ends once its request is handled.
+    fn refuse(&mut self, error: LimitError) {
+        self.refused.get_or_insert(error);
     }
 
     /// The part of a subscriber that serves an interest, opened when there is none yet.
@@ -73,8 +85,9 @@ impl Routes {
         if let Some(part) = subscriber.part(&self.relay, interest) {
             return Some(part.clone());
         }
-        if subscriber.parts.len() >= MAX_PARTS {
-            self.view.end("names of too many authorities");
+        let most = self.relay.limits.authorities_per_stream;
+        if subscriber.parts.len() >= most {
+            self.refuse(LimitError { key: "authorities_per_stream", what: "authorities on one stream", most });
             return None;
         }
         let scope = self.route(interest)?;
@@ -361,6 +374,8 @@ impl Source for Routes {
             private: HashMap::new(),
             brings: false,
             moves: false,
+            names: 0,
+            sizes: Vec::new(),
             resumed: false,
             opening: true,
             contested: BTreeMap::new(),
@@ -375,13 +390,34 @@ impl Source for Routes {
         for part in subscriber.all_parts() {
             self.view.close(&subscriber.type_url, part);
         }
+        self.names.shrink(subscriber.names);
         self.relay.count(&subscriber.type_url, tally);
+    }
+
+    fn refused(&mut self) -> Option<Refused> {
+        let error = self.refused.take()?;
+        self.relay.metrics.downstream_refused(error.key);
+        Some(Refused::new(error.to_string()))
+    }
+
+    fn ends(&mut self, error: &ProtocolError) {
+        if let Some(key) = quotas::key_of(error) {
+            self.relay.metrics.downstream_refused(key);
+        }
     }
 
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(part) = self.part(id, interest) else { return false };
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        part.scope.subscribe(&subscriber.type_url, part.id, interest)
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
+        let new = part.scope.subscribe(&subscriber.type_url, part.id, interest);
+        if new {
+            subscriber.names += 1;
+            let fits = subscriber.grows(&part.scope, interest);
+            if let Err(error) = self.names.grow().and(fits) {
+                self.refuse(error);
+            }
+        }
+        new
     }
 
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
@@ -389,10 +425,14 @@ impl Source for Routes {
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
         let left = subscriber.left_to_others(&self.relay, part, interest);
         let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
-        let held = part.scope.unsubscribe(&subscriber.type_url, part.id, interest);
+        let scope = part.scope.clone();
+        let held = scope.unsubscribe(&subscriber.type_url, part.id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         subscriber.moves |= moves;
         if held {
+            subscriber.names = subscriber.names.saturating_sub(1);
+            subscriber.shrinks(&scope, interest);
+            self.names.shrink(1);
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
         }
         if !subscriber.private.is_empty() {

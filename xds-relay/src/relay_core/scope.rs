@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xds_transport::client::{Changed, Command};
+use xds_transport::client::{Changed, Command, name_size};
 use xdstp_cache::{
     Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered,
     Version,
@@ -21,6 +21,8 @@ use xdstp_uri::ResourceName;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::demand::{Demand, Wish};
 use crate::relay_core::lock;
+use crate::relay_core::quotas::Share;
+use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope_key::ScopeKey;
 use crate::relay_core::upstream::Upstream;
 
@@ -38,7 +40,11 @@ pub(crate) struct Scope {
     upstream: Mutex<Option<Arc<Upstream>>>,
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub(crate) shared: bool,
+    /// What requests for it have room for, with those of the scopes that come over the same stream.
+    pub(crate) room: Option<Arc<RequestRoom>>,
     state: Mutex<State>,
+    /// Its place among the groups or authorities that there may be.
+    _place: Option<Share>,
 }
 
 struct State {
@@ -67,12 +73,12 @@ pub(crate) enum Standing {
 
 impl Scope {
     /// A scope fed over a stream, from which what nobody wants any more is dropped after `linger`.
-    pub(crate) fn streamed(key: ScopeKey, origin: usize, linger: Duration) -> Self {
+    pub(crate) fn streamed(key: ScopeKey, origin: usize, linger: Duration, room: Option<Arc<RequestRoom>>) -> Self {
         let mut options = Options::default();
         options.authoritative = false;
         // All that comes over a group's own stream answers that group.
         options.wildcard_covers_xdstp = key.has_own_stream();
-        Self::new(key, origin, options, Some(Demand::new(linger)))
+        Self { room, ..Self::new(key, origin, options, Some(Demand::new(linger))) }
     }
 
     /// A scope that holds all there is: what is not in it does not exist.
@@ -92,7 +98,13 @@ impl Scope {
             rests_since: None,
         };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: Mutex::default(), shared, state: Mutex::new(state) }
+        Self { key, origin, upstream: Mutex::default(), shared, room: None, state: Mutex::new(state), _place: None }
+    }
+
+    /// It takes a place, for as long as it is there.
+    pub(crate) fn counted(mut self, place: Option<Share>) -> Self {
+        self._place = place;
+        self
     }
 
     /// The stream it comes over.
@@ -409,13 +421,38 @@ impl Scope {
         let over = demand.expire(now, connected, |wish| can_be_served(cache, wish));
         state.evict(over, now);
         let State { cache, demand: Some(demand), brought, .. } = &mut *state else { return };
-        demand.take_asks(tell);
+        demand.take_asks(self.room.as_deref(), tell);
         for type_url in std::mem::take(brought) {
             let undecided = cache.undecided(&type_url);
             if !undecided.is_empty() {
                 tell(Command::Undecided(type_url, undecided.into_iter().collect()));
             }
         }
+    }
+
+    /// What the origin cannot be asked for, because a request has no room for it: how many bytes of each type.
+    pub(crate) fn lacking(&self) -> BTreeMap<TypeUrl, usize> {
+        self.lock().demand.as_ref().map_or_else(BTreeMap::new, |demand| demand.lacking().clone())
+    }
+
+    /// Gives up what nobody wants any more of a type, however long it lingered: how many bytes of names that is.
+    pub(crate) fn forgo(&self, type_url: &TypeUrl, now: Instant) -> usize {
+        let mut state = self.lock();
+        let Some(demand) = &mut state.demand else { return 0 };
+        let over = demand.forgo(now, |(of, _)| of != type_url);
+        let size = over.iter().map(|(_, interest)| name_size(interest.as_str())).sum();
+        state.evict(over, now);
+        size
+    }
+
+    /// Has the origin asked for what there is room for now.
+    pub(crate) fn ask(&self) {
+        self.nudge(true);
+    }
+
+    /// How many bytes the names that a subscriber asked for take in a request.
+    pub(crate) fn size_of(&self, id: SubscriberId) -> usize {
+        self.lock().cache.interests(id).map(|interest| name_size(interest.as_str())).sum()
     }
 
     /// A stream begins: the origin is asked again for the fate of what clients brought along, and not for what nobody

@@ -12,6 +12,7 @@ use xdstp_cache::{SubscriberId, TypeUrl};
 use crate::config::Protocol;
 use crate::metrics::StreamGuard;
 use crate::relay_core::loops::{LoopError, Seen, Side};
+use crate::relay_core::quotas::{LimitError, Share};
 use crate::relay_core::routes::Routes;
 use crate::relay_core::scope::Scope;
 use crate::relay_core::{RelayCore, lock};
@@ -29,6 +30,11 @@ pub trait ServedStream: Send + Sync {
 
     /// Ends the stream: the client reconnects, elsewhere if it can.
     fn end(&self, reason: &str);
+
+    /// Ends the stream because it asks for too much; a driver that leaves this out ends it as any.
+    fn refuse(&self, reason: &str) {
+        self.end(reason);
+    }
 }
 
 /// A stream that may be opened.
@@ -39,6 +45,20 @@ pub struct Admitted {
     pub metadata: MetadataMap,
     /// To be kept while it is open, if it is a relay's.
     pub seen: Option<Seen>,
+    /// Its place among the streams that there may be: to be kept while it is open.
+    pub place: Share,
+}
+
+/// Why a stream may not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdmitError {
+    /// It comes from, or leads to, a relay that it must not.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// There are too many, or too many at once.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
 }
 
 pub(crate) struct StreamEntry {
@@ -57,7 +77,12 @@ pub(crate) struct View {
     /// Something was visited for it, so that it is being answered.
     pub(crate) served: AtomicBool,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
-    must_end: Mutex<Option<String>>,
+    must_end: Mutex<Option<MustEnd>>,
+}
+
+enum MustEnd {
+    Elsewhere(String),
+    Refused(LimitError),
 }
 
 /// A subscriber of one scope.
@@ -82,7 +107,12 @@ impl View {
 
     /// Has the stream ended by the next [`sweep`](RelayCore::sweep).
     pub(crate) fn end(&self, reason: impl Into<String>) {
-        *lock(&self.must_end) = Some(reason.into());
+        *lock(&self.must_end) = Some(MustEnd::Elsewhere(reason.into()));
+    }
+
+    /// The same, because there is too much that it asks for.
+    pub(crate) fn refuse(&self, error: LimitError) {
+        *lock(&self.must_end) = Some(MustEnd::Refused(error));
     }
 
     /// Why nothing can be said to the stream: what it wants is of origins that cannot be reached since before `since`,
@@ -105,10 +135,11 @@ impl RelayCore {
     /// Whether there may be a stream for who says this before any request (rule 159).
     ///
     /// # Errors
-    /// It would close a loop of relays, or what is said of them cannot be read.
-    pub fn admit(&self, metadata: &MetadataMap) -> Result<Admitted, LoopError> {
+    /// It would close a loop of relays, what is said of them cannot be read, or there are too many streams.
+    pub fn admit(&self, now: Instant, metadata: &MetadataMap) -> Result<Admitted, AdmitError> {
+        let place = self.quotas.stream(now).inspect_err(|error| self.metrics.downstream_refused(error.key))?;
         let seen = self.relays.hear(Side::Downstream, metadata).inspect_err(|_| self.metrics.downstream_loop())?;
-        Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen })
+        Ok(Admitted { metadata: self.relays.say(Side::Downstream), seen, place })
     }
 
     /// Says of a call that is handed on to an origin, as it is, that it came by here (rule 159).
@@ -144,10 +175,16 @@ impl RelayCore {
 
     /// Ends the streams that ask for too much.
     pub(crate) fn end_greedy_streams(&self) {
-        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, lock(&stream.view.must_end).clone()?));
+        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, lock(&stream.view.must_end).take()?));
         let found: Vec<_> = lock(&self.streams).values().filter_map(greedy).collect();
-        for (stream, reason) in found {
-            stream.end(&reason);
+        for (stream, must_end) in found {
+            match must_end {
+                MustEnd::Elsewhere(reason) => stream.end(&reason),
+                MustEnd::Refused(error) => {
+                    self.metrics.downstream_refused(error.key);
+                    stream.refuse(&error.to_string());
+                }
+            }
         }
     }
 

@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use xds_transport::Frame;
+use xds_transport::client::name_size;
 use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::RelayCore;
+use crate::relay_core::quotas::LimitError;
+use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope::{Scope, Standing, may_be_held};
 use crate::relay_core::streams::Part;
 
@@ -22,6 +25,10 @@ pub(crate) struct Subscriber {
     pub(crate) brings: bool,
     /// It left a wildcard that had names of other scopes: of what these have not answered, it may hold any.
     pub(crate) moves: bool,
+    /// How many names it asked for.
+    pub(crate) names: usize,
+    /// How many bytes these take in the requests to origins that cannot be sent in pieces.
+    pub(crate) sizes: Vec<(Arc<RequestRoom>, usize)>,
     /// A part was opened for what the client brought along, though it may not want it.
     pub(crate) resumed: bool,
     /// Its first request is being handled.
@@ -86,6 +93,33 @@ impl Stub {
 }
 
 impl Subscriber {
+    /// It asks for one more name of a scope.
+    ///
+    /// # Errors
+    /// The origin could not be asked for all it wants, even if nobody else wanted anything.
+    pub(crate) fn grows(&mut self, scope: &Scope, interest: &Interest) -> Result<(), LimitError> {
+        let Some(room) = &scope.room else { return Ok(()) };
+        let more = name_size(interest.as_str());
+        match self.sizes.iter_mut().find(|(other, _)| Arc::ptr_eq(other, room)) {
+            Some((room, size)) => {
+                *size += more;
+                room.check(*size)
+            }
+            None => {
+                self.sizes.push((room.clone(), more));
+                room.check(more)
+            }
+        }
+    }
+
+    pub(crate) fn shrinks(&mut self, scope: &Scope, interest: &Interest) {
+        let of_room =
+            |(room, _): &&mut (Arc<RequestRoom>, usize)| scope.room.as_ref().is_some_and(|own| Arc::ptr_eq(own, room));
+        if let Some((_, size)) = self.sizes.iter_mut().find(of_room) {
+            *size = size.saturating_sub(name_size(interest.as_str()));
+        }
+    }
+
     /// The part that serves an interest, if it is open.
     pub(crate) fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
         let place = relay.place(authority_of(interest));

@@ -53,7 +53,7 @@ impl RelayCore {
                 stream.subscriptions += scope.subscriptions().len();
             }
             let protocol = match origin.from {
-                Supply::Server(_) => origin.info.protocol.as_str().to_owned(),
+                Supply::Server { .. } => origin.info.protocol.as_str().to_owned(),
                 Supply::Files(_) => "files".to_owned(),
             };
             origins.push(OriginDump {

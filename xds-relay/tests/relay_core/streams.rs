@@ -8,38 +8,8 @@ use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
 use xds_transport::server::{Source, Stream};
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Status};
 use xdstp_cache::Interest;
-use xdstp_uri::ResourceName;
 
 use crate::support::*;
-
-/// Each authority costs a scope: a client that names them without end has its stream ended.
-#[test]
-fn names_of_too_many_authorities_open_no_more_scopes_and_end_the_stream() {
-    struct Outside(Mutex<Option<String>>);
-    impl ServedStream for Outside {
-        fn peer(&self) -> &str {
-            ""
-        }
-        fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
-        fn end(&self, reason: &str) {
-            *self.0.lock().unwrap() = Some(reason.to_owned());
-        }
-    }
-
-    let world = World::new(DELTA);
-    let core = &world.relays[0].core;
-    let outside = Arc::new(Outside(Mutex::new(None)));
-    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
-    let subscriber = routes.open(&ENDPOINTS.into());
-    for at in 0..1100 {
-        let name: ResourceName = endpoints(&format!("a{at}"), "x").parse().unwrap();
-        routes.subscribe(subscriber, &Interest::Name(name));
-    }
-    assert_eq!(world.scopes_of(0).len(), 1024);
-    assert_eq!(*outside.0.lock().unwrap(), None);
-    core.sweep(world.now);
-    assert_eq!(outside.0.lock().unwrap().as_deref(), Some("names of too many authorities"));
-}
 
 /// A stream that comes while the last one's scope is swept finds a scope that is fed.
 #[test]

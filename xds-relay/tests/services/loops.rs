@@ -56,7 +56,7 @@ async fn asking(address: SocketAddr, headers: &[(&str, &[u8])]) -> Call {
     call
 }
 
-async fn page(relay: &Running, path: &str) -> String {
+pub(crate) async fn page(relay: &Running, path: &str) -> String {
     let mut stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();

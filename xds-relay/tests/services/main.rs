@@ -4,6 +4,7 @@
 
 mod connections;
 mod health;
+mod limits;
 mod load_reports;
 mod loops;
 mod returning;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Instant;
 
-use bytes::Bytes;
 use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
@@ -11,6 +10,8 @@ use super::absence::{Absences, Silence};
 use super::command::Verdict;
 use super::failure::ResourceFailure;
 use super::held::{Entry, Held};
+use super::opening::Opening;
+use super::room::Room;
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
@@ -18,7 +19,7 @@ use super::{ProtocolError, expiry};
 use crate::frame::Frame;
 use crate::response::{Rejected, Response};
 use crate::type_rules::TypeRule;
-use crate::wire::{DeltaDiscoveryRequest, ResourceError, Status, walk};
+use crate::wire::{DeltaDiscoveryRequest, ResourceError, Status};
 
 /// Responses that wait for room to be acknowledged. More than that only happens with a server that
 /// writes without ever reading.
@@ -36,6 +37,11 @@ pub(super) struct Session {
     silence: Silence,
     /// What others hold, and the first request of a stream asks the fate of.
     undecided: BTreeSet<ResourceName>,
+    /// Members of collections that are held and the first request had no room for: asked for by their names, which has
+    /// the origin say what became of them. Only a first request may tell versions (rule 85).
+    unasked: BTreeSet<ResourceName>,
+    /// Those of them that the origin was asked for on this stream.
+    asked: BTreeSet<ResourceName>,
     /// The first request of this stream was sent.
     opened: bool,
     acks: VecDeque<Ack>,
@@ -59,6 +65,8 @@ impl Session {
             absences: Absences::new(silence),
             silence,
             undecided: BTreeSet::new(),
+            unasked: BTreeSet::new(),
+            asked: BTreeSet::new(),
             opened: false,
             acks: VecDeque::new(),
         }
@@ -89,6 +97,8 @@ impl Session {
         self.acks.clear();
         self.absences.clear();
         self.undecided.clear();
+        self.unasked.clear();
+        self.asked.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
     }
@@ -111,14 +121,24 @@ impl Session {
         self.unfinished.forget_unwanted(&self.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {
+                self.asked.remove(name);
                 let stood_for = self.wanted.forget_alias(name);
                 for name in stood_for.iter().chain([name]) {
                     if !self.wanted.covers(name) {
                         self.held.remove(name);
+                        self.unasked.remove(name);
+                        self.wanted.leave(self.asked.take(name));
                     }
                 }
             }
-            _ => self.held.retain(|name| self.wanted.covers(name)),
+            _ => {
+                self.held.retain(|name| self.wanted.covers(name));
+                self.unasked.retain(|name| self.wanted.covers(name));
+                let (asked, left): (_, BTreeSet<_>) =
+                    std::mem::take(&mut self.asked).into_iter().partition(|name| self.wanted.covers(name));
+                self.asked = asked;
+                self.wanted.leave(left);
+            }
         }
     }
 
@@ -335,7 +355,7 @@ impl Session {
     }
 
     /// The next request but for its node. Only answers carry a nonce (rule 20).
-    pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<DeltaDiscoveryRequest> {
+    pub(super) fn poll_transmit(&mut self, now: Instant, mut room: Room) -> Option<DeltaDiscoveryRequest> {
         let mut request = DeltaDiscoveryRequest { type_url: self.type_url.as_str().into(), ..Default::default() };
         if let Some(Ack { nonce, error }) = self.acks.pop_front() {
             (request.response_nonce, request.error_detail) = (nonce, error);
@@ -347,24 +367,29 @@ impl Session {
                 return None;
             }
             self.opened = true;
-            // The wildcard alone is an empty request, beside names it is one of them (rule 60).
-            if !(self.legacy_wildcard && self.wanted.only_wildcard()) {
-                request.resource_names_subscribe = names(&self.wanted.all());
-            }
-            request.initial_resource_versions = self.initial_versions();
+            let only_wildcard = self.wanted.only_wildcard();
+            let versions = self.initial_versions();
             self.undecided.clear();
-            let asked = self.wanted.sent(&Default::default());
+            let Opening { asked, versions, left_out } = Opening::new(&mut self.wanted, versions, room);
+            // The wildcard alone is an empty request, beside names it is one of them (rule 60).
+            if !(self.legacy_wildcard && only_wildcard && left_out.is_empty()) {
+                request.resource_names_subscribe = names(&asked);
+            }
+            (request.initial_resource_versions, self.unasked) = (versions, left_out);
             self.await_answers(now, asked);
             return Some(request);
         }
-        if self.wanted.is_told() {
+        if self.wanted.is_told() && self.unasked.is_empty() {
             return None;
         }
-        // Removed, then added is added: the subscribe alone makes the server send it (rules 48, 59).
-        let leaving = self.wanted.leaving().iter().filter(|interest| self.wanted.wish(interest).is_none());
-        request.resource_names_unsubscribe = names(leaving);
-        let asked = self.wanted.sent(&Default::default());
-        request.resource_names_subscribe = names(&asked);
+        request.resource_names_unsubscribe = names(&self.wanted.give_up(&mut room));
+        while self.unasked.first().is_some_and(|member| room.take_name(member.as_str())) {
+            let member = self.unasked.pop_first();
+            request.resource_names_subscribe.extend(member.iter().map(|member| member.as_str().to_owned()));
+            self.asked.extend(member);
+        }
+        let asked = self.wanted.ask(|interest| room.take_name(interest.as_str()));
+        request.resource_names_subscribe.extend(names(&asked));
         self.await_answers(now, asked);
         Some(request)
     }
@@ -390,28 +415,23 @@ impl Session {
     /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
     /// does what a name or glob that was never answered asks for, because only that answers it: these are sent again. Not
     /// to name them at all would be never to hear that they are gone.
-    fn initial_versions(&self) -> Vec<Bytes> {
+    fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let awaits_names = self.wanted.awaits_names();
         let version = |name: &ResourceName, entry: &'_ Entry| {
             // A name that was not answered may be one of its aliases.
             let awaited = self.wanted.awaits(name) || awaits_names && entry.has_aliases;
             if entry.accepted && !awaited { entry.version.clone() } else { "".into() }
         };
-        let mut versions: BTreeMap<_, _> = self.held.iter().map(|(name, entry)| (name, version(name, entry))).collect();
-        versions.extend(self.unfinished.names().map(|name| (name, Version::from(""))));
+        let held = self.held.iter().map(|(name, entry)| (name.clone(), version(name, entry)));
+        let mut versions: BTreeMap<_, _> = held.collect();
+        versions.extend(self.unfinished.names().map(|name| (name.clone(), Version::from(""))));
         for name in &self.undecided {
             // What is asked for itself is answered anyway.
             if self.wanted.wish(&Interest::Name(name.clone())).is_none() && self.wanted.covers(name) {
-                versions.entry(name).or_insert_with(|| Version::from(""));
+                versions.entry(name.clone()).or_insert_with(|| Version::from(""));
             }
         }
-        let entry = |(name, version): (&str, &str)| {
-            let mut entry = Vec::with_capacity(name.len() + version.len() + 8);
-            walk::put_bytes(&mut entry, 1, name.as_bytes());
-            walk::put_bytes(&mut entry, 2, version.as_bytes());
-            entry.into()
-        };
-        versions.iter().map(|(name, version)| entry((name.as_str(), version.as_str()))).collect()
+        versions
     }
 }
 

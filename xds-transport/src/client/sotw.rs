@@ -12,6 +12,7 @@ use super::command::Verdict;
 use super::expiry;
 use super::failure::ResourceFailure;
 use super::held::{Entry, Held};
+use super::room;
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
@@ -101,6 +102,11 @@ impl Session {
             answer: None,
             absences: Absences::new(silence),
         }
+    }
+
+    /// Whether a request with so much room for names may name this too.
+    pub(super) fn has_room(&self, interest: &Interest, room: usize) -> bool {
+        self.wanted.wish(interest).is_some() || self.wanted.size() + room::name_size(interest.as_str()) <= room
     }
 
     pub(super) fn is_opened(&self) -> bool {

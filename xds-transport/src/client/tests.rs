@@ -5,6 +5,7 @@ mod delta;
 mod either;
 mod failures;
 mod pace;
+mod room;
 mod sotw;
 mod verdicts;
 

@@ -6,11 +6,15 @@ use std::time::Instant;
 use xdstp_cache::{Aliases, Interest};
 use xdstp_uri::{NameKey, ResourceName};
 
+use super::room::{self, Room};
+
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     wildcard: Option<Wish>,
     names: HashMap<ResourceName, Wish>,
     globs: usize,
+    /// How many bytes all of it takes in a request, at most.
+    size: usize,
     /// The names among those wanted that stand for what is held.
     aliases: Aliases,
     /// Wanted, and the origin was not told on this stream.
@@ -45,6 +49,7 @@ impl Wanted {
         if self.wish(&interest).is_some() {
             return;
         }
+        self.size += room::name_size(interest.as_str());
         match &interest {
             Interest::Wildcard => self.wildcard = Some(Wish::default()),
             Interest::Name(name) => {
@@ -70,6 +75,7 @@ impl Wanted {
             Interest::Name(name) => self.names.remove(name),
         };
         let Some(wish) = wish else { return false };
+        self.size -= room::name_size(interest.as_str());
         if matches!(interest, Interest::Name(name) if name.is_glob()) {
             self.globs -= 1;
         }
@@ -82,6 +88,10 @@ impl Wanted {
 
     pub(super) fn is_empty(&self) -> bool {
         self.wildcard.is_none() && self.names.is_empty()
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     pub(super) fn only_wildcard(&self) -> bool {
@@ -148,6 +158,46 @@ impl Wanted {
             }
         }
         asked.into_iter().collect()
+    }
+
+    /// A request gives up what is not wanted any more, as far as there is room. Removed, then added is added: the
+    /// subscribe alone makes the server send it (rules 48, 59).
+    pub(super) fn give_up(&mut self, room: &mut Room) -> Vec<Interest> {
+        let leaving = self.leaving.iter().filter(|interest| self.wish(interest).is_none());
+        let told: Vec<_> = leaving.take_while(|interest| room.take_name(interest.as_str())).cloned().collect();
+        told.iter().for_each(|interest| _ = self.leaving.remove(interest));
+        told
+    }
+
+    /// Gives up what was asked for beside what is wanted.
+    pub(super) fn leave(&mut self, names: impl IntoIterator<Item = ResourceName>) {
+        self.leaving.extend(names.into_iter().map(Interest::Name));
+    }
+
+    /// A request asks for what `fits` of `unsent`: that is returned, in order.
+    pub(super) fn ask(&mut self, mut fits: impl FnMut(&Interest) -> bool) -> Vec<Interest> {
+        let asked: Vec<_> = self.unsent.iter().take_while(|interest| fits(interest)).cloned().collect();
+        self.asked(&asked);
+        asked
+    }
+
+    /// The same for the wildcard and globs alone, all of them.
+    pub(super) fn ask_for_collections(&mut self) -> Vec<Interest> {
+        let asked: Vec<_> = self.unsent.iter().filter(|interest| interest.is_collection()).cloned().collect();
+        self.asked(&asked);
+        asked
+    }
+
+    fn asked(&mut self, asked: &[Interest]) {
+        self.asked += u64::from(!asked.is_empty());
+        let request = self.asked;
+        for interest in asked {
+            self.unsent.remove(interest);
+            self.leaving.remove(interest);
+            if let Some(wish) = self.wish_mut(interest) {
+                (wish.asked, wish.waits_since) = (request, None);
+            }
+        }
     }
 
     /// The count of requests so far.

@@ -6,5 +6,6 @@ mod body;
 mod refusal;
 mod requests;
 mod service;
+mod unfinished;
 
 pub use service::{Accept, Accepted, Opened, Service, StreamHandle, Wake};

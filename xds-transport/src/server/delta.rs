@@ -13,7 +13,7 @@ use crate::server::nonce;
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
-use crate::server::stream::{Reference, Tally};
+use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
@@ -55,8 +55,9 @@ impl Session {
         request: &DeltaDiscoveryRequest,
         rule: &TypeRule,
         heartbeats: Option<Instant>,
+        room: Room,
         source: &mut impl Source,
-    ) -> Self {
+    ) -> (Self, Result<(), ProtocolError>) {
         let id = source.open(type_url);
         let mut session = Self {
             id,
@@ -86,7 +87,12 @@ impl Session {
             session.spelling.note(&name, text);
             held.insert(name, Version::from(version));
         }
-        session.change_subscription(request, source);
+        let opened = room
+            .check(request.initial_resource_versions.len())
+            .and_then(|()| session.change_subscription(request, room, source));
+        if opened.is_err() {
+            return (session, opened);
+        }
         if !rule.skip_known_on_resume {
             for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
@@ -102,7 +108,7 @@ impl Session {
             }
         }
         source.resume(id, held.into_iter().collect());
-        session
+        (session, Ok(()))
     }
 
     /// What the client has is not sent again, but it is refreshed.
@@ -115,11 +121,17 @@ impl Session {
     }
 
     /// A later request of the same type.
-    pub(crate) fn handle_request(&mut self, now: Instant, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+    pub(crate) fn handle_request(
+        &mut self,
+        now: Instant,
+        request: &DeltaDiscoveryRequest,
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
         self.tally.requests += 1;
         self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
         // Rule 19: a nonce never gates a change of the subscription.
-        self.change_subscription(request, source);
+        self.change_subscription(request, room, source)
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
@@ -135,7 +147,12 @@ impl Session {
     /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta
     /// none does (rules 44, 45). To leave what was never subscribed is ignored (rule 50), and to leave is not answered
     /// (rule 51) unless something else covers the name (rules 52, 53): then the source has it to be pulled.
-    fn change_subscription(&mut self, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+    fn change_subscription(
+        &mut self,
+        request: &DeltaDiscoveryRequest,
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
         self.is_in_parts &= request.resource_names_subscribe.is_empty();
         for text in &request.resource_names_subscribe {
             match ResourceName::parse(text) {
@@ -146,6 +163,8 @@ impl Session {
                 }
                 Err(_) => drop(self.malformed.insert(text.clone())),
             }
+            // Some of what there is may go with the same request.
+            room.check(self.names().saturating_sub(request.resource_names_unsubscribe.len()))?;
         }
         for text in &request.resource_names_unsubscribe {
             let Ok(name) = ResourceName::parse(text) else {
@@ -163,6 +182,7 @@ impl Session {
                 }
             }
         }
+        room.check(self.names())
     }
 
     fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
@@ -384,6 +404,11 @@ pub(crate) struct Features {
     pub(crate) ttl: bool,
     /// It is a relay: see [`ASKS_FOR_OTHERS`](crate::server::ASKS_FOR_OTHERS).
     pub(crate) for_others: bool,
+}
+
+/// The versions of what the client holds.
+pub(crate) fn versions(request: &DeltaDiscoveryRequest) -> impl Iterator<Item = &str> {
+    request.initial_resource_versions.iter().filter_map(held_at).map(|(_, version)| version)
 }
 
 /// Name and version of an entry of `initial_resource_versions`.

@@ -1,5 +1,7 @@
 //! What ends a stream.
 
+use std::time::Duration;
+
 use thiserror::Error;
 use xdstp_cache::TypeUrl;
 
@@ -32,9 +34,39 @@ pub enum ProtocolError {
         /// How many are served.
         limit: usize,
     },
+    /// A request, or a type URL, a version or a node in one, longer than the server takes.
+    #[error("a {what} of {length} bytes, {limit} are taken")]
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// Its length in bytes.
+        length: usize,
+        /// What is taken, in bytes.
+        limit: usize,
+    },
+    /// More bytes of requests that are not whole than the server keeps, and nobody sends more of one.
+    #[error("more than {limit} bytes of unfinished requests on all streams")]
+    TooMuch {
+        /// How many are kept.
+        limit: usize,
+    },
+    /// No request came in time.
+    #[error("no request came within {within:?}")]
+    NoRequest {
+        /// How long it might have taken.
+        within: Duration,
+    },
+    /// What the source does not serve this stream any more, because there is too much of it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// More requests than the server takes from one stream (rule 136).
-    #[error("too many requests on one stream")]
-    TooOften,
+    #[error("more requests on one stream than {burst} at once and one every {every:?}")]
+    TooOften {
+        /// How many are taken at once.
+        burst: u32,
+        /// How long it takes until another is.
+        every: Duration,
+    },
     /// The stream is as old as it may be: the client connects anew, elsewhere perhaps (rule 93).
     #[error("the stream is old: reconnect")]
     Aged,
@@ -54,13 +86,31 @@ impl NodeError {
     }
 }
 
+/// Why a source serves a stream no more: what it, or all streams together, ask for is too much.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{reason}")]
+pub struct Refused {
+    reason: String,
+}
+
+impl Refused {
+    /// A stream is refused because of `reason`, which the client is told.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
 impl ProtocolError {
     /// The gRPC status code the stream ends with.
     pub fn code(&self) -> i32 {
         match self {
             Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } | Self::Node(_) => 3,
-            Self::TooMany { .. } | Self::TooOften => 8,
-            Self::Aged => 14,
+            Self::TooMany { .. }
+            | Self::TooLong { .. }
+            | Self::TooMuch { .. }
+            | Self::Refused(_)
+            | Self::TooOften { .. } => 8,
+            Self::NoRequest { .. } | Self::Aged => 14,
         }
     }
 }

@@ -32,9 +32,10 @@ impl Refusals {
         }
     }
 
-    /// How many names of one type it keeps.
-    pub(crate) fn names(&self) -> usize {
-        self.asked.values().map(|asked| asked.names.len()).max().unwrap_or(0)
+    /// How many names of all types but one it keeps.
+    pub(crate) fn names_but_of(&self, type_url: &str) -> usize {
+        let others = self.asked.iter().filter(|(asked, _)| asked.as_str() != type_url);
+        others.map(|(_, asked)| asked.names.len()).sum()
     }
 
     /// Whether it was asked for this type before.

@@ -8,11 +8,12 @@ use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::server::delta::{BUDGET, Features, Outgoing, Tells};
+use crate::server::error::ProtocolError;
 use crate::server::nonce;
 use crate::server::refreshes::Refreshes;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
-use crate::server::stream::{Reference, Tally};
+use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
 use crate::server::version::{RunningHash, TypeHash};
 use crate::server::wanted::{Names, Wanted};
@@ -49,8 +50,9 @@ impl Session {
         names: &Names<'_>,
         rule: &TypeRule,
         features: Features,
+        room: Room,
         source: &mut impl Source,
-    ) -> Self {
+    ) -> (Self, Result<(), ProtocolError>) {
         let mut session = Self {
             id: source.open(type_url),
             tally: Tally { requests: 1, ..Tally::default() },
@@ -64,9 +66,9 @@ impl Session {
             running: RunningHash::default(),
             refreshes: Refreshes::default(),
         };
-        session.change_subscription(names, rule, source);
+        let opened = session.change_subscription(names, room, rule, source);
         source.resume(session.id, Vec::new());
-        session
+        (session, opened)
     }
 
     pub(crate) fn handle_request(
@@ -74,9 +76,10 @@ impl Session {
         now: Instant,
         request: &DiscoveryRequest,
         names: &Names<'_>,
+        room: Room,
         rule: &TypeRule,
         source: &mut impl Source,
-    ) {
+    ) -> Result<(), ProtocolError> {
         self.tally.requests += 1;
         // Rules 16, 18: a request that does not answer the last response is stale, and not answered.
         if let Some(last) = self.last_nonce
@@ -84,10 +87,7 @@ impl Session {
         {
             // Rule 17: one that crossed that response says what the client wanted meanwhile. The ACK will repeat
             // its names, but not tell that one of them left and came back in between (rule 55).
-            if self.awaits_ack {
-                self.change_subscription(names, rule, source);
-            }
-            return;
+            return if self.awaits_ack { self.change_subscription(names, room, rule, source) } else { Ok(()) };
         }
         if self.awaits_ack {
             self.awaits_ack = false;
@@ -96,16 +96,23 @@ impl Session {
                 self.refreshes.refused(nonce);
             }
         }
-        self.change_subscription(names, rule, source);
+        self.change_subscription(names, room, rule, source)
     }
 
-    fn change_subscription(&mut self, names: &Names<'_>, rule: &TypeRule, source: &mut impl Source) {
-        if self.wanted.change(self.id, names, rule, source) {
+    fn change_subscription(
+        &mut self,
+        names: &Names<'_>,
+        room: Room,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        if self.wanted.change(self.id, names, room, rule, source)? {
             self.running.invalidate();
         }
         if self.wanted.is_empty() {
             self.refreshes.clear();
         }
+        Ok(())
     }
 
     /// Whether a request's list of names is the last one again.

@@ -9,7 +9,7 @@ use xdstp_cache::{
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::server::error::NodeError;
+use crate::server::error::{NodeError, ProtocolError, Refused};
 use crate::server::stream::Tally;
 
 /// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
@@ -69,6 +69,15 @@ pub trait Source {
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`].
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
+
+    /// Why this stream asks for more than is served, if it does: it ends with that once its request is handled. A source
+    /// that leaves this out serves whatever is asked for.
+    fn refused(&mut self) -> Option<Refused> {
+        None
+    }
+
+    /// The stream ends because of this: for counters. A source that leaves this out counts nothing.
+    fn ends(&mut self, _error: &ProtocolError) {}
 
     /// Whether a pull would do anything.
     fn has_work(&self, id: SubscriberId) -> bool;

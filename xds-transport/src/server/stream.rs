@@ -23,6 +23,9 @@ use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 
+/// How long a node, a type URL or a version may be, in bytes, as a name.
+const LONGEST: usize = 64 << 10;
+
 /// Which of the two protocol variants a stream speaks: the method it was opened with says so (rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
@@ -42,9 +45,10 @@ pub struct Settings {
     pub identifier: String,
     /// How many types one stream may ask for.
     pub types_per_stream: usize,
-    /// How many names of one type one stream may ask for.
-    pub names_per_type: usize,
-    /// How many requests one stream may send. Without a limit, what bounds it is that requests are handled one by one.
+    /// How many names one stream may ask for, of all types together, and how many it may bring versions of.
+    pub names_per_stream: usize,
+    /// How many requests one stream may send, beside one for each response. Without a limit, what bounds it is that
+    /// requests are handled one by one.
     pub requests: Option<RateLimit>,
     /// Whether a TTL is sent over SotW to clients that understand it. Envoy does, but over SotW it does not take its
     /// heartbeats for what they are, and has crashed when endpoints expired (rules 113, 114).
@@ -61,7 +65,7 @@ impl Default for Settings {
             rules: Arc::new(TypeRules::envoy()),
             identifier: String::new(),
             types_per_stream: 64,
-            names_per_type: 1_000_000,
+            names_per_stream: 1_000_000,
             requests: None,
             ttl_in_sotw: false,
             removals_wait: Duration::ZERO,
@@ -115,7 +119,11 @@ pub struct Stream {
     /// When somebody who waits for another type waits no more.
     held_until: Option<Instant>,
     requests: Option<Bucket>,
+    /// Responses that may still be answered: a busy source has its clients send many an ACK.
+    answers: u32,
     ends: Option<Instant>,
+    /// When the first request must be here, and how long it may take.
+    first: Option<(Instant, Duration)>,
     half_closed: bool,
 }
 
@@ -130,6 +138,20 @@ struct Type {
 enum Session {
     Sotw(sotw::Session),
     Delta(delta::Session),
+}
+
+/// How many names one type of a stream may have.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Room {
+    names: usize,
+    /// All types together.
+    limit: usize,
+}
+
+impl Room {
+    pub(crate) fn check(self, names: usize) -> Result<(), ProtocolError> {
+        if names <= self.names { Ok(()) } else { Err(ProtocolError::TooMany { what: "names", limit: self.limit }) }
+    }
 }
 
 /// A name that a resource refers to.
@@ -234,7 +256,9 @@ impl Stream {
     pub fn new(variant: Variant, settings: Settings) -> Self {
         Self {
             requests: settings.requests.map(Bucket::new),
+            answers: 0,
             ends: None,
+            first: None,
             half_closed: false,
             settings,
             variant,
@@ -258,6 +282,11 @@ impl Stream {
     /// or all clients come back at once (rule 93). [`poll_transmit`](Self::poll_transmit) fails then.
     pub fn end_at(&mut self, at: Instant) {
         self.ends = Some(at);
+    }
+
+    /// Ends the stream if no request comes `within` this time. [`poll_transmit`](Self::poll_transmit) fails then.
+    pub fn expect_request(&mut self, now: Instant, within: Duration) {
+        self.first = now.checked_add(within).map(|at| (at, within));
     }
 
     /// The client sends no more requests: what it asked for is sent to it without a wait for ACKs. The stream is over
@@ -297,9 +326,17 @@ impl Stream {
         message: Bytes,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        if let Some(requests) = &mut self.requests {
+        self.handle_request(now, message, source).inspect_err(|error| source.ends(error))
+    }
+
+    fn handle_request(&mut self, now: Instant, message: Bytes, source: &mut impl Source) -> Result<(), ProtocolError> {
+        self.first = None;
+        if self.answers > 0 {
+            self.answers -= 1;
+        } else if let Some(requests) = &mut self.requests {
             if !requests.has_token(now) {
-                return Err(ProtocolError::TooOften);
+                let RateLimit { burst, every } = requests.limit();
+                return Err(ProtocolError::TooOften { burst, every });
             }
             requests.take();
         }
@@ -307,13 +344,15 @@ impl Stream {
         match self.variant {
             Variant::Delta => {
                 let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
+                check_lengths(&request.node, &request.type_url, delta::versions(&request))?;
                 self.identify(&request.node, source)?;
+                let room = self.room_for_names(&request.type_url);
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Delta(session), .. }) => {
-                        session.handle_request(now, &request, source);
+                        session.handle_request(now, &request, room, source)?;
                     }
                     Some(_) => {}
-                    None => self.open_delta(now, &request, source),
+                    None => self.open_delta(now, &request, room, source)?,
                 }
             }
             Variant::Sotw => {
@@ -325,26 +364,23 @@ impl Stream {
                         self.open_type(&others.type_url)
                     && session.repeats(encoded)
                 {
-                    session.handle_request(now, &others, &Names::Repeated, rule, source);
-                    return Ok(());
+                    return session.handle_request(now, &others, &Names::Repeated, Room::default(), rule, source);
                 }
                 let request = DiscoveryRequest::decode(message).map_err(malformed)?;
+                check_lengths(&request.node, &request.type_url, [&*request.version_info])?;
                 self.identify(&request.node, source)?;
+                let room = self.room_for_names(&request.type_url);
                 let names = Names::Listed(&request.resource_names, encoded);
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Sotw(session), rule, .. }) => {
-                        session.handle_request(now, &request, &names, rule, source);
+                        session.handle_request(now, &request, &names, room, rule, source)?;
                     }
                     Some(_) => {}
-                    None => self.open_sotw(&request, &names, source),
+                    None => self.open_sotw(&request, &names, room, source)?,
                 }
             }
         }
-        let limit = self.settings.names_per_type;
-        if self.types.iter().any(|of| of.session.names() > limit) || self.refusals.names() > limit {
-            return Err(ProtocolError::TooMany { what: "names of one type", limit });
-        }
-        Ok(())
+        source.refused().map_or(Ok(()), |refused| Err(refused.into()))
     }
 
     /// The next response. Newest state only: what changed twice since the last call is sent once.
@@ -352,8 +388,17 @@ impl Stream {
     /// # Errors
     /// When the stream must end: see [`ProtocolError::Aged`].
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
+        let polled = self.poll_response(now, source).inspect_err(|error| source.ends(error))?;
+        self.answers = self.answers.saturating_add(u32::from(polled.is_some()));
+        Ok(polled)
+    }
+
+    fn poll_response(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
+        }
+        if let Some((_, within)) = self.first.filter(|(at, _)| *at <= now) {
+            return Err(ProtocolError::NoRequest { within });
         }
         if self.half_closed {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
@@ -391,9 +436,10 @@ impl Stream {
     /// lives for a time is refreshed, or the stream is over.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let types = self.types.iter().zip(&self.standings);
+        let first = self.first.map(|(at, _)| at);
         // An ACK comes first where one is missing, and who is held back waits for that.
         let free = types.filter(|(of, standing)| of.session.has_room() && standing.additions.is_none());
-        free.filter_map(|(of, _)| of.session.next_refresh()).chain(self.held_until).chain(self.ends).min()
+        free.filter_map(|(of, _)| of.session.next_refresh()).chain(self.held_until).chain(self.ends).chain(first).min()
     }
 
     /// The stream is over: nothing of it stays behind (rule 12).
@@ -463,6 +509,14 @@ impl Stream {
         Ok(())
     }
 
+    /// How many names a type may have beside those of the others.
+    fn room_for_names(&self, type_url: &str) -> Room {
+        let is_other = |url: &TypeUrl| self.only_type.is_none() && url.as_str() != type_url;
+        let others: usize = self.types.iter().filter(|of| is_other(&of.url)).map(|of| of.session.names()).sum();
+        let limit = self.settings.names_per_stream;
+        Room { names: limit.saturating_sub(others + self.refusals.names_but_of(type_url)), limit }
+    }
+
     /// The open session of a request's type; `None` when this is its first request.
     fn open_type(&mut self, asked: &str) -> Result<Option<&mut Type>, ProtocolError> {
         if let Some(served) = &self.only_type
@@ -483,21 +537,38 @@ impl Stream {
         Ok(position.and_then(|at| self.types.get_mut(at)))
     }
 
-    fn open_delta(&mut self, now: Instant, request: &DeltaDiscoveryRequest, source: &mut impl Source) {
+    fn open_delta(
+        &mut self,
+        now: Instant,
+        request: &DeltaDiscoveryRequest,
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
-        let session = delta::Session::open(&url, request, &rule, self.features.ttl.then_some(now), source);
+        let (session, opened) =
+            delta::Session::open(&url, request, &rule, self.features.ttl.then_some(now), room, source);
         self.insert(Type { url, rule, session: Session::Delta(session) });
+        opened
     }
 
-    fn open_sotw(&mut self, request: &DiscoveryRequest, names: &Names<'_>, source: &mut impl Source) {
+    fn open_sotw(
+        &mut self,
+        request: &DiscoveryRequest,
+        names: &Names<'_>,
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         if rule.delta_only {
-            return self.refusals.ask(url, request);
+            room.check(request.resource_names.len())?;
+            self.refusals.ask(url, request);
+            return Ok(());
         }
-        let session = sotw::Session::open(&url, request, names, &rule, self.features, source);
+        let (session, opened) = sotw::Session::open(&url, request, names, &rule, self.features, room, source);
         self.insert(Type { url, rule, session: Session::Sotw(session) });
+        opened
     }
 
     fn opened_type(&self, asked: &str) -> TypeUrl {
@@ -591,6 +662,20 @@ impl Session {
             Self::Sotw(session) => session.names(),
             Self::Delta(session) => session.names(),
         }
+    }
+}
+
+/// What is kept of a stream is bounded: a name that is longer is none, and answered as such (rule 109).
+fn check_lengths<'a>(
+    node: &[u8],
+    type_url: &str,
+    versions: impl IntoIterator<Item = &'a str>,
+) -> Result<(), ProtocolError> {
+    let lengths = [("node", node.len()), ("type URL", type_url.len())];
+    let versions = versions.into_iter().map(|version| ("version", version.len()));
+    match lengths.into_iter().chain(versions).find(|(_, length)| *length > LONGEST) {
+        Some((what, length)) => Err(ProtocolError::TooLong { what, length, limit: LONGEST }),
+        None => Ok(()),
     }
 }
 

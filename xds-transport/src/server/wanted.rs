@@ -6,8 +6,10 @@ use std::hash::{BuildHasher, RandomState};
 use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
+use crate::server::error::ProtocolError;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
+use crate::server::stream::Room;
 use crate::type_rules::TypeRule;
 
 /// The names of one request.
@@ -43,14 +45,18 @@ struct Fingerprint {
 impl Wanted {
     /// Rule 43: the list is what is wanted from now on, and `*` in it is everything. Rule 46: of the types without a
     /// legacy wildcard an empty list is nothing, from the first request on. Whether anything is wanted no more.
+    ///
+    /// # Errors
+    /// When there is no room for as many names: nothing is changed then.
     pub(crate) fn change(
         &mut self,
         id: SubscriberId,
         requested: &Names<'_>,
+        room: Room,
         rule: &TypeRule,
         source: &mut impl Source,
-    ) -> bool {
-        let Names::Listed(requested, encoded) = requested else { return false };
+    ) -> Result<bool, ProtocolError> {
+        let Names::Listed(requested, encoded) = requested else { return Ok(false) };
         self.last.note(*encoded);
         self.ever_named |= !requested.is_empty();
         let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
@@ -69,6 +75,7 @@ impl Wanted {
                 }
             }
         }
+        room.check(names.len() + malformed.len())?;
         if wildcard && !self.wildcard {
             source.subscribe(id, &Interest::Wildcard);
         }
@@ -91,7 +98,7 @@ impl Wanted {
         self.untold.extend(malformed.difference(&self.malformed).cloned());
         self.malformed = malformed;
         (self.names, self.wildcard) = (names, wildcard);
-        less
+        Ok(less)
     }
 
     /// Whether a list of names is the last one again.

@@ -33,7 +33,7 @@ async fn what_ends_a_stream_is_told_in_its_trailers() {
     for _ in 0..3 {
         call.send(&delta_wildcard());
     }
-    assert_eq!(call.status().await, (8, "too many requests on one stream".to_owned()));
+    assert_eq!(call.status().await, (8, "more requests on one stream than 2 at once and one every 1s".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

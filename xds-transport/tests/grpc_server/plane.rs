@@ -72,6 +72,8 @@ impl Served {
 pub(crate) struct Rules {
     pub(crate) max_stream_age: Option<Duration>,
     pub(crate) max_request_bytes: Option<usize>,
+    pub(crate) max_unfinished_bytes: Option<usize>,
+    pub(crate) first_request_within: Option<Duration>,
     pub(crate) settings: Settings,
 }
 
@@ -155,6 +157,14 @@ impl Accept for Accepting {
 
     fn settings(&self) -> Settings {
         self.options.settings.clone()
+    }
+
+    fn max_unfinished_bytes(&self) -> usize {
+        self.options.max_unfinished_bytes.unwrap_or(1 << 20)
+    }
+
+    fn first_request_within(&self) -> Option<Duration> {
+        self.options.first_request_within
     }
 
     fn max_stream_age(&self) -> Option<Duration> {

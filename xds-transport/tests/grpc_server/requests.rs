@@ -1,5 +1,7 @@
 //! How requests come in.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::Variant;
@@ -46,6 +48,54 @@ async fn rule_132_a_request_over_the_limit_is_refused_by_its_length_alone() {
     call.send_bytes(framed(0, &vec![0; longer]).slice(..5), false);
     let words = format!("a request of {longer} bytes, {} are taken", request.len());
     assert_eq!(call.status().await, (8, words));
+}
+
+/// Who sends most of a request that is not whole loses it, when there is too much: who sends less does not.
+#[tokio::test(start_paused = true)]
+async fn unfinished_requests_take_so_much_memory_together() {
+    let plane = Plane::small();
+    let served = plane.serve_with(Rules { max_unfinished_bytes: Some(1000), ..Rules::default() });
+    let connection = served.connect().await;
+    let words = "more than 1000 bytes of unfinished requests on all streams".to_owned();
+    let begun = framed(0, &vec![0; 100_000]);
+    let (mut most, mut less) =
+        (connection.aggregated(Variant::Delta).await, connection.aggregated(Variant::Delta).await);
+    most.send_bytes(begun.slice(..600), false);
+    less.send_bytes(begun.slice(..300), false);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let whole = framed(0, &delta_wildcard().encode_to_vec());
+    let mut good = connection.aggregated(Variant::Delta).await;
+    good.send_bytes(whole.slice(..10), false);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    less.send_bytes(begun.slice(300..500), false);
+    assert_eq!(most.status().await, (8, words.clone()));
+    good.send_bytes(whole.slice(10..), false);
+    assert!(good.message().await.is_some());
+    // What was given up made room, and what goes beyond alone is given up itself.
+    less.send_bytes(begun.slice(500..1001), false);
+    assert_eq!(less.status().await, (8, words));
+    let mut next = connection.aggregated(Variant::Delta).await;
+    next.send_bytes(begun.slice(..1000), false);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    next.send_bytes(Bytes::new(), true);
+    assert_eq!(next.status().await, (13, "the requests end within one".to_owned()));
+}
+
+/// A client may have nothing to ask for yet, but not forever.
+#[tokio::test(start_paused = true)]
+async fn a_stream_has_some_time_for_its_first_request() {
+    let within = Duration::from_secs(300);
+    let served = Plane::small().serve_with(Rules { first_request_within: Some(within), ..Rules::default() });
+    let connection = served.connect().await;
+    let mut silent = connection.aggregated(Variant::Delta).await;
+    let mut late = connection.aggregated(Variant::Delta).await;
+    tokio::time::sleep(within - Duration::from_secs(1)).await;
+    late.send(&delta_wildcard());
+    assert!(late.message().await.is_some());
+    assert_eq!(silent.status().await, (14, "no request came within 300s".to_owned()));
+    tokio::time::sleep(2 * within).await;
+    late.send_bytes(Bytes::new(), true);
+    assert_eq!(late.status().await, (0, String::new()));
 }
 
 #[tokio::test(start_paused = true)]

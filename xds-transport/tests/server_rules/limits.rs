@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use prost::Message;
 use xds_transport::RateLimit;
 use xds_transport::server::{ProtocolError, Settings, Stream, Variant};
-use xds_transport::wire::DiscoveryRequest;
+use xds_transport::wire::{DiscoveryRequest, Node};
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
 
@@ -21,10 +22,35 @@ fn rule_136_too_many_requests_end_their_stream_and_no_other() {
         server.now += Duration::from_micros(100);
         hasty.try_send(&mut server, again.clone()).err()
     });
-    assert_eq!((refused.as_ref().map(ProtocolError::code), refused), (Some(8), Some(ProtocolError::TooOften)));
+    let too_often = ProtocolError::TooOften { burst: 100, every: Duration::from_millis(10) };
+    assert_eq!((refused.as_ref().map(ProtocolError::code), refused), (Some(8), Some(too_often)));
     for _ in 0..1000 {
         server.now += Duration::from_millis(10);
         steady.try_send(&mut server, again.clone()).unwrap();
+    }
+}
+
+/// Each response has its ACK, however many there are in a moment.
+#[test]
+fn rule_136_acks_are_not_too_many_requests() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut settings = Settings::default();
+    settings.requests = Some(RateLimit { burst: 2, every: Duration::from_secs(1) });
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        client.want(&mut server, CLUSTERS, &["a"]);
+        client.settle(&mut server);
+        for version in 0..100 {
+            server.put(CLUSTERS, "a", &format!("v{version}"));
+            client.settle(&mut server);
+        }
+        let again = match variant {
+            Variant::Delta => Ask { of: CLUSTERS, subscribe: &["b"], ..Ask::default() }.encode(),
+            Variant::Sotw => sotw(CLUSTERS, &["a", "b"]),
+        };
+        client.try_send(&mut server, again.clone()).unwrap();
+        let error = client.try_send(&mut server, again).unwrap_err();
+        assert_eq!(error.code(), 8, "{variant:?}");
     }
 }
 
@@ -32,15 +58,90 @@ fn rule_136_too_many_requests_end_their_stream_and_no_other() {
 fn more_types_or_names_than_allowed_end_the_stream() {
     let mut server = Server::origin();
     let mut settings = Settings::default();
-    (settings.types_per_stream, settings.names_per_type) = (2, 3);
+    (settings.types_per_stream, settings.names_per_stream) = (2, 3);
     let mut client = Client::new(Stream::new(Variant::Delta, settings));
-    client.subscribe(&mut server, CLUSTERS, &["a", "b", "c"]);
+    client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
     client.subscribe(&mut server, ENDPOINTS, &["a"]);
     let error = client.try_send(&mut server, Ask { of: LISTENERS, ..Ask::default() }.encode()).unwrap_err();
     assert_eq!(error, ProtocolError::TooMany { what: "types", limit: 2 });
-    let ask = Ask { of: ENDPOINTS, subscribe: &["b", "c", "xdstp:not a name"], ..Ask::default() };
+    let ask = Ask { of: ENDPOINTS, subscribe: &["xdstp:not a name"], ..Ask::default() };
     let error = client.try_send(&mut server, ask.encode()).unwrap_err();
-    assert_eq!((error.code(), error), (8, ProtocolError::TooMany { what: "names of one type", limit: 3 }));
+    assert_eq!((error.code(), error), (8, ProtocolError::TooMany { what: "names", limit: 3 }));
+}
+
+#[test]
+fn names_count_over_all_types_and_as_long_as_they_are_wanted() {
+    let mut settings = Settings::default();
+    settings.names_per_stream = 3;
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let mut server = Server::origin();
+        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        let ask = |of, names: &[&str]| match variant {
+            Variant::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
+            Variant::Sotw => sotw(of, names),
+        };
+        client.try_send(&mut server, ask(CLUSTERS, &["a", "b"])).unwrap();
+        // Again, they are no more of them.
+        client.try_send(&mut server, ask(CLUSTERS, &["a", "b"])).unwrap();
+        client.try_send(&mut server, ask(ENDPOINTS, &["a"])).unwrap();
+        let leave = match variant {
+            Variant::Delta => Ask { of: CLUSTERS, subscribe: &["c"], unsubscribe: &["a"], ..Ask::default() }.encode(),
+            Variant::Sotw => sotw(CLUSTERS, &["b", "c"]),
+        };
+        client.try_send(&mut server, leave).unwrap();
+        let error = client.try_send(&mut server, ask(ENDPOINTS, &["a", "b"])).unwrap_err();
+        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 }, "{variant:?}");
+    }
+}
+
+#[test]
+fn versions_that_are_brought_along_are_limited_as_names_are() {
+    let mut server = Server::origin();
+    let mut settings = Settings::default();
+    settings.names_per_stream = 3;
+    let holds = &[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")];
+    let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+    client.try_send(&mut server, Ask { of: CLUSTERS, holds: &holds[..3], ..Ask::default() }.encode()).unwrap();
+    let mut client = Client::new(Stream::new(Variant::Delta, settings));
+    let error = client.try_send(&mut server, Ask { of: CLUSTERS, holds, ..Ask::default() }.encode()).unwrap_err();
+    assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
+}
+
+#[test]
+fn what_is_longer_than_a_name_may_be_ends_the_stream_before_anything_is_kept_of_it() {
+    const LIMIT: usize = 64 << 10;
+    let longest = "x".repeat(LIMIT);
+    let long = format!("{longest}x");
+    // A tag and three bytes of length go before its text.
+    let node = |length: usize| Node { id: "n".repeat(length - 4), ..Node::default() }.encode_to_vec();
+    let (fits, large) = (node(LIMIT), node(LIMIT + 1));
+    let requests = |node: &[u8], of: &str, version: &str| {
+        let delta = Ask { of, holds: &[("a", version)], node, ..Ask::default() }.encode();
+        let (type_url, version_info, node) = (of.to_owned(), version.to_owned(), node.to_vec().into());
+        let sotw = DiscoveryRequest { type_url, version_info, node, ..Default::default() }.encode_to_vec().into();
+        [(Variant::Delta, delta), (Variant::Sotw, sotw)]
+    };
+    let mut server = Server::origin();
+    for (what, requests) in [
+        ("node", requests(&large, CLUSTERS, "1")),
+        ("type URL", requests(b"", &long, "1")),
+        ("version", requests(b"", CLUSTERS, &long)),
+    ] {
+        for (variant, request) in requests {
+            let mut client = Client::new(Stream::new(variant, Settings::default()));
+            let error = client.try_send(&mut server, request).unwrap_err();
+            assert_eq!((error.code(), client.stream.sessions().count()), (8, 0));
+            assert_eq!(error, ProtocolError::TooLong { what, length: LIMIT + 1, limit: LIMIT });
+        }
+    }
+    for (variant, request) in requests(&fits, &longest, &longest) {
+        Client::new(Stream::new(variant, Settings::default())).try_send(&mut server, request).unwrap();
+    }
+}
+
+fn sotw(of: &str, names: &[&str]) -> Bytes {
+    let resource_names = names.iter().map(|name| (*name).into()).collect();
+    DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() }.encode_to_vec().into()
 }
 
 /// What is refused is remembered, so that it is refused once: this counts too.
@@ -49,25 +150,20 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
     let delta_only = ["route.v3.VirtualHost", "endpoint.v3.LbEndpoint"];
     let [hosts, localities] = delta_only.map(|of| format!("type.googleapis.com/envoy.config.{of}"));
     let mut settings = Settings::default();
-    (settings.types_per_stream, settings.names_per_type) = (2, 3);
-    let request = |of: &str, names: &[&str]| {
-        let resource_names = names.iter().map(|name| (*name).into()).collect();
-        let request = DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() };
-        request.encode_to_vec().into()
-    };
+    (settings.types_per_stream, settings.names_per_stream) = (2, 3);
     let mut server = Server::origin();
     let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
     for of in [CLUSTERS, &hosts, &hosts] {
-        client.try_send(&mut server, request(of, &["a"])).unwrap();
+        client.try_send(&mut server, sotw(of, &["a"])).unwrap();
     }
-    let error = client.try_send(&mut server, request(&localities, &["a"])).unwrap_err();
+    let error = client.try_send(&mut server, sotw(&localities, &["a"])).unwrap_err();
     assert_eq!(error, ProtocolError::TooMany { what: "types", limit: 2 });
 
     for (of, names) in [(hosts.as_str(), ["a", "b", "c", "d"]), (ENDPOINTS, ["a", "b", "xdstp:c", "xdstp:d"])] {
         let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
-        client.try_send(&mut server, request(of, &names[..3])).unwrap();
+        client.try_send(&mut server, sotw(of, &names[..3])).unwrap();
         let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
-        let error = client.try_send(&mut server, request(of, &names)).unwrap_err();
-        assert_eq!(error, ProtocolError::TooMany { what: "names of one type", limit: 3 });
+        let error = client.try_send(&mut server, sotw(of, &names)).unwrap_err();
+        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
     }
 }

@@ -2,6 +2,7 @@
 
 mod aged;
 mod frames;
+mod pace;
 mod shared;
 
 use std::collections::VecDeque;
@@ -14,6 +15,7 @@ use http::{Request, Response};
 use prost::Message as _;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
+use xds_transport::RateLimit;
 use xds_transport::client::{Interest, Update, Verdict};
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_relay::config::{self, OriginKind};
-use xds_relay::relay_core::{Admitted, Dial, Dialed, LoopError, RelayCore, Routes};
+use xds_relay::relay_core::{AdmitError, Admitted, Dial, Dialed, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Stream, Transmit, Variant};
 use xds_transport::{Protocol, TypeRules};
@@ -226,7 +226,7 @@ impl Link {
 
     fn open(&mut self, now: Instant, mut origin: Option<&mut Origin>, upper: Option<&Arc<RelayCore>>) {
         let said = self.consumer.metadata();
-        let ended = match self.connect(origin.as_deref_mut(), upper, &said) {
+        let ended = match self.connect(now, origin.as_deref_mut(), upper, &said) {
             Ok(far) => {
                 let heard = far.admitted.as_ref().map_or_else(MetadataMap::new, |admitted| admitted.metadata.clone());
                 self.far_end = Some(far);
@@ -241,11 +241,12 @@ impl Link {
 
     fn connect(
         &self,
+        now: Instant,
         origin: Option<&mut Origin>,
         upper: Option<&Arc<RelayCore>>,
         said: &MetadataMap,
-    ) -> Result<FarEnd, LoopError> {
-        let admitted = upper.map(|core| core.admit(said)).transpose()?;
+    ) -> Result<FarEnd, AdmitError> {
+        let admitted = upper.map(|core| core.admit(now, said)).transpose()?;
         let woken = Arc::new(Flag::default());
         if let Some(origin) = origin {
             origin.streams += 1;

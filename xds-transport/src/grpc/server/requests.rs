@@ -10,13 +10,19 @@ use tonic::body::Body;
 
 use crate::grpc::now;
 use crate::grpc::server::service::StreamState;
+use crate::grpc::server::unfinished::Share;
 use crate::server::{ProtocolError, Source};
 
 /// Length of the gRPC message prefix: a flag and four bytes of length.
 const PREFIX: usize = 5;
 
 /// Hands every request to the stream until the client sends no more.
-pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<StreamState<S>>, limit: usize) {
+pub(crate) async fn read<S: Source + Send + 'static>(
+    mut body: Body,
+    state: Arc<StreamState<S>>,
+    limit: usize,
+    mut unfinished: Share,
+) {
     let mut buffer = BytesMut::new();
     let end = loop {
         match body.frame().await {
@@ -28,6 +34,9 @@ pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<
                     buffer.extend_from_slice(&data);
                     if let Err(status) = handle_messages(&mut buffer, &state, limit) {
                         break status;
+                    }
+                    if let Err(error) = unfinished.keep(buffer.len()) {
+                        break state.refusal(&error);
                     }
                     if buffer.is_empty() {
                         // The first request may have been large, and the next one is an ACK.
@@ -42,7 +51,7 @@ pub(crate) async fn read<S: Source + Send + 'static>(mut body: Body, state: Arc<
 
 fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, limit: usize) -> Result<(), Status> {
     let mut work = false;
-    while let Some(message) = next_message(buffer, limit)? {
+    while let Some(message) = next_message(buffer, state, limit)? {
         let mut inner = state.lock();
         let inner = &mut *inner;
         let Some(source) = inner.source.as_mut() else { return Ok(()) };
@@ -56,7 +65,11 @@ fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, lim
     Ok(())
 }
 
-fn next_message(buffer: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, Status> {
+fn next_message<S: Source>(
+    buffer: &mut BytesMut,
+    state: &StreamState<S>,
+    limit: usize,
+) -> Result<Option<Bytes>, Status> {
     let Some((prefix, _)) = buffer.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let [flag, length @ ..] = *prefix;
     if flag != 0 {
@@ -65,7 +78,7 @@ fn next_message(buffer: &mut BytesMut, limit: usize) -> Result<Option<Bytes>, St
     }
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {
-        return Err(Status::resource_exhausted(format!("a request of {length} bytes, {limit} are taken")));
+        return Err(state.refusal(&ProtocolError::TooLong { what: "request", length, limit }));
     }
     if buffer.len() < PREFIX + length {
         return Ok(None);

@@ -19,8 +19,9 @@ use crate::grpc::methods;
 use crate::grpc::now;
 use crate::grpc::server::age::{jittered, random};
 use crate::grpc::server::body::ResponseBody;
+use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
-use crate::server::{Settings, Source, Stream, Variant};
+use crate::server::{ProtocolError, Settings, Source, Stream, Variant};
 
 /// Who decides what a stream is served from.
 pub trait Accept: Send + Sync + 'static {
@@ -47,6 +48,17 @@ pub trait Accept: Send + Sync + 'static {
     /// is known of it (rule 132).
     fn max_request_bytes(&self) -> usize {
         16 << 20
+    }
+
+    /// How many bytes of requests that are not whole yet are kept, of all streams together. Beyond, the stream that
+    /// sends most of one ends with RESOURCE_EXHAUSTED.
+    fn max_unfinished_bytes(&self) -> usize {
+        256 << 20
+    }
+
+    /// How long a stream may take to send its first request. A client may have nothing to ask for yet.
+    fn first_request_within(&self) -> Option<Duration> {
+        None
     }
 }
 
@@ -127,11 +139,19 @@ impl StreamHandle {
             shared.end(Status::unavailable(reason));
         }
     }
+
+    /// Ends the stream with RESOURCE_EXHAUSTED: what it asks for is too much.
+    pub fn refuse(&self, reason: &str) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.end(Status::resource_exhausted(reason));
+        }
+    }
 }
 
-trait Shared: std::fmt::Debug + Send + Sync {
+pub(crate) trait Shared: std::fmt::Debug + Send + Sync {
     fn inspect(&self, look: &mut dyn FnMut(&Stream));
     fn end(&self, status: Status);
+    fn refuse(&self, error: &ProtocolError);
 }
 
 /// What the response body and the request task of one stream share.
@@ -163,6 +183,17 @@ impl<S> StreamState<S> {
         self.wake.wake();
     }
 
+    /// What the stream ends with, its source told.
+    pub(crate) fn refusal(&self, error: &ProtocolError) -> Status
+    where
+        S: Source,
+    {
+        if let Some(source) = &mut self.lock().source {
+            source.ends(error);
+        }
+        requests::status_of(error)
+    }
+
     pub(crate) fn end_with(&self, status: Status) {
         self.lock().ended.get_or_insert(status);
         self.wake.wake();
@@ -175,7 +206,7 @@ impl<S> std::fmt::Debug for StreamState<S> {
     }
 }
 
-impl<S: Send + 'static> Shared for StreamState<S> {
+impl<S: Source + Send + 'static> Shared for StreamState<S> {
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
         look(&self.lock().stream);
     }
@@ -183,17 +214,23 @@ impl<S: Send + 'static> Shared for StreamState<S> {
     fn end(&self, status: Status) {
         self.end_with(status);
     }
+
+    fn refuse(&self, error: &ProtocolError) {
+        self.end_with(self.refusal(error));
+    }
 }
 
 /// A tower service that serves every discovery method: add it to a server as its fallback.
 pub struct Service<A> {
     accept: Arc<A>,
+    unfinished: Arc<Unfinished>,
 }
 
 impl<A: Accept> Service<A> {
     /// A service whose streams are served from what `accept` decides.
     pub fn new(accept: Arc<A>) -> Self {
-        Self { accept }
+        let unfinished = Unfinished::new(accept.max_unfinished_bytes());
+        Self { accept, unfinished }
     }
 
     /// The service as tonic's routes, to which others can be added.
@@ -214,6 +251,9 @@ impl<A: Accept> Service<A> {
         if let Some(ends) = self.accept.max_stream_age().and_then(|age| now().checked_add(jittered(age, random()))) {
             stream.end_at(ends);
         }
+        if let Some(within) = self.accept.first_request_within() {
+            stream.expect_request(now(), within);
+        }
         let wake = Wake::default();
         let inner = Mutex::new(Inner { stream, source: None, half_closed: false, ended: None });
         let state: Arc<StreamState<A::Source>> = Arc::new(StreamState { inner, wake: wake.clone() });
@@ -222,7 +262,8 @@ impl<A: Accept> Service<A> {
         let (metadata, handle) = (MetadataMap::from_headers(head.headers), StreamHandle(Arc::downgrade(&shared)));
         let Accepted { source, metadata } = self.accept.accept(Opened { peer, variant, metadata, wake, handle })?;
         state.lock().source = Some(source);
-        let reading = requests::read(body, state.clone(), self.accept.max_request_bytes());
+        let unfinished = self.unfinished.share(Arc::downgrade(&shared));
+        let reading = requests::read(body, state.clone(), self.accept.max_request_bytes(), unfinished);
         let body = Body::new(ResponseBody::new(state, tokio::spawn(reading)));
         let mut response = Response::new(body);
         *response.headers_mut() = metadata.into_headers();
@@ -233,7 +274,7 @@ impl<A: Accept> Service<A> {
 
 impl<A> Clone for Service<A> {
     fn clone(&self) -> Self {
-        Self { accept: self.accept.clone() }
+        Self { accept: self.accept.clone(), unfinished: self.unfinished.clone() }
     }
 }
 

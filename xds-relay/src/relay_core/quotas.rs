@@ -1,0 +1,220 @@
+//! What all clients together may cost: so many streams, node groups, authorities and names, and no more.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use xds_transport::server::ProtocolError;
+use xds_transport::{Bucket, RateLimit};
+
+use crate::config::Limits;
+use crate::relay_core::lock;
+
+/// The limits that are counted, as the configuration calls them; nodes, type URLs and versions may be as long as names.
+pub(crate) const KEYS: [&str; 18] = [
+    "admin_idle",
+    "authorities",
+    "authorities_per_stream",
+    "connections",
+    "first_request",
+    "groups",
+    "max_request_bytes",
+    "max_upstream_request_bytes",
+    "name_bytes",
+    "names",
+    "names_per_stream",
+    "new_streams_per_second",
+    "preface",
+    "requests_per_second",
+    "stream_age",
+    "streams",
+    "types_per_stream",
+    "unfinished_request_bytes",
+];
+
+/// Why a client is not served: there would be more than the relay is configured for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {most} {what} (limits.{key} of the relay)")]
+#[non_exhaustive]
+pub struct LimitError {
+    /// The line of the configuration.
+    pub key: &'static str,
+    /// Of what there would be too much.
+    pub what: &'static str,
+    /// How many there may be.
+    pub most: usize,
+}
+
+/// Which limit of the protocol's own machine ends a stream, if one does.
+pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
+    Some(match error {
+        ProtocolError::TooLong { what: "request", .. } => "max_request_bytes",
+        ProtocolError::TooLong { .. } => "name_bytes",
+        ProtocolError::TooMany { what: "types", .. } => "types_per_stream",
+        ProtocolError::TooMany { .. } => "names_per_stream",
+        ProtocolError::TooOften { .. } => "requests_per_second",
+        ProtocolError::TooMuch { .. } => "unfinished_request_bytes",
+        ProtocolError::NoRequest { .. } => "first_request",
+        ProtocolError::Aged => "stream_age",
+        _ => return None,
+    })
+}
+
+/// What a relay may have so many of.
+#[derive(Debug)]
+pub(crate) struct Quotas {
+    pub(crate) streams: Arc<Quota>,
+    pub(crate) groups: Arc<Quota>,
+    pub(crate) authorities: Arc<Quota>,
+    pub(crate) names: Arc<Quota>,
+    new_streams: Mutex<Bucket>,
+    new_streams_per_second: u32,
+}
+
+/// Something that there may be so many of.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    key: &'static str,
+    what: &'static str,
+    most: usize,
+    used: AtomicUsize,
+}
+
+/// Some of it, which is given back when this is dropped.
+#[derive(Debug)]
+pub struct Share {
+    quota: Arc<Quota>,
+    used: usize,
+}
+
+impl Quotas {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        let second = std::time::Duration::from_secs(1);
+        let rate = limits.new_streams_per_second.max(1);
+        Self {
+            streams: Quota::new("streams", "streams", limits.streams),
+            groups: Quota::new("groups", "node groups", limits.groups),
+            authorities: Quota::new("authorities", "authorities", limits.authorities),
+            names: Quota::new("names", "names", limits.names),
+            new_streams: Mutex::new(Bucket::new(RateLimit { burst: rate, every: second / rate })),
+            new_streams_per_second: rate,
+        }
+    }
+
+    /// A place for one more stream: not before others of this second had theirs, so that a fleet that comes back at once
+    /// does so over some seconds.
+    pub(crate) fn stream(&self, now: Instant) -> Result<Share, LimitError> {
+        let place = self.streams.take()?;
+        let mut new_streams = lock(&self.new_streams);
+        if !new_streams.has_token(now) {
+            let (key, what) = ("new_streams_per_second", "new streams a second");
+            return Err(LimitError { key, what, most: self.new_streams_per_second as usize });
+        }
+        new_streams.take();
+        Ok(place)
+    }
+}
+
+impl Quota {
+    fn new(key: &'static str, what: &'static str, most: usize) -> Arc<Self> {
+        Arc::new(Self { key, what, most, used: AtomicUsize::new(0) })
+    }
+
+    /// One of it.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Share, LimitError> {
+        let mut share = self.none();
+        share.grow().map(|()| share)
+    }
+
+    /// None of it yet.
+    pub(crate) fn none(self: &Arc<Self>) -> Share {
+        Share { quota: self.clone(), used: 0 }
+    }
+}
+
+impl Share {
+    /// One more.
+    pub(crate) fn grow(&mut self) -> Result<(), LimitError> {
+        let Quota { key, what, most, ref used } = *self.quota;
+        let more = |used: usize| (used < most).then_some(used + 1);
+        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => self.used += 1,
+            Err(_) => return Err(LimitError { key, what, most }),
+        }
+        Ok(())
+    }
+
+    /// So many fewer.
+    pub(crate) fn shrink(&mut self, by: usize) {
+        let by = by.min(self.used);
+        self.used -= by;
+        self.quota.used.fetch_sub(by, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.shrink(self.used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        let quota = Quota::new("streams", "streams", 2);
+        let (one, mut other) = (quota.take().unwrap(), quota.none());
+        other.grow().unwrap();
+        let error = other.grow().unwrap_err();
+        assert_eq!(error.to_string(), "more than 2 streams (limits.streams of the relay)");
+        assert!(quota.take().is_err());
+        drop(one);
+        other.grow().unwrap();
+        other.shrink(5);
+        assert_eq!(quota.used.load(Ordering::Relaxed), 0);
+        drop(other);
+        assert_eq!([(); 3].map(|()| quota.take().is_ok()), [true; 3], "each is given back at once");
+    }
+
+    #[test]
+    fn streams_come_so_many_a_second() {
+        let limits = Limits { new_streams_per_second: 10, streams: 1000, ..Limits::default() };
+        let quotas = Quotas::new(&limits);
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let start = Instant::now();
+        let admitted = |ms: u64| {
+            let now = start + Duration::from_millis(ms);
+            std::iter::from_fn(|| quotas.stream(now).ok()).take(100).map(std::mem::forget).count()
+        };
+        assert_eq!([0, 50, 100, 1100, 2000].map(admitted), [10, 0, 1, 10, 9]);
+        let error = quotas.stream(start + Duration::from_secs(2)).unwrap_err();
+        assert_eq!(error.to_string(), "more than 10 new streams a second (limits.new_streams_per_second of the relay)");
+    }
+
+    /// As Envoy comes back: up to half a second later at first, twice that each time, half a minute in the end (rule 90).
+    #[test]
+    fn rule_136_a_fleet_that_comes_back_at_once_is_there_within_half_a_minute() {
+        const FLEET: u64 = 10_000;
+        let quotas = Quotas::new(&Limits::default());
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let start = Instant::now();
+        let mut attempts: BTreeSet<(u64, u64, u32)> = (0..FLEET).map(|client| (0, client, 0)).collect();
+        let (mut streams, mut random, mut last) = (Vec::new(), 1_u64, 0);
+        while let Some((ms, client, failed)) = attempts.pop_first() {
+            if let Ok(stream) = quotas.stream(start + Duration::from_millis(ms)) {
+                streams.push(stream);
+                last = ms;
+                continue;
+            }
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let wait = (random >> 33) % (500 << failed.min(6)).min(30_000);
+            attempts.insert((ms + wait, client, failed + 1));
+        }
+        assert!(streams.len() as u64 == FLEET && last < 30_000, "the last came after {last} ms");
+    }
+}

@@ -1,0 +1,159 @@
+//! What clients may cost the relay: who goes beyond is told, and nobody else is the worse for it.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use bytes::Bytes;
+use prost::Message as _;
+use tonic::metadata::MetadataMap;
+use xds_relay::relay_core::{RelayCore, Routes};
+use xds_transport::server::{Source, Stream, Tally};
+use xds_transport::wire::DeltaDiscoveryRequest;
+use xdstp_cache::{Interest, SubscriberId};
+
+use crate::support::*;
+
+fn relay(limits: &str) -> (World, Arc<RelayCore>) {
+    let world = World::of(&[DELTA], &[&[]], &format!("limits: {{ {limits} }}\nlinger: 0s"));
+    let core = world.relays[0].core.clone();
+    (world, core)
+}
+
+/// A stream of a node, which has nothing yet.
+fn stream(core: &Arc<RelayCore>, node: &str) -> (Routes, SubscriberId) {
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
+    let node = [&[10, u8::try_from(node.len()).unwrap()], node.as_bytes()].concat();
+    routes.identify(&Bytes::from(node)).unwrap();
+    let id = routes.open(&ENDPOINTS.into());
+    (routes, id)
+}
+
+fn ask(routes: &mut Routes, id: SubscriberId, text: &str) -> Option<String> {
+    routes.subscribe(id, &Interest::from(text.parse::<xdstp_uri::ResourceName>().unwrap()));
+    routes.refused().map(|refused| refused.to_string())
+}
+
+fn of(authority: usize) -> String {
+    endpoints(&format!("a{authority}"), "x")
+}
+
+#[test]
+fn a_stream_has_names_of_so_many_authorities() {
+    let (world, core) = relay("authorities_per_stream: 3");
+    let (mut routes, id) = stream(&core, "n");
+    assert_eq!((0..3).find_map(|at| ask(&mut routes, id, &of(at))), None);
+    assert_eq!(ask(&mut routes, id, &of(1)), None, "it has that");
+    let words = "more than 3 authorities on one stream (limits.authorities_per_stream of the relay)";
+    assert_eq!(ask(&mut routes, id, &of(3)).as_deref(), Some(words));
+    assert_eq!(world.scopes_of(0).len(), 3);
+    let (mut other, id) = stream(&core, "n");
+    assert_eq!(ask(&mut other, id, &of(3)), None);
+    assert_eq!(refused(&world, "authorities_per_stream"), 1);
+}
+
+#[test]
+fn all_streams_have_names_of_so_many_authorities_and_of_so_many_groups() {
+    for (limit, group, words) in [
+        ("authorities", false, "more than 2 authorities (limits.authorities of the relay)"),
+        ("groups", true, "more than 2 node groups (limits.groups of the relay)"),
+    ] {
+        let (mut world, core) = relay(&format!("{limit}: 2"));
+        let mut streams: Vec<_> = (0..3).map(|at| stream(&core, &format!("n{at}"))).collect();
+        let name = |at: usize| if group { "x".to_owned() } else { of(at) };
+        let asked: Vec<_> =
+            streams.iter_mut().enumerate().map(|(at, (routes, id))| ask(routes, *id, &name(at))).collect();
+        assert_eq!(asked, [None, None, Some(words.to_owned())]);
+        assert_eq!(refused(&world, limit), 1);
+        // Who shares costs nothing, and who went makes room.
+        let (mut same, id) = stream(&core, "n1");
+        assert_eq!(ask(&mut same, id, &name(1)), None);
+        streams.remove(0);
+        world.advance(2 * SECOND);
+        core.sweep(world.now);
+        let (routes, id) = &mut streams[1];
+        assert_eq!(ask(routes, *id, &name(2)), None);
+    }
+}
+
+#[test]
+fn all_streams_have_so_many_names() {
+    let (world, core) = relay("names: 3");
+    let [mut one, mut other] = ["n", "m"].map(|node| stream(&core, node));
+    assert_eq!(ask(&mut one.0, one.1, "a"), None);
+    assert_eq!(ask(&mut one.0, one.1, "a"), None, "again");
+    assert_eq!(ask(&mut one.0, one.1, "b"), None);
+    assert_eq!(ask(&mut other.0, other.1, "a"), None);
+    let words = "more than 3 names (limits.names of the relay)";
+    assert_eq!(ask(&mut other.0, other.1, "b").as_deref(), Some(words));
+    drop(other);
+    one.0.unsubscribe(one.1, &Interest::Name("a".parse().unwrap()));
+    let (mut next, id) = stream(&core, "k");
+    assert_eq!([ask(&mut next, id, "a"), ask(&mut next, id, "b")], [None, None]);
+    assert_eq!(ask(&mut next, id, "c").as_deref(), Some(words));
+    one.0.close(one.1, &Tally::default());
+    next.close(id, &Tally::default());
+    let id = next.open(&ENDPOINTS.into());
+    assert_eq!(["a", "b", "c"].map(|name| ask(&mut next, id, name)), [None, None, None]);
+    assert_eq!(refused(&world, "names"), 2);
+}
+
+#[test]
+fn there_are_so_many_streams_and_so_many_new_ones_a_second() {
+    let (world, core) = relay("streams: 3, new_streams_per_second: 2");
+    let admit = |seconds: u32| core.admit(world.now + seconds * SECOND, &MetadataMap::new());
+    let (one, _other) = (admit(0).unwrap(), admit(0).unwrap());
+    let words = "more than 2 new streams a second (limits.new_streams_per_second of the relay)";
+    assert_eq!(admit(0).unwrap_err().to_string(), words);
+    let _third = admit(1).unwrap();
+    assert_eq!(admit(2).unwrap_err().to_string(), "more than 3 streams (limits.streams of the relay)");
+    drop(one);
+    admit(2).unwrap();
+    assert_eq!(["new_streams_per_second", "streams"].map(|limit| refused(&world, limit)), [1, 1]);
+}
+
+/// What the protocol's own machine finds is counted here, too.
+#[test]
+fn a_stream_has_so_many_names_and_types_and_sends_so_many_requests_a_second() {
+    let long = "x".repeat((64 << 10) + 1);
+    let names: Vec<String> = (0..4).map(|at| format!("n{at}")).collect();
+    let ask = |of: &str, names: &[String]| {
+        let names = names.to_vec();
+        DeltaDiscoveryRequest { type_url: of.into(), resource_names_subscribe: names, ..Default::default() }
+    };
+    for (limit, requests, words) in [
+        (
+            "names_per_stream",
+            vec![ask(CLUSTERS, &names[..2]), ask(ENDPOINTS, &names[..2])],
+            "more than 3 names on one stream",
+        ),
+        (
+            "types_per_stream",
+            vec![ask(CLUSTERS, &names[..1]), ask(ENDPOINTS, &names[..1]), ask(LISTENERS, &[])],
+            "more than 2 types on one stream",
+        ),
+        (
+            "requests_per_second",
+            vec![ask(CLUSTERS, &names[..1]); 6],
+            "more requests on one stream than 5 at once and one every 200ms",
+        ),
+        ("name_bytes", vec![ask(&long, &[])], "a type URL of 65537 bytes, 65536 are taken"),
+    ] {
+        let (world, core) = relay("names_per_stream: 3, types_per_stream: 2, requests_per_second: 5");
+        let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
+        let mut stream = Stream::new(DELTA, core.settings());
+        let mut handled = requests
+            .iter()
+            .map(|request| stream.handle_message(world.now, request.encode_to_vec().into(), &mut routes));
+        let error = handled.find_map(Result::err).unwrap();
+        assert_eq!((error.code(), error.to_string().as_str()), (8, words));
+        drop(handled);
+        assert_eq!(refused(&world, limit), 1);
+    }
+}
+
+/// How many streams a limit ended.
+fn refused(world: &World, limit: &str) -> u32 {
+    let line = format!("xds_relay_downstream_refused_total{{limit=\"{limit}\"}} ");
+    let text = world.metrics_of(0);
+    text.lines().find_map(|text| text.strip_prefix(&line)).unwrap().parse().unwrap()
+}

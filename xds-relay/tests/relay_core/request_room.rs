@@ -1,0 +1,161 @@
+//! An origin takes requests of so many bytes: a stranger who wants more than one holds has nobody else go without.
+
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+
+use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
+use xds_transport::server::{Source, Stream, Tally};
+use xdstp_cache::{Interest, SubscriberId};
+
+use crate::support::*;
+
+/// Of 1 MiB seven eighths are for names: just as much as sixteen of these.
+const MANY: usize = 16;
+const WORDS: &str =
+    "more than 917504 bytes of names in a request to the origin (limits.max_upstream_request_bytes of the relay)";
+
+#[derive(Default)]
+struct Outside(Mutex<Option<String>>);
+
+impl ServedStream for Outside {
+    fn peer(&self) -> &str {
+        ""
+    }
+    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+    fn end(&self, reason: &str) {
+        panic!("{reason}");
+    }
+    fn refuse(&self, reason: &str) {
+        *self.0.lock().unwrap() = Some(reason.to_owned());
+    }
+}
+
+struct Stranger {
+    outside: Arc<Outside>,
+    routes: Routes,
+    id: SubscriberId,
+}
+
+impl Stranger {
+    fn new(core: &Arc<RelayCore>) -> Self {
+        let outside = Arc::<Outside>::default();
+        let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
+        let id = routes.open(&ENDPOINTS.into());
+        Self { outside, routes, id }
+    }
+
+    fn ask(&mut self, names: std::ops::Range<usize>) -> Option<String> {
+        for at in names {
+            self.routes.subscribe(self.id, &Interest::Name(long(at).parse().unwrap()));
+        }
+        self.routes.resume(self.id, Vec::new());
+        self.routes.refused().map(|refused| refused.to_string())
+    }
+
+    fn refused(&self) -> Option<String> {
+        self.outside.0.lock().unwrap().take()
+    }
+
+    fn close(mut self) {
+        self.routes.close(self.id, &Tally::default());
+    }
+}
+
+/// A sixteenth of the room, with what goes with it.
+fn long(at: usize) -> String {
+    let name = endpoints("b", &format!("{at:02}"));
+    let padding = "x".repeat((917_504 / MANY) - 6 - name.len());
+    name + &padding
+}
+
+fn world(variant: Variant) -> World {
+    let mut world = World::of(&[variant], &[&["a", "b"]], "limits: { max_upstream_request_bytes: 1 MiB }");
+    for name in ["one", "two"] {
+        world.put(0, ENDPOINTS, &endpoints("a", name), "1");
+    }
+    world
+}
+
+#[test]
+fn who_wants_more_than_a_sotw_request_holds_is_refused_alone() {
+    let world = world(SOTW);
+    let mut stranger = Stranger::new(&world.relays[0].core);
+    assert_eq!(stranger.ask(0..MANY), None);
+    assert_eq!(stranger.ask(MANY..MANY + 1).as_deref(), Some(WORDS));
+    assert!(world.metrics_of(0).contains("refused_total{limit=\"max_upstream_request_bytes\"} 1"));
+}
+
+#[test]
+fn delta_has_no_such_limit() {
+    let mut world = world(DELTA);
+    let mut stranger = Stranger::new(&world.relays[0].core);
+    assert_eq!(stranger.ask(0..2 * MANY), None);
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&endpoints("a", "one")]);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+}
+
+/// The first is served although the second is there, the second as soon as the one who has most is gone.
+#[test]
+fn who_has_most_loses_when_there_is_no_room_for_others() {
+    let mut world = world(SOTW);
+    let core = world.relays[0].core.clone();
+    let mut stranger = Stranger::new(&core);
+    assert_eq!(stranger.ask(0..MANY), None);
+    world.settle();
+    let client = world.client(DELTA, "n");
+    for name in ["one", "two"] {
+        world.subscribe(client, ENDPOINTS, &[&endpoints("a", name)]);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 0);
+    }
+    // It goes to the one who has most, though others may be older or newer.
+    let mut small = Stranger::new(&core);
+    assert_eq!(small.ask(0..MANY - 1), None);
+    world.advance(SECOND);
+    assert_eq!((stranger.refused().as_deref(), small.refused()), (Some(WORDS), None));
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 0);
+
+    // What it leaves does not linger.
+    stranger.close();
+    world.advance(SECOND);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2);
+    assert_eq!(small.refused(), None);
+    world.advance(60 * SECOND);
+    assert_eq!(small.refused(), None);
+
+    // It comes back, and so does a good client of another authority.
+    let mut stranger = Stranger::new(&core);
+    assert_eq!(stranger.ask(0..MANY), None);
+    world.advance(2 * SECOND);
+    assert_eq!(stranger.refused().as_deref(), Some(WORDS));
+    stranger.close();
+    world.put(0, ENDPOINTS, &endpoints("a", "three"), "1");
+    let other = world.client(SOTW, "m");
+    world.subscribe(other, ENDPOINTS, &[&endpoints("a", "three")]);
+    world.advance(SECOND);
+    assert_eq!(world.clients[other].held(ENDPOINTS).len(), 1);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2);
+}
+
+/// What was asked for and given up makes room, over streams of the origin, too.
+#[test]
+fn room_that_was_taken_is_given_back() {
+    let mut world = world(SOTW);
+    let core = world.relays[0].core.clone();
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&endpoints("a", "one")]);
+    for _ in 0..3 {
+        let mut stranger = Stranger::new(&core);
+        assert_eq!(stranger.ask(0..MANY - 1), None);
+        world.advance(SECOND);
+        world.set_up(0, false);
+        world.advance(SECOND);
+        world.set_up(0, true);
+        world.advance(10 * SECOND);
+        assert_eq!(stranger.refused(), None);
+        stranger.close();
+        world.advance(2 * LINGER);
+    }
+    world.subscribe(client, ENDPOINTS, &[&endpoints("a", "two")]);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2);
+}

@@ -1,0 +1,151 @@
+//! What one stranger may use up, over loopback: what he is told, what is counted, and that others are none the worse.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use prost::Message;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use xds_transport::grpc::methods;
+use xds_transport::server::Variant;
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
+
+use crate::Running;
+use crate::loops::page;
+use crate::stream::{Call, framed, in_time};
+
+const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// A relay of one cluster, `a`, from a file.
+async fn relay(limits: &str) -> (Running, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!(r#"{{ resources: [{{ "@type": {CLUSTERS}, name: a }}] }}"#);
+    std::fs::write(directory.path().join("a.yaml"), text).unwrap();
+    let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());
+    (Running::start_with(&origins, &format!("limits: {{ {limits} }}")).await, directory)
+}
+
+async fn call(address: SocketAddr) -> Call {
+    Call::open(address, methods::aggregated(Variant::Delta)).await
+}
+
+fn request(names: &[String]) -> Bytes {
+    let (type_url, resource_names_subscribe) = (CLUSTERS.to_owned(), names.to_vec());
+    framed(&DeltaDiscoveryRequest { type_url, resource_names_subscribe, ..Default::default() }.encode_to_vec())
+}
+
+/// Waits until a limit was counted.
+async fn counted(relay: &Running, limit: &str) {
+    let line = format!("xds_relay_downstream_refused_total{{limit=\"{limit}\"}} ");
+    let is_counted = |text: &str| text.strip_prefix(&line).is_some_and(|count| count != "0");
+    let counted = async {
+        while !page(relay, "/metrics").await.lines().any(is_counted) {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(counted).await;
+}
+
+async fn is_served(relay: &Running) {
+    let mut call = call(relay.address).await;
+    call.sending.send_data(request(&["a".to_owned()]), false).unwrap();
+    let response = DeltaDiscoveryResponse::decode(call.message().await.unwrap()).unwrap();
+    assert_eq!(response.resources.len(), 1);
+}
+
+#[tokio::test]
+async fn rule_132_requests_have_so_many_bytes() {
+    let (relay, _directory) = relay("max_request_bytes: 4 KiB, unfinished_request_bytes: 4 KiB").await;
+    let mut long = call(relay.address).await;
+    long.sending.send_data(framed(&[0; 5000]).slice(..5), false).unwrap();
+    assert_eq!(long.status().await, (8, "a request of 5000 bytes, 4096 are taken".to_owned()));
+    counted(&relay, "max_request_bytes").await;
+
+    let mut most = call(relay.address).await;
+    most.sending.send_data(framed(&[0; 4096]).slice(..3000), false).unwrap();
+    let mut other = call(relay.address).await;
+    other.sending.send_data(framed(&[0; 4096]).slice(..2000), false).unwrap();
+    assert_eq!(most.status().await, (8, "more than 4096 bytes of unfinished requests on all streams".to_owned()));
+    counted(&relay, "unfinished_request_bytes").await;
+    is_served(&relay).await;
+}
+
+#[tokio::test]
+async fn streams_have_so_much_time() {
+    let (relay, _directory) = relay("first_request: 50ms").await;
+    assert_eq!(call(relay.address).await.status().await, (14, "no request came within 50ms".to_owned()));
+    counted(&relay, "first_request").await;
+
+    let (relay, _directory) = self::relay("stream_age: 50ms").await;
+    let mut old = call(relay.address).await;
+    old.sending.send_data(request(&["b".to_owned()]), false).unwrap();
+    assert_eq!(old.status().await, (14, "the stream is old: reconnect".to_owned()));
+    counted(&relay, "stream_age").await;
+}
+
+#[tokio::test]
+async fn connections_have_so_much_time() {
+    let (relay, _directory) = relay("preface: 50ms").await;
+    let mut silent = TcpStream::connect(relay.address).await.unwrap();
+    silent.write_all(b"PRI * HTTP").await.unwrap();
+    in_time(silent.read_to_end(&mut Vec::new())).await.unwrap();
+    counted(&relay, "preface").await;
+
+    let (relay, _directory) = self::relay("first_request: 50ms").await;
+    let idle = TcpStream::connect(relay.address).await.unwrap();
+    let (_requests, connection) = h2::client::handshake(idle).await.unwrap();
+    let _ = in_time(connection).await;
+    counted(&relay, "first_request").await;
+}
+
+/// Whoever asks too slowly is treated as who does not ask.
+#[tokio::test]
+async fn admin_connections_have_so_much_time_between_answers() {
+    let (relay, _directory) = relay("admin_idle: 50ms").await;
+    let mut admin = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+    admin.write_all(b"GET /").await.unwrap();
+    in_time(admin.read_to_end(&mut Vec::new())).await.unwrap();
+    counted(&relay, "admin_idle").await;
+}
+
+/// HTTP/2 says how many there may be, and a client waits with more.
+#[tokio::test]
+async fn connections_have_so_many_streams() {
+    let (relay, _directory) = relay("streams_per_connection: 2").await;
+    let io = TcpStream::connect(relay.address).await.unwrap();
+    let (mut requests, connection) = h2::client::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    let uri = format!("http://{}{}", relay.address, methods::aggregated(Variant::Delta));
+    let mut open = async || {
+        let request = http::Request::post(&uri).header("content-type", "application/grpc").body(()).unwrap();
+        requests = requests.clone().ready().await.unwrap();
+        requests.send_request(request, false).unwrap()
+    };
+    let (first, _sending) = open().await;
+    in_time(first).await.unwrap();
+    assert_eq!(requests.current_max_send_streams(), 2);
+}
+
+/// Names that no message to the origin could hold: it takes 1 MiB, and the others of its stream go on.
+#[tokio::test]
+async fn rule_132_a_stranger_with_many_names_takes_the_origin_from_nobody() {
+    let (upper, _directory) = relay("max_request_bytes: 1 MiB").await;
+    let origins = format!("[{{ name: up, server: '{}' }}]", upper.address);
+    let more = "share_by: [cluster]\nlimits: { max_upstream_request_bytes: 1 MiB }";
+    let lower = Running::start_with(&origins, more).await;
+    let mut stranger = call(lower.address).await;
+    let names: Vec<_> = (0..40).map(|at| format!("{at:02}{}", "x".repeat(60_000))).collect();
+    let mut left = request(&names);
+    while !left.is_empty() {
+        stranger.sending.reserve_capacity(left.len());
+        let room = std::future::poll_fn(|cx| stranger.sending.poll_capacity(cx)).await.unwrap().unwrap();
+        stranger.sending.send_data(left.split_to(room.min(left.len())), false).unwrap();
+    }
+    let mut gone = 0;
+    while gone < names.len() {
+        let response = DeltaDiscoveryResponse::decode(stranger.message().await.unwrap()).unwrap();
+        gone += response.removed_resources.len();
+    }
+    is_served(&lower).await;
+    assert!(page(&upper, "/metrics").await.contains("refused_total{limit=\"max_request_bytes\"} 0\n"));
+}
