@@ -281,7 +281,7 @@ impl<V> Cache<V> {
     ) -> ControlFlow<()> {
         let Target::List(list) = self.links[link as usize].target else { return ControlFlow::Continue(()) };
         let Link { cursor, walk, .. } = self.links[link as usize];
-        let hint = self.walks[walk as usize].at;
+        let Walk { at: hint, answered, complete: was_complete, gone_cursor, .. } = self.walks[walk as usize];
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
         let Subscriber { links, resumed, .. } = &self.subscribers[id.index()];
         let (several, brought) = (links.len() > 1, !resumed.is_empty());
@@ -298,11 +298,11 @@ impl<V> Cache<V> {
         let members = &self.lists[list as usize];
         let type_index = members.type_index;
         let complete = members.answer == Answer::Complete;
-        if members.answer != Answer::None && !self.walks[walk as usize].answered {
+        if members.answer != Answer::None && !answered {
             self.walks[walk as usize].answered = true;
             pulled.answered = true;
         }
-        if complete && !self.walks[walk as usize].complete {
+        if complete && !was_complete {
             // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
             let since = self.walks[walk as usize].since;
             let before = members.gone_before(since).into_iter();
@@ -325,7 +325,7 @@ impl<V> Cache<V> {
         if self.note_errors_within(link, list) {
             // One cursor is for both.
             self.pull_tombstones(link);
-        } else if self.lists[list as usize].newest_gone() > self.walks[walk as usize].gone_cursor {
+        } else if self.lists[list as usize].newest_gone() > gone_cursor {
             self.subscribers[id.index()].parting.insert(link);
         }
         self.rechain(link, Chain::Clean);

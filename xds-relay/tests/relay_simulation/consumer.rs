@@ -29,7 +29,7 @@ struct Kind {
     crossed: BTreeSet<ResourceName>,
     /// Given up under a wildcard, so that they may be told as removed although they are wanted again (rules 52, 53).
     parting: BTreeSet<ResourceName>,
-    /// What this relay was not told that Envoy holds, where it is held as a member of a glob.
+    /// What this relay was not told that Envoy holds: it had it as a member of a glob, whatever it has it by now.
     unnamed: BTreeSet<ResourceName>,
 }
 
@@ -174,7 +174,11 @@ impl Consumer {
     /// before it is told again, nobody knows of (rule 100).
     pub(crate) fn moves(&mut self, world: &World) {
         if world.setup.envoy[self.client] {
-            self.kinds.values_mut().for_each(|kind| kind.unnamed.extend(kind.view.keys().cloned()));
+            for kind in self.kinds.values_mut() {
+                let wants = |glob| kind.wants.contains(&Interest::Name(glob));
+                let members = kind.view.keys().filter(|name| name.glob_parent().is_some_and(wants));
+                kind.unnamed.extend(members.cloned());
+            }
         }
     }
 
@@ -221,7 +225,7 @@ impl Kind {
         let by_wildcard = !self.asks_for(name) && !world.says_absence(of, wildcard, client);
         let silent = !world.says_absence(of, place, client) || by_wildcard;
         let wants = |name: ResourceName| self.wants.contains(&Interest::Name(name));
-        let unnamed = self.unnamed.contains(name) && !wants(name.clone()) && name.glob_parent().is_some_and(wants);
+        let unnamed = self.unnamed.contains(name) && !wants(name.clone());
         match (resource, self.view.get(name)) {
             (Some((body, _)), _)
                 if body.bad && self.refused.get(name).is_some_and(|seen| seen.serial == body.serial) =>
