@@ -1,19 +1,17 @@
 //! The connections of clients: not so many that the relay has no descriptors for anything else, and a shortage of them ends
 //! nothing.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
-use tonic::transport::server::{Connected, TcpConnectInfo};
 
 use crate::relay_core::RelayCore;
 
@@ -33,11 +31,8 @@ pub(crate) struct Incoming {
     short: bool,
 }
 
-/// A connection, counted until it is closed.
-pub(crate) struct Connection {
-    io: TcpStream,
-    _counted: OwnedSemaphorePermit,
-}
+/// A connection, and what counts it for as long as that is held.
+pub(crate) type Counted = (TcpStream, OwnedSemaphorePermit);
 
 impl Incoming {
     /// At most `limit` connections at a time, or as many as this process may have descriptors for.
@@ -70,9 +65,9 @@ fn connections_of(descriptors: u64) -> usize {
 }
 
 impl Stream for Incoming {
-    type Item = io::Result<Connection>;
+    type Item = io::Result<Counted>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Connection>>> {
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Counted>>> {
         loop {
             if let Some(pause) = &mut self.pause {
                 ready!(pause.as_mut().poll(cx));
@@ -93,7 +88,7 @@ impl Stream for Incoming {
                     self.short = false;
                     // Without it small messages wait for others; that it fails is no reason to do without the connection.
                     let _ = io.set_nodelay(true);
-                    return Poll::Ready(Some(Ok(Connection { io, _counted: counted })));
+                    return Poll::Ready(Some(Ok((io, counted))));
                 }
                 Err(_) => {
                     self.core.metrics().downstream_refused("connections");
@@ -108,46 +103,6 @@ impl Stream for Incoming {
 fn is_of_the_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted)
-}
-
-impl Connected for Connection {
-    type ConnectInfo = TcpConnectInfo;
-
-    fn connect_info(&self) -> TcpConnectInfo {
-        self.io.connect_info()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::service::Routes;
 use tonic::transport::server::{Connected, TcpConnectInfo};
@@ -42,6 +43,8 @@ pub(crate) struct Patient<I> {
     calls: Arc<Calls>,
     ended: Ended,
     over: bool,
+    /// Its place among those there may be.
+    _counted: OwnedSemaphorePermit,
 }
 
 /// The calls on one connection.
@@ -80,10 +83,10 @@ async fn count(mut request: Request, next: Next) -> Response {
 }
 
 impl<I: Connected<ConnectInfo = TcpConnectInfo>> Patient<I> {
-    pub(crate) fn new(io: I, patience: Patience, ended: Ended) -> Self {
+    pub(crate) fn new(io: I, counted: OwnedSemaphorePermit, patience: Patience, ended: Ended) -> Self {
         let (open, lately, peer) = (AtomicUsize::new(0), AtomicBool::new(false), io.connect_info());
         let (calls, timer) = (Arc::new(Calls { open, lately, peer }), Box::pin(sleep(patience.preface)));
-        Self { io, patience, said: 0, timer, calls, ended, over: false }
+        Self { io, patience, said: 0, timer, calls, ended, over: false, _counted: counted }
     }
 }
 
@@ -195,6 +198,7 @@ mod tests {
     use std::sync::Mutex;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::sync::Semaphore;
 
     use super::*;
 
@@ -215,6 +219,7 @@ mod tests {
             calls,
             ended: Arc::new(move |limit| tell.lock().unwrap().push(limit)),
             over: false,
+            _counted: Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap(),
         };
         (patient, near, ended)
     }

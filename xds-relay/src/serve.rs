@@ -159,7 +159,8 @@ impl Relay {
         let routes = routes(&core, load_reports(&config, &core, reports_end)?);
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let (patience, ended) = patience(&config.limits, &core);
-        let incoming = incoming.map(move |io| io.map(|io| Patient::new(io, patience, ended.clone())));
+        let incoming =
+            incoming.map(move |io| io.map(|(io, counted)| Patient::new(io, counted, patience, ended.clone())));
         let grpc = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(KEEPALIVE))
             .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
