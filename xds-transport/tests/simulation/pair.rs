@@ -1,24 +1,24 @@
 //! A client and an origin of two replicas in virtual time.
 
-use std::collections::BTreeMap;
+mod client;
+mod connection;
+mod server;
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xds_transport::client::{self, Command, Event, UpdateId, Verdict};
-use xds_transport::server::{self, Settings};
+use xds_transport::client::{Command, Stream};
 use xdstp_cache::Interest;
 
+use self::client::Unfinished;
+use self::connection::Connection;
 use crate::consumer::{Cause, Consumer};
-use crate::faults::{self, Books, ClientShim, Fault, ServerShim};
+use crate::faults::{Books, ClientShim, Fault};
 use crate::history::{History, Step};
-use crate::ledger::Ledger;
-use crate::link::Link;
-use crate::messages::{Request, Response, describe_request, describe_response};
-use crate::order::Order;
 use crate::origin::Origin;
 use crate::random::Random;
-use crate::requests::{Accepted, Requests};
+use crate::requests::Accepted;
 use crate::world::{Of, World};
 
 /// After the last change all comes to rest within this time and this many messages.
@@ -55,7 +55,7 @@ struct Pair<'a> {
     /// In ms.
     now: u64,
     origin: Origin,
-    client: client::Stream,
+    client: Stream,
     client_shim: ClientShim,
     consumer: Consumer,
     /// The update that the client's user is busy with, until when, and what it will think of it.
@@ -70,41 +70,13 @@ struct Pair<'a> {
     log: Option<&'a mut String>,
 }
 
-struct Unfinished {
-    id: UpdateId,
-    of: Of,
-    version: String,
-    verdict: Verdict,
-}
-
-struct Connection {
-    /// The client uses it.
-    attached: bool,
-    /// When an end notices that the connection broke.
-    client_notices: Option<u64>,
-    server_notices: Option<u64>,
-    replica: usize,
-    /// `None` once the server is gone.
-    server: Option<server::Stream>,
-    /// There may be something to send.
-    armed: bool,
-    shim: ServerShim,
-    ledger: Ledger,
-    order: Order,
-    requests: Requests,
-    /// What each response was sent for, by nonce.
-    causes: BTreeMap<String, Cause>,
-    up: Link,
-    down: Link,
-}
-
 impl<'a> Pair<'a> {
     fn new(history: &History, fault: Option<Fault>, log: Option<&'a mut String>) -> Self {
         let world = World::new(history.setup.clone());
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let start = Instant::now();
         Self {
-            client: client::Stream::new(world.setup.protocol, node(&world), world.rules.clone()),
+            client: Stream::new(world.setup.protocol, node(&world), world.rules.clone()),
             origin: Origin::new(&world),
             world,
             fault,
@@ -281,7 +253,7 @@ impl<'a> Pair<'a> {
                 one.server_notices,
                 one.up.next().filter(|_| one.server.is_some()),
                 one.down.next().filter(|_| one.attached && idle),
-                writable.and_then(server::Stream::poll_timeout).map(|at| self.ms(at)),
+                writable.and_then(xds_transport::server::Stream::poll_timeout).map(|at| self.ms(at)),
             ]
         });
         client.into_iter().chain(connections).flatten().min()
@@ -325,35 +297,7 @@ impl<'a> Pair<'a> {
         {
             self.serve(at, &message)?;
         }
-        while self.connections[at].attached
-            && self.busy.is_none()
-            && let Some(message) = self.connections[at].down.receive(self.now)
-        {
-            let response = Response::decode(self.world.setup.protocol, &message);
-            self.say(|| format!("-> client  {}", describe_response(&response)));
-            self.connections[at].requests.response(&self.world, &response);
-            self.cause = self.connections[at].causes.remove(&response.nonce).unwrap_or_default();
-            self.client_shim.response(&response);
-            self.client.handle_message(self.instant(), message).map_err(|error| error.to_string())?;
-            self.deliver()?;
-        }
-        Ok(())
-    }
-
-    /// A request arrives at the server.
-    fn serve(&mut self, at: usize, message: &Bytes) -> Result<(), String> {
-        let (now, protocol) = (self.instant(), self.world.setup.protocol);
-        let mut request = Request::decode(protocol, message);
-        self.say(|| format!("-> server  {}", describe_request(&request)));
-        let connection = &mut self.connections[at];
-        connection.ledger.request(&self.world, &self.origin, &request);
-        connection.shim.request(self.fault, protocol, &mut request);
-        connection.armed = true;
-        let cache = &mut self.origin.replicas[connection.replica].cache;
-        let Some(server) = &mut connection.server else { return Ok(()) };
-        server
-            .handle_message(now, request.encode(protocol), &mut Books { cache, fault: self.fault })
-            .map_err(|error| error.to_string())
+        self.receive(at)
     }
 
     /// Whoever may write does.
@@ -369,147 +313,6 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Events go to the client's user, one at a time.
-    fn deliver(&mut self) -> Result<(), String> {
-        while self.busy.is_none()
-            && let Some(Event::Update(update)) = self.client.poll_event()
-        {
-            let of = self.world.of(update.type_url.as_str()).ok_or("an update of no type")?;
-            let (id, version) = (update.id, update.version.clone());
-            let verdict = self.consumer.take(&self.world, &self.origin, of, update, &self.cause)?;
-            let unfinished = Unfinished { id, of, version, verdict };
-            match self.world.setup.think {
-                0 => self.finish(unfinished),
-                think => self.busy = Some((self.now + self.random.below(think), unfinished)),
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, Unfinished { id, of, version, verdict }: Unfinished) {
-        match &verdict {
-            Verdict::Accept => drop(self.accepted.insert((of, version))),
-            Verdict::Reject { .. } => self.counts.nacks += 1,
-        }
-        self.client.apply(Command::Finish(id, verdict));
-    }
-
-    /// Only streams that the cache names, or that wait for their time, are asked.
-    fn wake(&mut self) {
-        for (index, replica) in self.origin.replicas.iter_mut().enumerate() {
-            for id in replica.woken.drain(..) {
-                if self.fault == Some(Fault::LoseWake) && self.random.one_in(4) {
-                    continue;
-                }
-                for connection in self.connections.iter_mut().filter(|one| one.replica == index) {
-                    let server = connection.server.iter();
-                    connection.armed |= server.flat_map(server::Stream::sessions).any(|one| one.subscriber == id);
-                }
-            }
-        }
-        let now = self.instant();
-        for connection in &mut self.connections {
-            let due = connection.server.as_ref().and_then(server::Stream::poll_timeout);
-            connection.armed |= due.is_some_and(|due| due <= now);
-        }
-    }
-
-    /// The client writes.
-    fn ask(&mut self, at: usize) -> Result<(), String> {
-        let (now, protocol) = (self.instant(), self.world.setup.protocol);
-        while self.connections[at].up.has_room(self.world.setup.window)
-            && let Some(message) = self.client.poll_transmit(now)
-        {
-            let request = Request::decode(protocol, &message);
-            for request in self.client_shim.request(self.fault, protocol, request) {
-                self.counts.messages += 1;
-                self.say(|| format!("client ->  {}", describe_request(&request)));
-                let connection = &mut self.connections[at];
-                connection.requests.request(&self.world, &self.consumer, &self.accepted, &request)?;
-                let arrives = self.now + self.random.below(self.world.setup.latency);
-                let lane = if self.world.setup.reorder { &*request.type_url } else { "" };
-                connection.up.send(arrives, lane, request.encode(protocol));
-            }
-        }
-        Ok(())
-    }
-
-    /// The server writes.
-    fn respond(&mut self, at: usize) -> Result<(), String> {
-        let (now, protocol) = (self.instant(), self.world.setup.protocol);
-        loop {
-            let connection = &mut self.connections[at];
-            connection.order.tick(self.now, &self.world, &self.origin, &connection.ledger);
-            let cache = &mut self.origin.replicas[connection.replica].cache;
-            let mut source = Books { cache, fault: self.fault };
-            let Some(server) = &mut connection.server else { return Ok(()) };
-            if !connection.armed || !connection.down.has_room(self.world.setup.window) {
-                return Ok(());
-            }
-            let transmit = match server.poll_transmit(now, &mut source) {
-                Ok(Some(transmit)) => transmit,
-                Ok(None) => {
-                    connection.armed = false;
-                    return Ok(());
-                }
-                Err(error) => {
-                    server.close(&mut source);
-                    connection.server = None;
-                    connection.cut(&mut self.random, self.now, 10, 0);
-                    self.say(|| format!("server closes: {error}"));
-                    return Ok(());
-                }
-            };
-            let mut response = Response::decode(protocol, &transmit.into_bytes());
-            let imagined = connection.shim.response(self.fault, &self.world, &mut response);
-            self.counts.messages += 1;
-            self.say(|| format!("server ->  {}", describe_response(&response)));
-            let connection = &mut self.connections[at];
-            connection.order.response(self.now, &self.world, &self.origin, &connection.ledger, &response)?;
-            connection.ledger.response(&self.world, &mut self.origin, &response)?;
-            let cause = Cause {
-                moment: self.origin.moment,
-                asked: self.world.of(&response.type_url).map(|of| connection.ledger.interests(of)).unwrap_or_default(),
-                removed: response.removed.iter().flat_map(|name| name.parse()).collect(),
-            };
-            connection.causes.insert(response.nonce.clone(), cause);
-            let arrives = self.now + self.random.below(self.world.setup.latency);
-            let lane = if self.world.setup.reorder { &*response.type_url } else { "" };
-            connection.down.send(arrives, lane, response.encode(protocol));
-            if let (Some(request), Some(server)) = (imagined, &mut connection.server) {
-                let cache = &mut self.origin.replicas[connection.replica].cache;
-                let mut source = Books { cache, fault: self.fault };
-                server.handle_message(now, request.encode(protocol), &mut source).map_err(|error| error.to_string())?;
-            }
-        }
-    }
-
-    fn connect(&mut self) {
-        self.connect_at = None;
-        self.counts.streams += 1;
-        let mut settings = Settings::default();
-        settings.rules = faults::rules(&self.world, self.fault);
-        let replica = self.random.index(self.origin.replicas.len());
-        self.connections.push(Connection {
-            attached: true,
-            client_notices: None,
-            server_notices: None,
-            replica,
-            server: Some(server::Stream::new(self.world.setup.protocol, settings)),
-            armed: false,
-            shim: ServerShim::default(),
-            ledger: Ledger::default(),
-            order: Order::default(),
-            requests: Requests::default(),
-            causes: BTreeMap::new(),
-            up: Link::default(),
-            down: Link::default(),
-        });
-        self.client_shim.connected();
-        self.client.connected(self.instant());
-        self.say(|| format!("connected to replica {replica}"));
-    }
-
     fn instant(&self) -> Instant {
         self.start + Duration::from_millis(self.now)
     }
@@ -522,18 +325,6 @@ impl<'a> Pair<'a> {
         if let Some(log) = &mut self.log {
             let _ = writeln!(log, "{:>7} {}", self.now, line());
         }
-    }
-}
-
-impl Connection {
-    fn cut(&mut self, random: &mut Random, now: u64, client: u64, server: u64) {
-        if self.client_notices.is_some() {
-            return;
-        }
-        self.up.cut(random);
-        self.down.cut(random);
-        self.client_notices = self.attached.then_some(now + client);
-        self.server_notices = Some(now + server);
     }
 }
 
