@@ -2,6 +2,8 @@
 
 mod asked;
 mod checks;
+mod errors;
+mod lives;
 mod pending;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,6 +12,9 @@ use xds_transport::server::Variant;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
+use self::errors::Errors;
+pub(crate) use self::errors::hears;
+use self::lives::Lives;
 pub(crate) use self::pending::Pending;
 use crate::messages::{Request, Response};
 use crate::origin::Origin;
@@ -51,6 +56,8 @@ struct Asked {
     due: bool,
     /// The moment of the last response.
     responded: u64,
+    errors: Errors,
+    lives: Lives,
 }
 
 impl Ledger {
@@ -63,6 +70,7 @@ impl Ledger {
             Variant::Delta => {
                 if let Some(at) = asked.unacked.iter().position(|nonce| *nonce == request.nonce) {
                     asked.unacked.drain(..=at);
+                    asked.lives.answered(&request.nonce, request.error.is_some());
                 }
                 asked.delta(world, origin, of, request, first);
             }
@@ -78,7 +86,16 @@ impl Ledger {
                 }
                 asked.sotw(world, of, request);
                 let content = asked.content(world, origin, of);
-                if first && origin.versions.get(&(of, request.version.clone())) == Some(&content) {
+                // Of what an origin gives to a type, a version says nothing of the names that a client has.
+                let holds = match world.setup.type_versions {
+                    true => {
+                        let given = origin.type_version(of);
+                        given.is_some_and(|given| given.as_str() == request.version)
+                            && asked.interests.iter().eq([&Interest::Wildcard])
+                    }
+                    false => origin.versions.get(&(of, request.version.clone())) == Some(&content),
+                };
+                if first && holds {
                     // Rule 87: it holds all of this.
                     asked.told.extend(content.keys().map(|name| (name.clone(), (origin.moment, true))));
                     asked.sent.extend(content.into_keys().map(|name| (name, 0)));
@@ -88,8 +105,8 @@ impl Ledger {
         }
     }
 
-    /// A response leaves the server.
-    pub(crate) fn response(&mut self, world: &World, origin: &mut Origin, response: &Response) -> Result<(), String> {
+    /// A response leaves the server. Whether it tells more than that something lives on.
+    pub(crate) fn response(&mut self, world: &World, origin: &mut Origin, response: &Response) -> Result<bool, String> {
         let of = world.of(&response.type_url).ok_or("a response of a type nobody asked for")?;
         if response.nonce.is_empty() || !self.nonces.insert(response.nonce.clone()) {
             return Err(format!("rule 13: nonce {:?} is empty or came before", response.nonce));
@@ -103,10 +120,14 @@ impl Ledger {
         asked.last_nonce = Some(response.nonce.clone());
         asked.check_names(response)?;
         let mut touched = Vec::new();
+        check_version(world, origin, of, response)?;
+        let news = !asked.lives.only_refreshes(world, origin, of, response);
+        asked.errors.check(world, origin, of, &asked.interests, &asked.lives, response)?;
         for sent in &response.resources {
             let name = parsed(&sent.name)?;
             let there = origin.resource(of, &name).ok_or(format!("{name} is sent, and the origin has none"))?;
-            if origin.body(of, &name) != Some(sent.body()) {
+            asked.lives.check(world, origin, of, sent)?;
+            if !sent.heartbeat && origin.body(of, &name) != Some(sent.body()) {
                 return Err(format!("rule 128: {name} is not sent in its newest state"));
             }
             if !sent.version.is_empty() && sent.version != there.version.as_str() {
@@ -114,6 +135,9 @@ impl Ledger {
             }
             if !asked.covers(world, &name) {
                 return Err(format!("rule 63: {name} is sent unasked"));
+            }
+            if sent.heartbeat {
+                continue;
             }
             asked.dependents.remove(&name);
             // A full state repeats what is no news.
@@ -124,19 +148,26 @@ impl Ledger {
             Variant::Delta => asked.check_delta(world, origin, of, response)?,
             Variant::Sotw => {
                 let content = asked.check_sotw(world, origin, of, response)?;
-                let versions = &mut origin.versions;
-                let before = versions.entry((of, response.version.clone())).or_insert_with(|| content.clone());
-                if *before != content {
-                    return Err(format!("rules 33, 34: version {:?} of {before:?} and {content:?}", response.version));
+                // What an origin gave is checked above.
+                if origin.type_version(of).is_none() {
+                    let versions = &mut origin.versions;
+                    let before = versions.entry((of, response.version.clone())).or_insert_with(|| content.clone());
+                    if *before != content {
+                        let version = &response.version;
+                        return Err(format!("rules 33, 34: version {version:?} of {before:?} and {content:?}"));
+                    }
                 }
             }
         }
         let asked = self.types.entry(of).or_default();
         (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
         asked.tell(world, origin, of, response);
+        asked.errors.told(origin, of, response);
+        asked.lives.told(world, origin, of, response);
         for (of, name, news) in touched {
             let Some(asked) = self.types.get_mut(&of) else { continue };
             if asked.interests.contains(&Interest::Name(name.clone())) {
+                asked.errors.referred_to(&name);
                 asked.sent.remove(&name);
                 asked.held.remove(&name);
                 if news {
@@ -144,12 +175,13 @@ impl Ledger {
                 }
             }
         }
-        Ok(())
+        Ok(news)
     }
 
     /// Nothing more is to be sent.
-    pub(crate) fn check_at_rest(&self, origin: &Origin) -> Result<(), String> {
+    pub(crate) fn check_at_rest(&self, world: &World, origin: &Origin) -> Result<(), String> {
         for (of, asked) in &self.types {
+            asked.errors.check_at_rest(world, origin, *of, &asked.interests)?;
             if let Some(name) = asked.dependents.iter().find(|name| origin.body(*of, name).is_some()) {
                 return Err(format!("rule 124: {name} was not sent again"));
             }
@@ -166,6 +198,19 @@ impl Ledger {
     pub(crate) fn interests(&self, of: Of) -> BTreeSet<Interest> {
         self.types.get(&of).map(|asked| asked.interests.clone()).unwrap_or_default()
     }
+}
+
+/// What an origin gave is told as it is; over delta nothing else is (rules 36, 146).
+fn check_version(world: &World, origin: &Origin, of: Of, response: &Response) -> Result<(), String> {
+    let given = origin.type_version(of).map(|given| given.to_string());
+    let expected = match world.setup.protocol {
+        Variant::Delta => given.unwrap_or_default(),
+        Variant::Sotw => given.unwrap_or_else(|| response.version.clone()),
+    };
+    if response.version != expected {
+        return Err(format!("rule 33: the version of {of} is told as {:?}, not {expected:?}", response.version));
+    }
+    Ok(())
 }
 
 fn parsed(name: &str) -> Result<ResourceName, String> {

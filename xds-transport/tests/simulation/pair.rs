@@ -4,11 +4,12 @@ mod client;
 mod connection;
 mod server;
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xds_transport::client::{Command, Stream};
+use xds_transport::client::{Command, Stream, Update};
 use xdstp_cache::Interest;
 
 use self::client::Unfinished;
@@ -24,6 +25,10 @@ use crate::world::{Of, World};
 /// After the last change all comes to rest within this time and this many messages.
 const REST: u64 = 60_000;
 const REST_MESSAGES: u64 = 400;
+/// How often something may be due at one time.
+const SPINS: u64 = 1000;
+/// Where something lives for a time, it is at rest when nothing else was said for this long.
+const QUIET: u64 = 3000;
 
 /// What a run did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +65,12 @@ struct Pair<'a> {
     consumer: Consumer,
     /// The update that the client's user is busy with, until when, and what it will think of it.
     busy: Option<(u64, Unfinished)>,
-    cause: Cause,
+    /// What happened, and why, until the user is not busy any more.
+    events: VecDeque<(Update, Cause)>,
+    /// When something was said that is more than that something lives on.
+    news_at: u64,
+    /// Nothing is wrong: nothing that the origin has may be over.
+    steady: bool,
     accepted: Accepted,
     connections: Vec<Connection>,
     /// When the client connects; `None` while it is connected, or stays away.
@@ -86,7 +96,9 @@ impl<'a> Pair<'a> {
             client_shim: ClientShim::default(),
             consumer: Consumer::default(),
             busy: None,
-            cause: Cause::default(),
+            events: VecDeque::new(),
+            news_at: 0,
+            steady: false,
             accepted: Accepted::new(),
             connections: Vec::new(),
             connect_at: Some(0),
@@ -104,6 +116,7 @@ impl<'a> Pair<'a> {
             self.run_until(self.now + pause)?;
         }
         self.settle()?;
+        self.live_on()?;
         self.leave()?;
         self.counts.virtual_ms = self.now;
         Ok(self.counts)
@@ -114,11 +127,12 @@ impl<'a> Pair<'a> {
         match step {
             Step::Subscribe(of, what) => self.subscribe(of, what),
             Step::Unsubscribe(of, what) => self.unsubscribe(of, &self.world.kinds[of].interests[what].clone()),
-            Step::Put(of, name, body) => self.origin.put(&self.world, of, name, body, now),
+            Step::Put(of, name, body, ttl) => self.origin.put(&self.world, of, name, body, ttl, now),
+            Step::Fail(of, what, code) => self.origin.fail(&self.world, of, what, code, now),
             Step::Replace { new, old, route, body } => {
                 self.origin.remove(&self.world, 0, old, now);
-                self.origin.put(&self.world, 3, route, body, now);
-                self.origin.put(&self.world, 0, new, body, now);
+                self.origin.put(&self.world, 3, route, body, None, now);
+                self.origin.put(&self.world, 0, new, body, None, now);
             }
             Step::Remove(of, name) => self.origin.remove(&self.world, of, name, now),
             Step::Touch(of, name) => self.origin.touch(&self.world, of, name),
@@ -151,7 +165,7 @@ impl<'a> Pair<'a> {
         }
         let kind = &self.world.kinds[of];
         self.client.apply(Command::Subscribe(kind.url.clone(), interest.clone()));
-        self.consumer.subscribe(of, interest);
+        self.consumer.subscribe(of, interest, self.now);
     }
 
     fn unsubscribe(&mut self, of: Of, interest: &Interest) {
@@ -176,8 +190,15 @@ impl<'a> Pair<'a> {
         }
         let (deadline, limit) = (self.now + REST, self.counts.messages + REST_MESSAGES);
         self.process()?;
+        self.news_at = self.now;
+        let mut spins = 0;
         while let Some(next) = self.next() {
-            if next > deadline || self.counts.messages > limit {
+            let quiet = self.world.tells_ttl() && self.news_at + QUIET < next && self.consumer.is_answered();
+            if quiet && self.busy.is_none() && self.connections.iter().all(Connection::is_idle) {
+                break;
+            }
+            spins = if next > self.now { 0 } else { spins + 1 };
+            if next > deadline || spins > SPINS || self.counts.messages > limit {
                 return Err("it does not come to rest".into());
             }
             self.now = self.now.max(next);
@@ -187,7 +208,7 @@ impl<'a> Pair<'a> {
         self.consumer.check_converged(&self.world, &self.origin)?;
         for connection in self.connections.iter().filter(|one| one.attached) {
             connection.requests.check_answered()?;
-            connection.ledger.check_at_rest(&self.origin)?;
+            connection.ledger.check_at_rest(&self.world, &self.origin)?;
             for of in 0..World::KINDS {
                 let (asked, wanted) = (connection.ledger.interests(of), self.consumer.wants(of));
                 if asked != wanted {
@@ -196,6 +217,17 @@ impl<'a> Pair<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What lives for a time is not over while nothing is wrong.
+    fn live_on(&mut self) -> Result<(), String> {
+        if self.consumer.next_expiry().is_none() {
+            return Ok(());
+        }
+        self.steady = true;
+        self.run_until(self.now + 2 * World::TTLS[World::TTLS.len() - 1])?;
+        self.steady = false;
+        self.settle()
     }
 
     /// The client gives up everything, then goes: nothing of it stays.
@@ -229,7 +261,12 @@ impl<'a> Pair<'a> {
 
     fn run_until(&mut self, until: u64) -> Result<(), String> {
         self.process()?;
+        let mut spins = 0;
         while let Some(next) = self.next().filter(|next| *next <= until) {
+            spins = if next > self.now { 0 } else { spins + 1 };
+            if spins > SPINS {
+                return Err("it is always due, and does nothing".into());
+            }
             self.now = self.now.max(next);
             self.process()?;
         }
@@ -244,6 +281,8 @@ impl<'a> Pair<'a> {
             self.connect_at.map(|at| at.max(self.outage_until)),
             self.busy.as_ref().map(|(until, _)| *until),
             self.client.poll_timeout().map(|at| self.ms(at)),
+            // The user's own clock: what is over is found by it if the machine forgets.
+            self.consumer.next_expiry().filter(|at| *at > self.now && idle),
         ];
         let window = self.world.setup.window;
         let connections = self.connections.iter().flat_map(|one| {
@@ -264,16 +303,20 @@ impl<'a> Pair<'a> {
         if self.connect_at.is_some_and(|at| at <= self.now) && self.outage_until <= self.now {
             self.connect();
         }
-        let now = self.instant();
-        self.client.handle_timeout(now);
         if let Some((_, unfinished)) = self.busy.take_if(|(until, _)| *until <= self.now) {
             self.finish(unfinished);
         }
+        let now = self.instant();
+        self.origin.now = self.now;
+        self.client.handle_timeout(now);
+        self.note_events(&Cause::default());
         for at in 0..self.connections.len() {
             self.process_connection(at)?;
         }
         self.connections.retain(|one| one.attached || one.server.is_some());
-        self.pump()
+        self.pump()?;
+        let over = self.consumer.next_expiry().filter(|until| *until <= self.now && self.busy.is_none());
+        over.map_or(Ok(()), |until| Err(format!("rule 115: something was over at {until}, and its user was not told")))
     }
 
     fn process_connection(&mut self, at: usize) -> Result<(), String> {
@@ -318,7 +361,7 @@ impl<'a> Pair<'a> {
     }
 
     fn ms(&self, at: Instant) -> u64 {
-        at.saturating_duration_since(self.start).as_millis() as u64
+        at.saturating_duration_since(self.start).as_micros().div_ceil(1000) as u64
     }
 
     fn say(&mut self, line: impl FnOnce() -> String) {
@@ -331,10 +374,11 @@ impl<'a> Pair<'a> {
 /// An encoded node that lists the client's features.
 fn node(world: &World) -> Bytes {
     let mut node = vec![1 << 3 | 2, 2, b'm', b'e'];
-    let feature = b"xds.config.resource-in-sotw";
-    if world.setup.wrapped {
+    let features =
+        [(world.setup.wrapped, "xds.config.resource-in-sotw"), (world.setup.ttl, "xds.config.supports-resource-ttl")];
+    for (_, feature) in features.iter().filter(|(has, _)| *has) {
         node.extend([10 << 3 | 2, feature.len() as u8]);
-        node.extend_from_slice(feature);
+        node.extend_from_slice(feature.as_bytes());
     }
     node.into()
 }

@@ -22,6 +22,7 @@ impl Asked {
         if first {
             for (name, version) in &request.initial {
                 let name = parsed(name).unwrap();
+                self.lives.bring(&name, version);
                 if origin.resource(of, &name).is_some_and(|there| there.version.as_str() == version) {
                     self.told.insert(name.clone(), (origin.moment, true));
                 }
@@ -72,6 +73,7 @@ impl Asked {
         let within = |name: &ResourceName| covers(&interest, name, world.setup.wildcard_covers_xdstp);
         self.sent.retain(|name, _| !within(name) && Interest::Name(name.clone()) != interest);
         self.held.retain(|name, _| !within(name));
+        self.errors.asked(&interest);
         self.owes_answer |= interest.is_collection();
         self.interests.insert(interest);
     }
@@ -86,6 +88,10 @@ impl Asked {
         self.held.retain(|name, _| !left(name));
         // Rules 52, 53: what another interest covers, or may cover in the eyes of the client, is answered once.
         self.sent.retain(|name, _| !left(name));
+        // A client cannot know where a wildcard ends.
+        let wants = |name: &ResourceName| self.interests.iter().any(|one| covers(one, name, true));
+        self.lives.left(|name| !wants(name));
+        self.errors.left(interest, &self.interests);
         self.due |= self.interests.iter().any(Interest::is_collection);
         if self.interests.contains(&Interest::Wildcard) {
             for kind in &world.kinds {

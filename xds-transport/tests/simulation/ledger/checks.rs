@@ -30,16 +30,18 @@ impl Asked {
         of: Of,
         response: &Response,
     ) -> Result<(), String> {
-        if response.resources.is_empty() && response.removed.is_empty() && !self.owes_answer {
+        let says = !response.resources.is_empty() || !response.removed.is_empty() || !response.errors.is_empty();
+        if !says && !self.owes_answer {
             return Err("rule 37: an empty response that is not owed".into());
         }
-        for sent in &response.resources {
+        for sent in response.resources.iter().filter(|sent| !sent.heartbeat) {
             let name = parsed(&sent.name)?;
             let held = self.held.remove(&name);
-            if held.is_some_and(|(held, moment)| held == sent.version && origin.changed(of, &name) <= moment) {
+            let over = self.lives.may_be_over(world, origin.now, &name);
+            if !over && held.is_some_and(|(held, moment)| held == sent.version && origin.changed(of, &name) <= moment) {
                 return Err(format!("rule 35: {name} is sent although the client said that it holds it"));
             }
-            self.check_news(origin, of, name)?;
+            self.check_news(world, origin, of, name)?;
         }
         for name in &response.removed {
             let name = parsed(name)?;
@@ -57,17 +59,31 @@ impl Asked {
                 return Err(format!("rule 63: {name} is told as removed unasked"));
             }
             self.held.remove(&name);
-            self.check_news(origin, of, name)?;
+            if response.errors.iter().any(|failed| failed.name == name.as_str()) {
+                // What is told of it is the error.
+                self.fresh.remove(&name);
+                self.sent.insert(name.clone(), origin.changed(of, &name));
+                continue;
+            }
+            self.check_news(world, origin, of, name)?;
         }
         Ok(())
     }
 
     /// Rules 23, 37: nothing is sent again before it changes or is asked for.
-    pub(super) fn check_news(&mut self, origin: &Origin, of: Of, name: ResourceName) -> Result<(), String> {
+    pub(super) fn check_news(
+        &mut self,
+        world: &World,
+        origin: &Origin,
+        of: Of,
+        name: ResourceName,
+    ) -> Result<(), String> {
         let moment = origin.changed(of, &name);
         self.fresh.remove(&name);
         match self.sent.insert(name.clone(), moment) {
-            Some(before) if before == moment => Err(format!("rules 23, 37: {name} is sent again as it was")),
+            Some(before) if before == moment && !self.lives.may_be_over(world, origin.now, &name) => {
+                Err(format!("rules 23, 37: {name} is sent again as it was"))
+            }
             _ => Ok(()),
         }
     }
@@ -91,16 +107,16 @@ impl Asked {
                     && (origin.changed(of, name) > self.responded
                         || !self.sent.contains_key(name) && sent.contains(name))
             });
-            if !news && !self.due {
+            if !news && !self.due && response.errors.is_empty() && !self.lives.any_due(origin.now) {
                 return Err("rules 23, 37: a response without news".into());
             }
             self.sent.extend(sent.into_iter().map(|name| (name, origin.moment)));
         } else {
-            if sent.is_empty() {
+            if sent.is_empty() && response.errors.is_empty() {
                 return Err("rule 67: an empty response says nothing".into());
             }
             for name in sent {
-                self.check_news(origin, of, name)?;
+                self.check_news(world, origin, of, name)?;
             }
         }
         Ok(content)

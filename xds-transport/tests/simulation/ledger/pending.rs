@@ -43,7 +43,7 @@ impl Asked {
         let mut pending = Pending {
             full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
             responded: self.last_nonce.is_some(),
-            anything: self.owes_answer || self.due,
+            anything: self.owes_answer || self.due || self.lives.any_due(origin.now),
             asked: self.owes_answer || self.due,
             sotw,
             ..Pending::default()
@@ -54,11 +54,17 @@ impl Asked {
             pending.anything |= news || !self.sent.contains_key(name);
             match (origin.body(of, name), told) {
                 (Some(_), _) => pending.additions |= news,
+                // Why it is not sent takes nothing from who has it.
+                (None, Some((_, true))) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
+                // What it gave up, it does not have; whether the server takes it for that is not known here.
+                (None, Some((_, true))) if self.fresh.contains(name) => {}
                 (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
                 (None, _) => {
                     // A client that lists no members of a glob may have one that is gone (rule 100).
                     let glob = name.glob_parent().is_some_and(|glob| self.interests.contains(&Interest::Name(glob)));
-                    let may_have = glob || self.held.contains_key(name) || self.parting.contains(name);
+                    // Nor can the server know that what a wildcard covers went before it came to that client.
+                    let all = self.interests.contains(&Interest::Wildcard) && origin.removed_since(of, name, 0);
+                    let may_have = glob || all || self.held.contains_key(name) || self.parting.contains(name);
                     pending.missing |= self.fresh.contains(name) && !may_have && !sotw;
                 }
             }

@@ -3,6 +3,7 @@
 use xds_transport::client::{Command, Event, UpdateId, Verdict};
 
 use super::Pair;
+use crate::consumer::Cause;
 use crate::messages::{Request, Response, describe_request, describe_response};
 use crate::world::Of;
 
@@ -23,25 +24,43 @@ impl Pair<'_> {
             let response = Response::decode(self.world.setup.protocol, &message);
             self.say(|| format!("-> client  {}", describe_response(&response)));
             self.connections[at].requests.response(&self.world, &response);
-            self.cause = self.connections[at].causes.remove(&response.nonce).unwrap_or_default();
+            let mut cause = self.connections[at].causes.remove(&response.nonce).unwrap_or_default();
             self.client_shim.response(&response);
+            cause.response = Some((response, self.now));
             self.client.handle_message(self.instant(), message).map_err(|error| error.to_string())?;
+            self.note_events(&cause);
             self.deliver()?;
         }
         Ok(())
     }
 
+    /// What the machine says happened because of something.
+    pub(super) fn note_events(&mut self, cause: &Cause) {
+        while let Some(Event::Update(update)) = self.client.poll_event() {
+            self.events.push_back((update, cause.clone()));
+        }
+    }
+
     /// Events go to the client's user, one at a time.
     pub(super) fn deliver(&mut self) -> Result<(), String> {
         while self.busy.is_none()
-            && let Some(Event::Update(update)) = self.client.poll_event()
+            && let Some((update, cause)) = self.events.pop_front()
         {
             let of = self.world.of(update.type_url.as_str()).ok_or("an update of no type")?;
             let (id, version) = (update.id, update.version.clone());
-            let verdict = self.consumer.take(&self.world, &self.origin, of, update, &self.cause)?;
+            let thinks = update.changed.iter().any(|changed| !changed.touched) || !update.removed.is_empty();
+            let over = update
+                .removed
+                .iter()
+                .find(|name| cause.response.is_none() && self.consumer.loses(&self.world, of, name))
+                .filter(|name| self.origin.body(of, name).is_some());
+            if let Some(name) = over.filter(|_| self.steady) {
+                return Err(format!("rule 111: {name} was not refreshed in time"));
+            }
+            let verdict = self.consumer.take(&self.world, &self.origin, of, update, &cause)?;
             let unfinished = Unfinished { id, of, version, verdict };
             match self.world.setup.think {
-                0 => self.finish(unfinished),
+                think if think == 0 || !thinks => self.finish(unfinished),
                 think => self.busy = Some((self.now + self.random.below(think), unfinished)),
             }
         }

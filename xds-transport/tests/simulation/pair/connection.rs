@@ -40,6 +40,7 @@ impl Pair<'_> {
         self.counts.streams += 1;
         let mut settings = Settings::default();
         settings.rules = faults::rules(&self.world, self.fault);
+        settings.ttl_in_sotw = true;
         let replica = self.random.index(self.origin.replicas.len());
         self.connections.push(Connection {
             attached: true,
@@ -63,6 +64,12 @@ impl Pair<'_> {
 }
 
 impl Connection {
+    /// Nothing is on its way, nor to be answered.
+    pub(super) fn is_idle(&self) -> bool {
+        let flies = self.up.next().is_some() || self.down.next().is_some();
+        !flies && self.requests.check_answered().is_ok()
+    }
+
     pub(super) fn cut(&mut self, random: &mut Random, now: u64, client: u64, server: u64) {
         if self.client_notices.is_some() {
             return;

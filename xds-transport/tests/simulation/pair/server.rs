@@ -77,11 +77,15 @@ impl Pair<'_> {
             self.say(|| format!("server ->  {}", describe_response(&response)));
             let connection = &mut self.connections[at];
             connection.order.response(self.now, &self.world, &self.origin, &connection.ledger, &response)?;
-            connection.ledger.response(&self.world, &mut self.origin, &response)?;
+            if connection.ledger.response(&self.world, &mut self.origin, &response)? {
+                self.news_at = self.now;
+            }
             let cause = Cause {
                 moment: self.origin.moment,
+                sent_at: self.now,
                 asked: self.world.of(&response.type_url).map(|of| connection.ledger.interests(of)).unwrap_or_default(),
                 removed: response.removed.iter().flat_map(|name| name.parse()).collect(),
+                response: None,
             };
             connection.causes.insert(response.nonce.clone(), cause);
             let arrives = self.now + self.random.below(self.world.setup.latency);
