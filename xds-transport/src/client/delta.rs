@@ -285,7 +285,7 @@ impl Session {
                 if failure.is_data_error() {
                     self.empty_glob(failure.name.clone(), update);
                 }
-            } else if !self.wanted.hears_errors(&failure.name) {
+            } else if !self.wanted.covers(&failure.name) || failure.crossed(&self.wanted) {
                 continue;
             } else if !failure.is_data_error() {
                 update.removed.retain(|name| *name != failure.name);

@@ -336,7 +336,10 @@ impl Session {
                 if news {
                     update.answered.push(interest);
                 }
-            } else if !self.wanted.hears_errors(&failure.name) || present.contains(&failure.name) {
+            } else if !self.wanted.covers(&failure.name)
+                || failure.crossed(&self.wanted)
+                || present.contains(&failure.name)
+            {
                 continue;
             } else if failure.is_data_error() {
                 self.failing.remove(&failure.name);

@@ -159,7 +159,7 @@ impl Wanted {
         self.covering(name).next().is_some()
     }
 
-    /// Whether `name` is wanted by more than a wildcard, of which there are no errors (TP3).
+    /// Whether `name` is wanted by more than a wildcard, whose members have no errors of their own (TP3).
     pub(super) fn hears_errors(&self, name: &ResourceName) -> bool {
         let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
         let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));

@@ -199,13 +199,17 @@ fn rule_118_over_delta_a_new_stream_is_asked_for_what_failed() {
 }
 
 #[test]
-fn rule_117_a_wildcard_alone_has_no_errors() {
+fn rule_117_to_a_wildcard_alone_no_error_takes_what_is_there() {
     // It was asked for by a glob that is left meanwhile.
     let mut client = Client::subscribed(Protocol::Delta, CDS, &["*"]);
     client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
     let response = delta(CDS, "n2", &[], &[]);
     let update = client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("a", 7)], ..response });
     assert!(failed(&update).is_empty() && removed(&update).is_empty());
+    // An error that spares the resource counts, or the removal beside it would.
+    let response = delta(CDS, "n3", &[], &["a"]);
+    let update = client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("a", 14)], ..response });
+    assert_eq!((failed(&update), removed(&update)), (vec![("a", 14)], vec![]));
 }
 
 #[test]

@@ -90,6 +90,10 @@ impl Asked {
         self.sent.retain(|name, _| !left(name));
         // A client cannot know where a wildcard ends.
         let wants = |name: &ResourceName| self.interests.iter().any(|one| covers(one, name, true));
+        // What it gave up, it does not have.
+        for (_, (_, there)) in self.told.iter_mut().filter(|(name, _)| !wants(name)) {
+            *there = false;
+        }
         self.lives.left(|name| !wants(name));
         self.errors.left(interest, &self.interests);
         self.due |= self.interests.iter().any(Interest::is_collection);

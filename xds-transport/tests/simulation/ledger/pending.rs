@@ -56,8 +56,6 @@ impl Asked {
                 (Some(_), _) => pending.additions |= news,
                 // Why it is not sent takes nothing from who has it.
                 (None, Some((_, true))) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
-                // What it gave up, it does not have; whether the server takes it for that is not known here.
-                (None, Some((_, true))) if self.fresh.contains(name) => {}
                 (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
                 (None, _) => {
                     // A client that lists no members of a glob may have one that is gone (rule 100).
