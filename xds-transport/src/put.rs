@@ -77,7 +77,19 @@ impl Put for Cache<Frame> {
     ) -> Result<Outcome, Misfit> {
         resource.value.fits(rules, type_url, name)?;
         let aliases: Vec<_> = resource.value.aliases().collect();
-        Ok(self.upsert_raw_with_aliases(type_url, name, aliases, resource, now, woken))
+        let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
+        let outcome = self.upsert_raw_with_aliases(type_url, name, aliases, resource, now, woken);
+        // The cache keeps the same content as it is. A time that does not run out by itself is told by sending it again.
+        if matches!(outcome, Outcome::Unchanged | Outcome::Recovered)
+            && let Some(held) = self.value_mut(type_url, name)
+        {
+            let changed = held.ttl() != ttl;
+            held.refresh(ttl, expires);
+            if changed && outcome == Outcome::Unchanged {
+                self.touch(type_url, name, woken);
+            }
+        }
+        Ok(outcome)
     }
 }
 

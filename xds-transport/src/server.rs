@@ -4,6 +4,7 @@ mod delta;
 mod error;
 mod nonce;
 mod order;
+mod outgoing;
 mod refreshes;
 mod refusals;
 mod sotw;

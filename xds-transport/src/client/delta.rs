@@ -32,6 +32,8 @@ pub(super) struct Session {
     keep_deleted: bool,
     wanted: Wanted,
     held: Held,
+    /// What has an error that was told, and is not over.
+    failed: BTreeSet<ResourceName>,
     unfinished: Unfinished,
     absences: Absences,
     silence: Silence,
@@ -61,6 +63,7 @@ impl Session {
             keep_deleted,
             wanted: Wanted::default(),
             held: Held::default(),
+            failed: BTreeSet::new(),
             unfinished: Unfinished::default(),
             absences: Absences::new(silence),
             silence,
@@ -118,6 +121,7 @@ impl Session {
         if !self.wanted.unsubscribe(interest) {
             return;
         }
+        self.failed.retain(|name| self.wanted.covers(name));
         self.unfinished.forget_unwanted(&self.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {
@@ -144,6 +148,7 @@ impl Session {
 
     pub(super) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
         let answer = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held);
+        self.held.resume_expiries();
         if let Some((nonce, error)) = answer.and_then(|answer| Some((answer.nonce?, answer.error))) {
             self.acks.push_back(Ack { nonce, error });
         }
@@ -212,6 +217,7 @@ impl Session {
                 }
                 continue;
             };
+            self.failed.remove(&name);
             let version = resource.version.filter(|version| !version.as_str().is_empty());
             let resource = frame.until(expiry(now, ttl)).into_resource(version);
             let entry = Entry::new(&resource, requests);
@@ -238,6 +244,7 @@ impl Session {
                 self.empty_glob(name, &mut update);
             } else if !refused.contains(name.as_str()) && self.wanted.covers(&name) {
                 self.wanted.answer_name(&name);
+                self.failed.remove(&name);
                 self.gone(name, &mut update);
             }
         }
@@ -246,7 +253,7 @@ impl Session {
         self.unfinished.forget(&update.removed);
         let rejected = update.rejected.clone();
         let nonce = Some(response.nonce);
-        self.unfinished.insert(id, Pending { nonce, version: String::new(), received, rejected });
+        self.unfinished.insert(id, Pending { nonce, version: String::new(), outgrown: false, received, rejected });
         Ok(Some(update))
     }
 
@@ -298,13 +305,14 @@ impl Session {
                 if failure.is_data_error() {
                     self.empty_glob(failure.name.clone(), update);
                 }
-            } else if !self.wanted.covers(&failure.name) {
+            } else if !self.wanted.covers(&failure.name) || failure.crossed(&self.wanted) {
                 continue;
             } else if !failure.is_data_error() {
                 update.removed.retain(|name| *name != failure.name);
             } else if said.insert(failure.name.clone()) {
                 update.removed.push(failure.name.clone());
             }
+            self.failed.extend(Some(failure.name.clone()).filter(|name| !name.is_glob()));
             update.errors.push(failure);
         }
     }
@@ -342,7 +350,9 @@ impl Session {
     /// names they do not have.
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
-        update.removed.extend(std::iter::from_fn(|| self.held.pop_expired(now)));
+        let Self { held, unfinished, .. } = self;
+        let awaits_verdict = |name: &ResourceName| unfinished.names().any(|unfinished| unfinished == name);
+        update.removed.extend(std::iter::from_fn(|| held.pop_expired(now, awaits_verdict)));
         while let Some(interest) = self.absences.pop(now, &self.wanted) {
             if let Interest::Name(name) = interest
                 && !self.unfinished.names().any(|unfinished| *unfinished == name)
@@ -414,18 +424,20 @@ impl Session {
     ///
     /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
     /// does what a name or glob that was never answered asks for, because only that answers it: these are sent again. Not
-    /// to name them at all would be never to hear that they are gone.
+    /// to name them at all would be never to hear that they are gone. And so does what lives for a time, or has an
+    /// error: that the origin has taken either back meanwhile, only the resource says (rules 111, 118).
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let awaits_names = self.wanted.awaits_names();
         let version = |name: &ResourceName, entry: &'_ Entry| {
             // A name that was not answered may be one of its aliases.
             let awaited = self.wanted.awaits(name) || awaits_names && entry.has_aliases;
-            if entry.accepted && !awaited { entry.version.clone() } else { "".into() }
+            let told_again = entry.expires() || self.failed.contains(name);
+            if entry.accepted && !awaited && !told_again { entry.version.clone() } else { "".into() }
         };
         let held = self.held.iter().map(|(name, entry)| (name.clone(), version(name, entry)));
         let mut versions: BTreeMap<_, _> = held.collect();
         versions.extend(self.unfinished.names().map(|name| (name.clone(), Version::from(""))));
-        for name in &self.undecided {
+        for name in self.undecided.iter().chain(&self.failed) {
             // What is asked for itself is answered anyway.
             if self.wanted.wish(&Interest::Name(name.clone())).is_none() && self.wanted.covers(name) {
                 versions.entry(name.clone()).or_insert_with(|| Version::from(""));

@@ -3,6 +3,7 @@
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use super::wanted::Wanted;
 use crate::type_rules;
 use crate::wire::ResourceError;
 
@@ -33,6 +34,12 @@ impl ResourceFailure {
         let name = ResourceName::parse(interest.as_str()).ok()?;
         let xdstp_cache::ResourceError { code, message, .. } = type_rules::no_sotw(type_url);
         Some(Self { name, code, message: message.to_string() })
+    }
+
+    /// Whether it is about a resource that is there, and that was asked for by a name or glob which is left meanwhile: to
+    /// the wildcard that still covers it, the resource is one like others. What is gone is told as removed beside.
+    pub(super) fn crossed(&self, wanted: &Wanted) -> bool {
+        self.code == xdstp_cache::ResourceError::PERMISSION_DENIED && !wanted.hears_errors(&self.name)
     }
 
     /// Whether it is about the resource itself: `NOT_FOUND` or `PERMISSION_DENIED`. Such a resource is gone, as if it

@@ -13,6 +13,8 @@ use crate::frame::Frame;
 pub(super) struct Held {
     entries: HashMap<ResourceName, Entry>,
     expiries: Deadlines<ResourceName>,
+    /// What is over, but for something newer that waits for its verdict.
+    overdue: Vec<ResourceName>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +48,11 @@ impl Entry {
     /// The same, with the fate of its response known.
     pub(super) fn accepted(self, accepted: bool) -> Self {
         Self { accepted, ..self }
+    }
+
+    /// Whether it is over at some time, unless it is refreshed.
+    pub(super) fn expires(&self) -> bool {
+        self.expires.is_some()
     }
 
     /// Whether the other has the same content at the same version.
@@ -118,10 +125,29 @@ impl Held {
         self.expiries.next()
     }
 
-    /// Forgets one resource whose TTL ran out (rule 115).
-    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<ResourceName> {
-        let name = self.expiries.pop(now)?;
-        self.entries.remove(&name);
-        Some(name)
+    /// Forgets one resource whose TTL ran out (rule 115). Not what its user was sent anew and has no verdict on: if that
+    /// is used, it is not over.
+    pub(super) fn pop_expired(
+        &mut self,
+        now: Instant,
+        awaits_verdict: impl Fn(&ResourceName) -> bool,
+    ) -> Option<ResourceName> {
+        loop {
+            let name = self.expiries.pop(now)?;
+            if !awaits_verdict(&name) {
+                self.entries.remove(&name);
+                return Some(name);
+            }
+            self.overdue.push(name);
+        }
+    }
+
+    /// There is a verdict: what is over still, is over now.
+    pub(super) fn resume_expiries(&mut self) {
+        for name in std::mem::take(&mut self.overdue) {
+            if let Some(expires) = self.entries.get(&name).and_then(|entry| entry.expires) {
+                self.expiries.insert(expires, name);
+            }
+        }
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Session {
     /// Of a full state: what this stream's origin cannot send for now. It says so once (rule 118), and is missing from
     /// what comes after.
     failing: BTreeSet<ResourceName>,
+    /// What has an error that was told, and is not over.
+    failed: BTreeSet<ResourceName>,
     unfinished: Unfinished,
     /// The last accepted version. It survives the stream (rule 15).
     version: String,
@@ -87,6 +89,7 @@ impl Session {
             held: Held::default(),
             refused: BTreeSet::new(),
             failing: BTreeSet::new(),
+            failed: BTreeSet::new(),
             unfinished: Unfinished::default(),
             version: String::new(),
             outgrown: false,
@@ -148,6 +151,7 @@ impl Session {
         if interest == Interest::Wildcard && self.wanted.wish(&interest).is_none() {
             // It is of what was wanted so far: whoever asks for everything at a version may be sent nothing (rule 87).
             self.outgrown = true;
+            self.unfinished.outgrow();
         }
         self.wanted.subscribe(interest);
     }
@@ -157,9 +161,13 @@ impl Session {
             return;
         }
         self.unfinished.forget_unwanted(&self.wanted);
+        self.unfinished.outgrow();
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                if !self.wanted.covers(name) {
+                if self.wanted.covers(name) {
+                    // Where the wildcard ends, only the origin knows: it may not cover this.
+                    self.outgrown = true;
+                } else {
                     self.held.remove(name);
                 }
             }
@@ -171,6 +179,7 @@ impl Session {
         }
         self.refused.retain(|name| self.wanted.covers(name));
         self.failing.retain(|name| self.wanted.covers(name));
+        self.failed.retain(|name| self.wanted.covers(name));
         if self.wanted.is_empty() {
             self.version.clear();
         }
@@ -181,11 +190,13 @@ impl Session {
             let names = reasons.iter().filter_map(|rejected| ResourceName::parse(&rejected.name).ok());
             self.refused.extend(names.filter(|name| self.wanted.covers(name)));
         }
-        let Some(answer) = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held) else { return };
+        let answer = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held);
+        self.held.resume_expiries();
+        let Some(answer) = answer else { return };
         // A NACK goes with the version before (rule 26).
         if let Some(version) = answer.version {
             self.version = version;
-            self.outgrown = false;
+            self.outgrown = answer.outgrown;
         }
         // An older nonce is stale: the server waits for the newest only (rule 16).
         if answer.nonce.is_some_and(|nonce| nonce == self.nonce) {
@@ -235,6 +246,7 @@ impl Session {
             self.wanted.answer(&interest);
             self.left.remove(&interest);
             self.failing.remove(&name);
+            let failed = self.failed.remove(&name);
             update.answered.extend(self.wanted.answer_parent(&name));
             present.insert(name.clone());
             let Some(frame) = resource.frame else {
@@ -253,9 +265,12 @@ impl Session {
             let version = resource.version.filter(|version| !version.as_str().is_empty());
             let resource = frame.until(expiry(now, ttl)).into_resource(version);
             let entry = Entry::new(&resource, requests);
-            let touched = self.held.get(&name).is_some_and(|before| before.same(&entry));
+            let before = self.held.get(&name).filter(|before| before.same(&entry));
+            let touched = before.is_some();
+            // That it does not fail any more, or lives for ever now, is news.
+            let over = failed || ttl.is_none() && before.is_some_and(Entry::expires);
             received.push((name.clone(), entry));
-            if !touched || resent {
+            if !touched || resent || over {
                 update.changed.push(Changed { name, resource, touched });
             } else if awaited {
                 update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
@@ -283,7 +298,7 @@ impl Session {
         update.version.clone_from(&response.version);
         self.absences.heard(now, &mut self.wanted);
         let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
-        self.unfinished.insert(id, Pending { nonce, version: response.version, received, rejected });
+        self.unfinished.insert(id, Pending { nonce, version: response.version, outgrown: false, received, rejected });
         Some(update)
     }
 
@@ -327,7 +342,10 @@ impl Session {
                 if news {
                     update.answered.push(interest);
                 }
-            } else if !self.wanted.covers(&failure.name) || present.contains(&failure.name) {
+            } else if !self.wanted.covers(&failure.name)
+                || failure.crossed(&self.wanted)
+                || present.contains(&failure.name)
+            {
                 continue;
             } else if failure.is_data_error() {
                 self.failing.remove(&failure.name);
@@ -335,6 +353,7 @@ impl Session {
             } else if self.full_state {
                 self.failing.insert(failure.name.clone());
             }
+            self.failed.extend(Some(failure.name.clone()).filter(|name| !name.is_glob()));
             update.errors.push(failure);
         }
     }
@@ -347,7 +366,9 @@ impl Session {
     /// counts (rule 138). Of types whose responses are no full state an empty glob has no other sign (rule 102).
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
-        while let Some(name) = self.held.pop_expired(now) {
+        let Self { held, unfinished, .. } = self;
+        let awaits_verdict = |name: &ResourceName| unfinished.names().any(|unfinished| unfinished == name);
+        while let Some(name) = held.pop_expired(now, awaits_verdict) {
             update.removed.push(name);
             // A server that is told this version may think that we have it (rule 87).
             self.outgrown = true;
@@ -409,7 +430,9 @@ impl Session {
         // Nor is a version named that what waits for its verdict is about to replace.
         let awaits_verdict = surely_read && answer.is_none() && self.unfinished.any();
         let holds = self.unfinished.any() || self.held.iter().next().is_some();
-        let version = match self.outgrown || must_answer || awaits_verdict {
+        // Who has it all is sent nothing (rule 87), and not that a TTL was taken back meanwhile.
+        let expires = first && self.held.next_expiry().is_some();
+        let version = match self.outgrown || must_answer || awaits_verdict || expires {
             // Nothing was ever accepted as a whole, and of what was refused something is held (rule 29).
             false if first && self.version.is_empty() && holds => OTHER.to_owned(),
             false => self.version.clone(),

@@ -32,6 +32,8 @@ pub(super) struct Pending {
     pub(super) nonce: Option<String>,
     /// SotW only.
     pub(super) version: String,
+    /// Something else is wanted since, or less: the version does not say what is held.
+    pub(super) outgrown: bool,
     pub(super) received: Vec<(ResourceName, Entry)>,
     pub(super) rejected: Vec<Rejected>,
 }
@@ -42,6 +44,8 @@ pub(super) struct Answer {
     pub(super) nonce: Option<String>,
     /// The version to name from now on, if it is this one.
     pub(super) version: Option<String>,
+    /// That version does not say what is held.
+    pub(super) outgrown: bool,
     pub(super) error: Option<Status>,
 }
 
@@ -83,6 +87,11 @@ impl Unfinished {
         self.pending.values().any(|pending| pending.nonce.is_some())
     }
 
+    /// Something else is wanted than what the responses so far were sent for.
+    pub(super) fn outgrow(&mut self) {
+        self.pending.values_mut().for_each(|pending| pending.outgrown = true);
+    }
+
     pub(super) fn forget_stream(&mut self) {
         for pending in self.pending.values_mut() {
             pending.nonce = None;
@@ -99,7 +108,7 @@ impl Unfinished {
         wanted: &Wanted,
         held: &mut Held,
     ) -> Option<Answer> {
-        let Pending { nonce, version, received, mut rejected } = self.pending.remove(&id)?;
+        let Pending { nonce, version, outgrown, received, mut rejected } = self.pending.remove(&id)?;
         let mut accepted = rejected.is_empty();
         if let Verdict::Reject { reasons } = verdict {
             accepted = false;
@@ -118,7 +127,7 @@ impl Unfinished {
             self.accepted = Some(id);
         }
         let error = (!accepted).then(|| Status { code: INVALID_ARGUMENT, message: message(&rejected) });
-        Some(Answer { nonce, version: newest.then_some(version), error })
+        Some(Answer { nonce, version: newest.then_some(version), outgrown, error })
     }
 }
 

@@ -209,6 +209,13 @@ impl Wanted {
         self.covering(name).next().is_some()
     }
 
+    /// Whether `name` is wanted by more than a wildcard, whose members have no errors of their own (TP3).
+    pub(super) fn hears_errors(&self, name: &ResourceName) -> bool {
+        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
+        let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
+        glob.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
+    }
+
     /// Whether `name` is wanted by more than the glob it is a member of.
     pub(super) fn covers_otherwise(&self, name: &ResourceName) -> bool {
         self.wildcard.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()

@@ -10,6 +10,7 @@ use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
 use crate::server::nonce;
+use crate::server::outgoing::{BUDGET, Outgoing, Tells};
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
@@ -21,10 +22,6 @@ use crate::wire::{DeltaDiscoveryRequest, Status};
 
 /// How many responses of one type may wait for their ACK.
 const UNACKED: usize = 8;
-/// A response is closed once it holds this many bytes (rule 133): larger ones only delay what is newer. The resource
-/// that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts where nobody asked for
-/// more, unless one resource alone has nearly that much.
-pub(crate) const BUDGET: usize = 256 * 1024;
 
 pub(crate) struct Session {
     pub(crate) id: SubscriberId,
@@ -32,7 +29,8 @@ pub(crate) struct Session {
     wildcard: bool,
     names: usize,
     spelling: Spelling,
-    unacked: VecDeque<u64>,
+    /// Nonces, each with the number of resources that came with it.
+    unacked: VecDeque<(u64, usize)>,
     responded: bool,
     owes_answer: bool,
     /// The last response was cut by its size, and answered what was asked for before.
@@ -136,10 +134,12 @@ impl Session {
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
     fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
-        let Some(position) = self.unacked.iter().position(|sent| nonce::is(nonce, *sent)) else { return };
-        let answered = self.unacked.drain(..=position).next_back();
-        if let (Some(_), Some(refused)) = (error, answered) {
-            self.refreshes.refused(refused);
+        let Some(position) = self.unacked.iter().position(|(sent, _)| nonce::is(nonce, *sent)) else { return };
+        for (at, (nonce, resources)) in self.unacked.drain(..=position).enumerate() {
+            match error {
+                Some(_) if at == position => self.refreshes.refused(now, nonce, resources),
+                _ => self.refreshes.accepted(nonce),
+            }
         }
         self.tally.answered(now, error);
     }
@@ -276,7 +276,10 @@ impl Session {
             {
                 transmit.push_removed(&name);
             }
-            self.refresh(&mut transmit, told, source);
+            // Apart from what changed: a client that refuses that says nothing of what lives on.
+            if transmit.resources == 0 && transmit.removed == 0 {
+                self.refresh(&mut transmit, told, source);
+            }
         }
         let mut empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
         if empty && !pulled.more && tells.errors() {
@@ -295,7 +298,7 @@ impl Session {
         (self.owes_answer, self.is_in_parts) = (false, pulled.more);
         self.responded = true;
         let nonce = outgoing.nonce();
-        self.unacked.push_back(nonce);
+        self.unacked.push_back((nonce, transmit.resources + transmit.refreshed));
         // Rule 36: for people, and what the origin said.
         if let Some(version) = source.system_version(self.id) {
             transmit.push_text(1, version.as_str());
@@ -324,6 +327,9 @@ impl Session {
                     transmit.push_error(9, own, failed.error);
                     if removed {
                         transmit.push_removed(own);
+                    }
+                    // What is refreshed is not let go.
+                    if removed || !failed.error.is_transient() {
                         refreshes.forget(failed.name);
                     }
                 }
@@ -338,72 +344,29 @@ impl Session {
         while transmit.budget_used() < BUDGET
             && let Some(due) = refreshes.pop(told.now)
         {
+            if due.alone && transmit.resources + transmit.removed + transmit.refreshed > 0 {
+                return refreshes.put_back(told.now, due);
+            }
             source.look_up(self.id, &due.name, &mut |resource| {
                 // What changed is sent by a pull.
                 if resource.version != due.version {
                     return;
                 }
-                if let Some(ttl) = refreshes.extend(&due, &resource.value, told) {
-                    transmit.push_heartbeat(spelling.of(&due.name), &due.version, ttl);
+                match refreshes.extend(&due, &resource.value, told) {
+                    Some(ttl) if due.has_it => transmit.push_heartbeat(spelling.of(&due.name), &due.version, ttl),
+                    Some(ttl) => transmit.push_delta(spelling.of(&due.name), resource, Some(ttl)),
+                    // It lives for ever now: that takes the TTL back (rule 111).
+                    None if resource.value.ttl().is_none() => {
+                        transmit.push_delta(spelling.of(&due.name), resource, None);
+                    }
+                    None => {}
                 }
             });
+            if due.alone {
+                return;
+            }
         }
     }
-}
-
-/// What a session needs of its stream to write a response.
-pub(crate) struct Outgoing<'a> {
-    pub(crate) type_url: &'a TypeUrl,
-    pub(crate) identifier: &'a str,
-    pub(crate) now: Instant,
-    pub(crate) features: Features,
-    pub(crate) nonces: &'a mut u64,
-    /// Names that must be sent again because what refers to them was sent (rule 124).
-    pub(crate) references: &'a mut Vec<Reference>,
-}
-
-impl Outgoing<'_> {
-    /// The response to be, to whoever keeps books of what it tells.
-    pub(crate) fn told(&self) -> Told {
-        Told::new(self.now, *self.nonces + 1)
-    }
-
-    /// Rule 13: never empty, never twice on a stream.
-    pub(crate) fn nonce(&mut self) -> u64 {
-        *self.nonces += 1;
-        *self.nonces
-    }
-}
-
-/// What a response may tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tells {
-    /// What takes nothing from the client, such errors too or not.
-    Additions { errors: bool },
-    /// Everything.
-    All,
-}
-
-impl Tells {
-    pub(crate) fn removals(self) -> Removals {
-        match self {
-            Self::Additions { .. } => Removals::Defer,
-            Self::All => Removals::Include,
-        }
-    }
-
-    fn errors(self) -> bool {
-        self != Self::Additions { errors: false }
-    }
-}
-
-/// What the client said it understands (rule 110).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Features {
-    pub(crate) wrapped: bool,
-    pub(crate) ttl: bool,
-    /// It is a relay: see [`ASKS_FOR_OTHERS`](crate::server::ASKS_FOR_OTHERS).
-    pub(crate) for_others: bool,
 }
 
 /// The versions of what the client holds.

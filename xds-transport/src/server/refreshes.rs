@@ -24,6 +24,8 @@ const LAST_LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Refreshes {
     told: HashMap<ResourceName, Refresh>,
     due: Deadlines<ResourceName>,
+    /// What was refreshed alone, by its response: the answer says whether the client has it.
+    alone: HashMap<u64, ResourceName>,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,22 @@ struct Refresh {
     due: Instant,
     /// The response that said so.
     nonce: u64,
+    last: Last,
+    /// It was refused together with others: whether the client has it, only a response of its own can tell.
+    unsure: bool,
+}
+
+/// What the client was told last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// The resource.
+    Content,
+    /// That it lives on.
+    Heartbeat,
+    /// By us nothing: it said itself that it has it.
+    Nothing,
+    /// That it lives on, which the client refused because it had let it go.
+    Refused,
 }
 
 /// The response that tells.
@@ -58,7 +76,10 @@ impl Refreshes {
         let Some(until) = told.now.checked_add(ttl) else { return };
         let due = told.now + (ttl / PER_TTL).max(LEAST_WAIT);
         self.due.insert(due, name.clone());
-        self.told.insert(name.clone(), Refresh { version: version.clone(), until, due, nonce: told.nonce });
+        self.told.insert(
+            name.clone(),
+            Refresh { version: version.clone(), until, due, nonce: told.nonce, last: Last::Content, unsure: false },
+        );
     }
 
     pub(crate) fn forget(&mut self, name: &ResourceName) {
@@ -73,14 +94,38 @@ impl Refreshes {
     pub(crate) fn clear(&mut self) {
         self.told.clear();
         self.due.clear();
+        self.alone.clear();
     }
 
-    /// The client refused a response: what it brought cannot be refreshed, because the client does not have it.
-    pub(crate) fn refused(&mut self, nonce: u64) {
+    /// The client accepted a response.
+    pub(crate) fn accepted(&mut self, nonce: u64) {
+        if let Some(name) = self.alone.remove(&nonce)
+            && let Some(refresh) = self.told.get_mut(&name)
+        {
+            refresh.unsure = false;
+        }
+    }
+
+    /// The client refused a response of so many resources. What came alone, it does not have: that cannot be refreshed.
+    /// Of several it may have all but one (rule 29), which must not be over because of that one. And a heartbeat is
+    /// refused for what was over before it came: that is sent again.
+    pub(crate) fn refused(&mut self, now: Instant, nonce: u64, resources: usize) {
+        if let Some(name) = self.alone.remove(&nonce) {
+            return self.forget(&name);
+        }
         let refused = self.told.iter().filter(|(_, refresh)| refresh.nonce == nonce);
         let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
         for name in refused {
-            self.forget(&name);
+            match self.told.get_mut(&name) {
+                Some(refresh) if refresh.last == Last::Heartbeat => {
+                    refresh.last = Last::Refused;
+                    self.due.remove(refresh.due, name.clone());
+                    refresh.due = now;
+                    self.due.insert(now, name);
+                }
+                Some(refresh) if resources > 1 => refresh.unsure = true,
+                _ => self.forget(&name),
+            }
         }
     }
 
@@ -91,14 +136,28 @@ impl Refreshes {
     /// The client has a resource from a stream before, and may have waited long for a word of it.
     pub(crate) fn resumed(&mut self, now: Instant, name: ResourceName, version: Version) {
         self.due.insert(now, name.clone());
-        self.told.insert(name, Refresh { version, until: now, due: now, nonce: 0 });
+        let refresh = Refresh { version, until: now, due: now, nonce: 0, last: Last::Nothing, unsure: false };
+        self.told.insert(name, refresh);
     }
 
     /// Something to look at now: a name, and the version that the client has.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Due> {
         let name = self.due.pop(now)?;
-        let Refresh { version, until, .. } = self.told.remove(&name)?;
-        Some(Due { name, version, until })
+        let Refresh { version, until, last, unsure, .. } = self.told.remove(&name)?;
+        let has_it = match last {
+            Last::Content | Last::Heartbeat => now < until,
+            Last::Nothing => true,
+            Last::Refused => false,
+        };
+        Some(Due { name, version, until, has_it, alone: unsure })
+    }
+
+    /// What is due goes in the next response: it must go alone, and there is something in this one.
+    pub(crate) fn put_back(&mut self, now: Instant, due: Due) {
+        let Due { name, version, until, has_it, alone } = due;
+        let last = if has_it { Last::Nothing } else { Last::Refused };
+        self.due.insert(now, name.clone());
+        self.told.insert(name, Refresh { version, until, due: now, nonce: 0, last, unsure: alone });
     }
 
     /// The TTL to tell the client of a resource that it has, if that is news. Otherwise it is looked at again later.
@@ -113,6 +172,13 @@ impl Refreshes {
             return None;
         }
         self.put(told, &due.name, &due.version, Some(ttl));
+        if let Some(refresh) = self.told.get_mut(&due.name) {
+            refresh.last = if due.has_it { Last::Heartbeat } else { Last::Content };
+            refresh.unsure = due.alone;
+        }
+        if due.alone {
+            self.alone.insert(told.nonce, due.name.clone());
+        }
         Some(ttl)
     }
 }
@@ -123,4 +189,8 @@ pub(crate) struct Due {
     pub(crate) name: ResourceName,
     pub(crate) version: Version,
     until: Instant,
+    /// The client was told of it in time: it knows what a heartbeat is about.
+    pub(crate) has_it: bool,
+    /// It needs a response of its own.
+    pub(crate) alone: bool,
 }

@@ -1,15 +1,17 @@
 //! One type of one state-of-the-world stream.
 
+mod errors;
+
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use xdstp_cache::{Pull, Removals, Resource, ResourceError, SubscriberId, TypeUrl};
+use xdstp_cache::{Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::server::delta::{BUDGET, Features, Outgoing, Tells};
 use crate::server::error::ProtocolError;
 use crate::server::nonce;
+use crate::server::outgoing::{BUDGET, Features, Outgoing, Tells};
 use crate::server::refreshes::Refreshes;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
@@ -19,9 +21,6 @@ use crate::server::version::{RunningHash, TypeHash};
 use crate::server::wanted::{Names, Wanted};
 use crate::type_rules::TypeRule;
 use crate::wire::DiscoveryRequest;
-
-/// `google.rpc.Code.INVALID_ARGUMENT`.
-const INVALID_ARGUMENT: i32 = 3;
 
 pub(crate) struct Session {
     pub(crate) id: SubscriberId,
@@ -36,6 +35,8 @@ pub(crate) struct Session {
     changed: bool,
     /// What was pulled could not be sent yet.
     withheld: bool,
+    /// How many resources came with the last response.
+    resources: usize,
     /// Of how many resources the last full state was.
     sent: Option<usize>,
     /// The version of a type that is told by changes, where no origin gives one.
@@ -62,6 +63,7 @@ impl Session {
             awaits_ack: false,
             changed: false,
             withheld: false,
+            resources: 0,
             sent: None,
             running: RunningHash::default(),
             refreshes: Refreshes::default(),
@@ -92,8 +94,12 @@ impl Session {
         if self.awaits_ack {
             self.awaits_ack = false;
             self.tally.answered(now, request.error_detail.as_ref());
-            if let (Some(_), Some(nonce)) = (&request.error_detail, self.last_nonce) {
-                self.refreshes.refused(nonce);
+            match (&request.error_detail, self.last_nonce) {
+                // A full state is refreshed as long as the client may have anything of it.
+                (Some(_), Some(_)) if rule.full_state_in_sotw && self.resources > 1 => {}
+                (Some(_), Some(nonce)) => self.refreshes.refused(now, nonce, self.resources),
+                (None, Some(nonce)) => self.refreshes.accepted(nonce),
+                (_, None) => {}
             }
         }
         self.change_subscription(names, room, rule, source)
@@ -191,6 +197,7 @@ impl Session {
         outgoing.references.append(&mut references);
         let nonce = outgoing.nonce();
         (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
+        self.resources = transmit.resources;
         transmit.push_text(1, &version);
         transmit.push_text(4, outgoing.type_url.as_str());
         transmit.push_text(5, &nonce.to_string());
@@ -280,39 +287,6 @@ impl Session {
         (!unknown).then_some((transmit, version))
     }
 
-    /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a
-    /// resource and an error. Where a response is the full state, an error beside a resource cannot be told: the resource
-    /// is in it.
-    fn errors(
-        &mut self,
-        rule: &TypeRule,
-        outgoing: &Outgoing<'_>,
-        references: &mut Vec<Reference>,
-        source: &mut impl Source,
-    ) -> Option<(Transmit, String)> {
-        // What changed and is withheld goes first.
-        if self.changed || !source.has_work(self.id) && self.wanted.untold.is_empty() {
-            return None;
-        }
-        let (mut transmit, version) = if rule.full_state_in_sotw {
-            self.state(rule, outgoing, references, source)?
-        } else {
-            (Transmit::new(outgoing.type_url.clone()), self.version_of_changes(source))
-        };
-        source.pull_errors(self.id, Removals::Include, &mut |failed| {
-            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
-                transmit.push_error(7, self.wanted.spelling.of(failed.name), failed.error);
-            }
-            ControlFlow::Continue(())
-        });
-        // A text that is no name cannot be that of a resource: SotW has no other way to say so.
-        while let Some(text) = self.wanted.untold.pop_first() {
-            let reason = ResourceName::parse(&text).err().map_or_else(String::new, |error| error.to_string());
-            transmit.push_error(7, &text, &ResourceError::new(INVALID_ARGUMENT, reason));
-        }
-        (transmit.errors > 0).then_some((transmit, version))
-    }
-
     /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others
     /// as it is (rule 126). In parts, as over delta (rule 133): each resource may come alone.
     fn changes(
@@ -341,15 +315,23 @@ impl Session {
             && transmit.budget_used() < BUDGET
             && let Some(due) = refreshes.pop(outgoing.now)
         {
+            if due.alone && transmit.resources > 0 {
+                refreshes.put_back(outgoing.now, due);
+                break;
+            }
             source.look_up(self.id, &due.name, &mut |resource| {
                 if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
                 {
                     push(&mut transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
                 }
             });
+            if due.alone {
+                break;
+            }
         }
         // The version is of all that is to be told: each of several parts sums up the others too.
-        if pulled.more {
+        // So is what is gone, and is told so by an error later.
+        if pulled.more || source.has_work(self.id) {
             self.running.invalidate();
         }
         if transmit.resources == 0 {

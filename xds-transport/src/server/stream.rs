@@ -10,9 +10,10 @@ use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::rate::{Bucket, RateLimit};
-use crate::server::delta::{self, Features, Outgoing, Tells};
+use crate::server::delta;
 use crate::server::error::ProtocolError;
 use crate::server::order::{self, Say, Standing, Turn};
+use crate::server::outgoing::{Features, Outgoing, Tells};
 use crate::server::refusals::Refusals;
 use crate::server::sotw;
 use crate::server::source::Source;

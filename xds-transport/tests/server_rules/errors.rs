@@ -1,8 +1,11 @@
 //! Why a resource is not sent, as a server tells it: rule 117.
 
+use bytes::Bytes;
+use xds_transport::Frame;
+use xds_transport::server::Variant;
 use xds_transport::wire::walk::Fields;
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
 
 const GLOB: &str = "xdstp://x/T/d/*";
 const MEMBER: &str = "xdstp://x/T/d/1";
@@ -98,6 +101,52 @@ fn rule_117_over_sotw_an_error_is_told_beside_the_full_state_without_its_name() 
     client.ack(&mut server, CLUSTERS);
     server.fail(CLUSTERS, "b", NOT_FOUND);
     assert_eq!(client.poll(&mut server), ["C a@2 !b:5"]);
+}
+
+#[test]
+fn rule_033_over_sotw_what_an_error_removes_is_in_the_version_no_more() {
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.fail(ENDPOINTS, "a", NOT_FOUND);
+    assert_eq!(client.poll(&mut server), ["E !a:5"]);
+    let [with, without] = &client.sotw[..] else { panic!("two responses") };
+    assert_ne!(with.version_info, without.version_info);
+}
+
+#[test]
+fn rule_033_what_is_yet_to_be_told_as_failing_is_in_the_version_no_more() {
+    let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, ENDPOINTS, &["a", "b"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.fail(ENDPOINTS, "a", NOT_FOUND);
+    server.put(ENDPOINTS, "b", "2");
+    assert_eq!(client.poll(&mut server), ["E b@2"]);
+    assert_eq!(client.ack(&mut server, ENDPOINTS), ["E !a:5"]);
+    let [_, changed, failed] = &client.sotw[..] else { panic!("three responses") };
+    assert_eq!(changed.version_info, failed.version_info, "of b alone");
+}
+
+#[test]
+fn rule_118_what_a_client_lets_go_because_of_its_error_is_not_refreshed() {
+    const FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+    for client in [Client::delta(), Client::sotw_with_ttl()] {
+        let mut server = Server::origin();
+        let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1"));
+        server.put_frame(ENDPOINTS, "a", "1", frame.with_wrapper(Bytes::new(), Some(seconds(30)), false));
+        let mut client = client.with_features(&FEATURES);
+        match client.stream.variant() {
+            Variant::Delta => client.subscribe(&mut server, ENDPOINTS, &["a"]),
+            Variant::Sotw => client.names(&mut server, ENDPOINTS, &["a"]),
+        };
+        client.ack(&mut server, ENDPOINTS);
+        server.fail(ENDPOINTS, "a", PERMISSION_DENIED);
+        assert_eq!(client.poll(&mut server), ["E !a:7"]);
+        client.ack(&mut server, ENDPOINTS);
+        assert_eq!(client.stream.poll_timeout(), None);
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::Frame;
 use xds_transport::wire::Resource;
+use xds_transport::{Frame, Put, TypeRules};
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
 
@@ -127,6 +127,85 @@ fn rule_112_no_heartbeat_waits_behind_responses_that_nobody_reads() {
     client.settle(&mut server);
     assert_eq!(last(&client), [one("a", "19", Some(30), true)]);
     assert!(client.stream.poll_timeout().is_some());
+}
+
+#[test]
+fn rule_111_what_came_with_something_bad_is_refreshed_and_what_is_bad_is_not() {
+    let mut server = Server::origin();
+    for name in ["bad", "good"] {
+        put(&mut server, ENDPOINTS, name, "1", Some(30));
+    }
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["bad", "good"]);
+    client.nack(&mut server, ENDPOINTS);
+    // Which of them the client has, each of them alone can tell.
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server).len(), 2);
+    let told: Vec<_> = client.delta.iter().rev().take(2).rev().map(|response| &response.resources[..]).collect();
+    let names: Vec<_> = told.iter().flat_map(|one| one.iter().map(|one| &*one.name)).collect();
+    assert_eq!((told.len(), names), (2, vec!["bad", "good"]));
+    let nonces: Vec<_> = client.delta.iter().rev().take(2).rev().map(|response| response.nonce.clone()).collect();
+    let error = Some("not here");
+    client.ask(&mut server, &Ask { of: ENDPOINTS, nonce: &nonces[0], error, ..Ask::default() });
+    client.ask(&mut server, &Ask { of: ENDPOINTS, nonce: &nonces[1], ..Ask::default() });
+    for _ in 0..3 {
+        server.now += seconds(10);
+        assert_eq!(client.poll(&mut server).len(), 1);
+        assert_eq!(last(&client), [one("good", "1", Some(30), false)]);
+        client.ack(&mut server, ENDPOINTS);
+    }
+}
+
+#[test]
+fn rule_112_what_a_client_let_go_before_the_heartbeat_came_is_sent_again() {
+    let (mut server, mut client) = delta();
+    client.ack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    client.poll(&mut server);
+    client.nack(&mut server, ENDPOINTS);
+    assert_eq!(last(&client), [one("a", "1", Some(30), true)]);
+    // If that is refused too, it is the resource.
+    client.nack(&mut server, ENDPOINTS);
+    assert_eq!(client.stream.poll_timeout(), None);
+}
+
+#[test]
+fn rule_111_what_is_over_at_the_client_is_sent_again() {
+    let (mut server, mut client) = delta();
+    client.ack(&mut server, ENDPOINTS);
+    server.now += seconds(31);
+    client.poll(&mut server);
+    assert_eq!(last(&client), [one("a", "1", Some(30), true)], "a heartbeat would be refused");
+}
+
+#[test]
+fn rule_111_another_ttl_of_the_same_content_is_told() {
+    let mut server = Server::origin();
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["a"]);
+    for ttl in [Some(30), Some(60), None] {
+        let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1"));
+        let frame = frame.with_wrapper(Bytes::new(), ttl.map(|ttl| seconds(ttl as u64)), false);
+        let (rules, name) = (TypeRules::envoy(), "a".parse().unwrap());
+        let resource = frame.into_resource(Some("1".into()));
+        for told in [1, 0] {
+            let Server { cache, now, woken, .. } = &mut server;
+            cache.put(&rules, &ENDPOINTS.into(), &name, resource.clone(), *now, woken).unwrap();
+            assert_eq!(client.poll(&mut server).len(), told, "once");
+        }
+        assert_eq!(last(&client), [one("a", "1", ttl, true)]);
+    }
+}
+
+#[test]
+fn rule_113_a_full_state_with_something_bad_is_refreshed() {
+    let mut server = Server::with(CLUSTERS, &["bad"]);
+    put(&mut server, CLUSTERS, "good", "1", Some(30));
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, CLUSTERS, &[]);
+    client.nack(&mut server, CLUSTERS);
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server), ["C bad@1 good@1"], "or the good one would be over");
 }
 
 #[test]

@@ -1,14 +1,20 @@
 //! The client's user: what it wants, and what it holds because it was told so.
 
+mod converged;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_transport::client::{Update, Verdict};
+use xds_transport::client::{Changed, Update, Verdict};
 use xds_transport::{Rejected, server::Variant};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
+use crate::ledger::hears;
+use crate::messages::Response;
 use crate::origin::Origin;
 use crate::world::{Of, World, covers, read};
+
+const UNAVAILABLE: i32 = 14;
 
 #[derive(Default)]
 pub(crate) struct Consumer {
@@ -18,6 +24,8 @@ pub(crate) struct Consumer {
 #[derive(Default)]
 pub(crate) struct Kind {
     pub(crate) wants: BTreeSet<Interest>,
+    /// When each of these was asked for, in ms.
+    since: BTreeMap<Interest, u64>,
     view: BTreeMap<ResourceName, Held>,
     absent: BTreeSet<ResourceName>,
     answered: BTreeSet<Interest>,
@@ -25,6 +33,10 @@ pub(crate) struct Kind {
     refused: BTreeMap<ResourceName, u8>,
     /// What it took although it answers nothing that is wanted: see [`Cause::answers`].
     crossed: BTreeSet<ResourceName>,
+    /// What the origin does not send, and why, as far as it was told.
+    errors: BTreeMap<ResourceName, (i32, String)>,
+    /// Its time was over, and the origin has said nothing of it since.
+    expired: BTreeSet<ResourceName>,
     /// Given up since the last rest, under a wildcard that to the client covers everything: they may be told as removed,
     /// or left out of a full state, although they are wanted again.
     parting: BTreeSet<ResourceName>,
@@ -35,10 +47,14 @@ pub(crate) struct Kind {
 pub(crate) struct Cause {
     /// The moment of the origin when it was sent.
     pub(crate) moment: u64,
+    /// When that was, in ms.
+    pub(crate) sent_at: u64,
     /// What was asked for by then.
     pub(crate) asked: BTreeSet<Interest>,
     /// What it says is removed.
     pub(crate) removed: BTreeSet<ResourceName>,
+    /// The response itself, and when it arrived, in ms: none where a time ran out.
+    pub(crate) response: Option<(Response, u64)>,
 }
 
 impl Cause {
@@ -47,7 +63,10 @@ impl Cause {
     /// for, nobody can tell until the next stream.
     fn answers(&self, world: &World, kind: &Kind, name: &ResourceName) -> bool {
         let within = |interest: &&Interest| covers(interest, name, world.setup.wildcard_covers_xdstp);
-        self.asked.intersection(&kind.wants).any(|interest| within(&interest))
+        // What was given up meanwhile, and asked for anew, is another one.
+        let since = |interest: &Interest| kind.since.get(interest).copied().unwrap_or(0);
+        let mut asked = self.asked.intersection(&kind.wants).filter(|interest| since(interest) <= self.sent_at);
+        asked.any(|interest| within(&interest))
     }
 }
 
@@ -57,6 +76,8 @@ struct Held {
     version: String,
     /// The moment of the origin when it was sent.
     moment: u64,
+    /// When its time is over, in ms, by what arrived, and by what its user was told.
+    until: [Option<u64>; 2],
 }
 
 impl Kind {
@@ -71,20 +92,25 @@ impl Kind {
 }
 
 impl Consumer {
-    pub(crate) fn subscribe(&mut self, of: Of, interest: Interest) {
-        self.kinds.entry(of).or_default().wants.insert(interest);
+    pub(crate) fn subscribe(&mut self, of: Of, interest: Interest, now: u64) {
+        let kind = self.kinds.entry(of).or_default();
+        kind.since.entry(interest.clone()).or_insert(now);
+        kind.wants.insert(interest);
     }
 
     /// What is not wanted any more is forgotten.
     pub(crate) fn unsubscribe(&mut self, world: &World, of: Of, interest: &Interest) {
         let Some(kind) = self.kinds.get_mut(&of) else { return };
         kind.wants.remove(interest);
+        kind.since.remove(interest);
         kind.answered.remove(interest);
         let wants = std::mem::take(&mut kind.wants);
         let covered = |name: &ResourceName| wants.iter().any(|interest| covers(interest, name, true));
         kind.view.retain(|name, _| covered(name));
         kind.absent.retain(|name| covered(name));
         kind.refused.retain(|name, _| covered(name));
+        kind.expired.retain(|name| covered(name));
+        kind.errors.retain(|name, _| wants.iter().any(|interest| hears(interest, name)));
         kind.crossed.retain(covered);
         kind.parting.extend(world.kinds[of].names.iter().filter(|name| covers(interest, name, true)).cloned());
         kind.wants = wants;
@@ -109,8 +135,13 @@ impl Consumer {
         cause: &Cause,
     ) -> Result<Verdict, String> {
         let kind = self.kinds.entry(of).or_default();
-        if !update.rejected.is_empty() {
+        if !update.rejected.is_empty() && !kind.may_reject(&update, cause) {
             return Err(format!("the machine cannot read {:?}", update.rejected));
+        }
+        if let Some((response, _)) = &cause.response
+            && response.version != update.version
+        {
+            return Err(format!("version {:?} is told to the client as {:?}", response.version, update.version));
         }
         let mut reasons = Vec::new();
         for changed in update.changed {
@@ -118,7 +149,9 @@ impl Consumer {
             if !kind.covers(&changed.name) {
                 continue; // It was given up while the update was on its way here.
             }
+            kind.end_errors(&changed.name);
             kind.absent.remove(&changed.name);
+            kind.expired.remove(&changed.name);
             if cause.answers(world, kind, &changed.name) {
                 kind.crossed.remove(&changed.name);
             } else {
@@ -131,72 +164,153 @@ impl Consumer {
             }
             kind.refused.remove(&changed.name);
             let version = changed.resource.version.to_string();
-            kind.view.insert(changed.name, Held { body, version, moment: cause.moment });
+            let until = [None, cause.until(&changed)];
+            kind.view.insert(changed.name, Held { body, version, moment: cause.moment, until });
         }
+        for repeated in &update.repeated {
+            if !kind.covers(&repeated.name) {
+                continue;
+            }
+            let body = read(&payload(repeated.resource.value.any())).1;
+            let held = kind.view.get_mut(&repeated.name).filter(|held| held.body == body);
+            let Some(held) = held else {
+                return Err(format!("{} is told as repeated, and is not held", repeated.name));
+            };
+            held.until[1] = cause.until(repeated);
+            kind.end_errors(&repeated.name);
+        }
+        for (name, ttl) in &update.refreshed {
+            if let (Some(held), Some((_, at))) = (kind.view.get_mut(name), &cause.response) {
+                held.until[1] = Some(at + ttl.as_millis() as u64);
+            }
+        }
+        kind.note_lives(cause)?;
+        let failing: Vec<_> = update.errors.iter().map(|failure| failure.name.clone()).collect();
         for name in update.removed.into_iter().chain(update.missing) {
             if kind.covers(&name) {
-                // Whatever became of the connection: only the origin removes. What it said was checked as it was said.
                 let held = kind.view.remove(&name);
+                kind.crossed.remove(&name);
+                if let (None, Some(held)) = (&cause.response, &held) {
+                    if held.until[0].is_none_or(|until| until > origin.now) {
+                        return Err(format!("rule 115: {name} is over for the client as {held:?}"));
+                    }
+                    kind.expired.insert(name);
+                    continue;
+                }
+                kind.refused.remove(&name);
+                // Whatever became of the connection: only the origin removes. What it said was checked as it was said.
                 if let Some(held) = held.filter(|held| !origin.removed_since(of, &name, held.moment))
                     && kind.serves(world, &name)
                     && !cause.removed.contains(&name)
                     && !kind.parting.contains(&name)
+                    && !failing.iter().any(|failing| name.answers(failing))
                 {
                     return Err(format!("{name} is taken from the client as {held:?}, and the origin has it"));
                 }
-                kind.refused.remove(&name);
-                kind.crossed.remove(&name);
+                // The error that it is removed by follows.
+                kind.errors.remove(&name);
+                kind.expired.remove(&name);
                 kind.absent.insert(name);
+            }
+        }
+        for complete in &update.complete {
+            if let (Interest::Name(glob), Variant::Delta) = (complete, world.setup.protocol) {
+                kind.errors.remove(glob);
+            }
+        }
+        for failure in update.errors {
+            let said = cause.response.as_ref().is_some_and(|(response, _)| {
+                response.errors.iter().any(|failed| {
+                    (failed.code, &failed.message) == (failure.code, &failure.message)
+                        && failed.name == failure.name.as_str()
+                })
+            });
+            if !said {
+                return Err(format!("the client is told of {failure:?}, and nobody said so"));
+            }
+            if kind.wants.iter().any(|interest| hears(interest, &failure.name)) {
+                kind.errors.insert(failure.name, (failure.code, failure.message));
             }
         }
         kind.answered.extend(update.answered.into_iter().filter(|interest| kind.wants.contains(interest)));
         Ok(if reasons.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons } })
     }
 
-    /// Whether it holds what the origin has for it, now that nothing is on its way.
-    pub(crate) fn check_converged(&mut self, world: &World, origin: &Origin) -> Result<(), String> {
-        for (of, kind) in &mut self.kinds {
-            kind.parting.clear();
-            for name in &world.kinds[*of].names {
-                kind.check_name(world, origin, *of, name).map_err(|wrong| format!("{of}: {name} {wrong}"))?;
-            }
-            if let Some(interest) = kind.wants.iter().find(|one| one.is_collection() && !kind.answered.contains(one)) {
-                return Err(format!("{of}: {interest} was never answered"));
-            }
-        }
-        Ok(())
+    /// Whether it is without a name once that is over: not what it refused a newer one of, nor what only it takes for a
+    /// part of its wildcard.
+    pub(crate) fn loses(&self, world: &World, of: Of, name: &ResourceName) -> bool {
+        let loses = |kind: &Kind| kind.view.contains_key(name) && !kind.refused.contains_key(name);
+        self.kinds.get(&of).is_some_and(|kind| loses(kind) && kind.serves(world, name))
+    }
+
+    /// When the next of what it holds is over, in ms.
+    pub(crate) fn next_expiry(&self) -> Option<u64> {
+        self.kinds.values().flat_map(|kind| kind.view.values()).filter_map(|held| held.until[0]).min()
+    }
+
+    /// Whether everything that it wants was answered, so far as it can be.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.kinds.values().all(|kind| kind.wants.iter().all(|interest| kind.is_answered(interest)))
+    }
+}
+
+impl Cause {
+    /// When the time of what came is over, by what its user is told.
+    fn until(&self, changed: &Changed) -> Option<u64> {
+        let (_, at) = self.response.as_ref()?;
+        Some(at + changed.resource.value.ttl()?.as_millis() as u64)
     }
 }
 
 impl Kind {
-    fn check_name(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> Result<(), String> {
-        let there = origin.body(of, name).filter(|_| self.serves(world, name));
-        let held = self.view.get(name);
-        if let Some(held) = held
-            && !origin.had(of, name, held.body)
-        {
-            return Err(format!("is held as {}, which it never was", held.body));
-        }
-        match (there, held) {
-            (Some(World::BAD), _) if self.refused.contains_key(name) => {}
-            (Some(there), Some(Held { body, version, .. })) if there == *body => {
-                let expected = origin.resource(of, name).map(|resource| resource.version.to_string());
-                let bare = world.setup.protocol == Variant::Sotw && !world.setup.wrapped;
-                if !bare && expected.as_ref() != Some(version) {
-                    return Err(format!("is held at version {version:?}, not {expected:?}"));
-                }
+    /// What comes ends the errors of its name and of the glob it belongs to.
+    fn end_errors(&mut self, name: &ResourceName) {
+        self.errors.remove(name);
+        name.glob_parent().map(|glob| self.errors.remove(&glob));
+    }
+
+    /// A machine cannot use what says that something lives on that is over by now.
+    fn may_reject(&self, update: &Update, cause: &Cause) -> bool {
+        let heartbeat = |name: &str| {
+            let sent = cause.response.iter().flat_map(|(response, _)| &response.resources);
+            sent.into_iter().find(|sent| sent.heartbeat && sent.name == name)
+        };
+        let held = |name: &str| self.view.iter().find(|(held, _)| held.as_str() == name).map(|(_, held)| &held.version);
+        update
+            .rejected
+            .iter()
+            .all(|rejected| heartbeat(&rejected.name).is_some_and(|sent| held(&rejected.name) != Some(&sent.version)))
+    }
+
+    /// How long what it holds lives, by what arrived: its user must know as much.
+    fn note_lives(&mut self, cause: &Cause) -> Result<(), String> {
+        let Some((response, at)) = &cause.response else { return Ok(()) };
+        for sent in response.resources.iter().filter(|sent| sent.heartbeat || sent.body() != World::BAD) {
+            let Ok(name) = ResourceName::parse(&sent.name) else { continue };
+            // What it refused does not live on.
+            let lives_on = |held: &&mut Held| !sent.heartbeat || held.version == sent.version;
+            let Some(held) = self.view.get_mut(&name).filter(lives_on) else { continue };
+            held.until[0] = sent.ttl.map(|ttl| at + ttl.as_millis() as u64);
+            if held.until[0] != held.until[1] {
+                return Err(format!("rule 111: {name} is told to the client as {held:?}"));
             }
-            (None, None) => {
-                // What was refused was there; that it went cannot always be said.
-                let told = self.absent.contains(name) || self.refused.contains_key(name) && !world.says_absence(of);
-                if self.wants.contains(&Interest::Name(name.clone())) && !told {
-                    return Err("is not known to be absent".into());
-                }
-            }
-            (None, Some(_)) if !world.says_absence(of) || self.crossed.contains(name) => {}
-            _ => return Err(format!("is held as {held:?}, and the origin has {there:?}")),
         }
         Ok(())
+    }
+
+    fn is_answered(&self, interest: &Interest) -> bool {
+        match interest {
+            Interest::Name(name) if !name.is_glob() => {
+                self.view.contains_key(name) || self.knows(name) || self.refused.contains_key(name)
+            }
+            Interest::Name(glob) => self.answered.contains(interest) || self.errors.contains_key(glob),
+            Interest::Wildcard => self.answered.contains(interest),
+        }
+    }
+
+    /// Whether it knows why a name is not there.
+    fn knows(&self, name: &ResourceName) -> bool {
+        self.absent.contains(name) || self.errors.contains_key(name) || self.expired.contains(name)
     }
 }
 

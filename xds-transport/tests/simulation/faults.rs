@@ -12,7 +12,7 @@ use xdstp_cache::{
 };
 use xdstp_uri::ResourceName;
 
-use crate::messages::{Request, Response};
+use crate::messages::{Failed as ErrorTold, Request, Response};
 use crate::world::World;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,15 @@ pub(crate) enum Fault {
     DoNotWaitForAcks,
     HonourStaleNonce,
     WildcardAfterTheLastName,
+    // Errors, what lives for a time, and the versions of an origin.
+    TellNoErrors,
+    RepeatErrors,
+    ErrorOfOtherCode,
+    ErrorWithoutRemoval,
+    RefreshNothing,
+    RefreshOfOtherVersion,
+    KeepTtlBack,
+    StaleTypeVersion,
     // A client's messages.
     ForgetNameOnReconnect,
     KeepNonceOnReconnect,
@@ -50,7 +59,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 26] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::DropUnsubscribe,
         Self::SubscribeToMore,
         Self::ForgetInitialVersions,
@@ -71,6 +80,14 @@ impl Fault {
         Self::DoNotWaitForAcks,
         Self::HonourStaleNonce,
         Self::WildcardAfterTheLastName,
+        Self::TellNoErrors,
+        Self::RepeatErrors,
+        Self::ErrorOfOtherCode,
+        Self::ErrorWithoutRemoval,
+        Self::RefreshNothing,
+        Self::RefreshOfOtherVersion,
+        Self::KeepTtlBack,
+        Self::StaleTypeVersion,
         Self::ForgetNameOnReconnect,
         Self::KeepNonceOnReconnect,
         Self::LoseAck,
@@ -157,15 +174,18 @@ impl Source for Books<'_> {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
-        Source::pull_errors(self.cache, id, removals, visitor)
+        !self.has(Fault::TellNoErrors) && Source::pull_errors(self.cache, id, removals, visitor)
     }
 
     fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
-        Source::look_up(self.cache, id, name, look);
+        if !self.has(Fault::RefreshNothing) {
+            Source::look_up(self.cache, id, name, look);
+        }
     }
 
     fn type_version(&self, id: SubscriberId) -> Option<Version> {
-        Source::type_version(self.cache, id)
+        let version = Source::type_version(self.cache, id);
+        if self.has(Fault::StaleTypeVersion) { version.map(|_| "t1".into()) } else { version }
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
@@ -196,6 +216,8 @@ pub(crate) struct ServerShim {
     /// The last nonce of each type, and the names it brought.
     last: BTreeMap<String, (String, Vec<String>)>,
     last_nonce: String,
+    /// The errors of each type that were told last.
+    errors: BTreeMap<String, Vec<ErrorTold>>,
 }
 
 impl ServerShim {
@@ -237,6 +259,20 @@ impl ServerShim {
             Some(Fault::LeaveOutOfFullState) if full_state && response.resources.len() > 1 => {
                 response.resources.remove(0);
             }
+            Some(Fault::RepeatErrors) => {
+                let told = self.errors.insert(type_url, response.errors.clone()).unwrap_or_default();
+                response.errors.extend(told);
+            }
+            Some(Fault::ErrorOfOtherCode) => response.errors.iter_mut().for_each(|failed| failed.code += 1),
+            Some(Fault::ErrorWithoutRemoval) => {
+                let Response { removed, errors, .. } = response;
+                removed.retain(|name| errors.iter().all(|failed| failed.name != *name));
+            }
+            Some(Fault::RefreshOfOtherVersion) => {
+                let heartbeats = response.resources.iter_mut().filter(|sent| sent.heartbeat);
+                heartbeats.for_each(|sent| sent.version.push('x'));
+            }
+            Some(Fault::KeepTtlBack) => response.resources.iter_mut().for_each(|sent| sent.ttl = None),
             Some(Fault::NameTwice) => response.resources.extend(response.resources.last().cloned()),
             Some(Fault::DoNotWaitForAcks) => {
                 // A delta request that names what was asked for asks for it again.

@@ -8,7 +8,8 @@ use crate::world::{Of, Setup, World};
 pub(crate) enum Step {
     Subscribe(Of, usize),
     Unsubscribe(Of, usize),
-    Put(Of, usize, u8),
+    /// With the TTL, in ms.
+    Put(Of, usize, u8, Option<u64>),
     Remove(Of, usize),
     /// One change: a cluster takes the place of another, for the route that used it.
     Replace {
@@ -17,6 +18,8 @@ pub(crate) enum Step {
         route: usize,
         body: u8,
     },
+    /// The origin has an error of a name or a glob.
+    Fail(Of, usize, i32),
     /// The origin sends a resource again as it is.
     Touch(Of, usize),
     /// The link breaks; the two ends notice after so many ms.
@@ -47,6 +50,8 @@ pub(crate) struct History {
 }
 
 const STEPS: u64 = 60;
+/// `NOT_FOUND`, `PERMISSION_DENIED`, `UNAVAILABLE`.
+const CODES: [i32; 3] = [5, 7, 14];
 
 impl History {
     pub(crate) fn random(seed: u64) -> Self {
@@ -59,7 +64,7 @@ impl History {
             World::NAMES => (0..World::NAMES).collect(),
             few => (0..few).map(|_| random.index(World::NAMES)).collect(),
         };
-        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &types, &names)).collect();
+        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &setup, &types, &names)).collect();
         Self { setup, seed, steps }
     }
 
@@ -87,7 +92,7 @@ impl History {
     }
 }
 
-fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
+fn step(random: &mut Random, setup: &Setup, types: &[Of], names: &[usize]) -> Step {
     let of = random.pick(types);
     let name = random.pick(names);
     // Collections are few among the interests, and worth as much as the names.
@@ -103,7 +108,12 @@ fn step(random: &mut Random, types: &[Of], names: &[usize]) -> Step {
             let body = random.below(u64::from(World::BODIES)) as u8;
             Step::Replace { new: name, old: random.pick(names), route: random.pick(names), body }
         }
-        44..60 => Step::Put(of, name, random.below(u64::from(World::BODIES)) as u8),
+        44..52 if setup.errors => Step::Fail(of, interest.min(World::INTERESTS - 2), random.pick(&CODES)),
+        44..60 => {
+            let body = random.below(u64::from(World::BODIES)) as u8;
+            let ttl = (setup.ttl && random.one_in(2)).then(|| random.pick(&World::TTLS));
+            Step::Put(of, name, body, ttl)
+        }
         60..70 => Step::Remove(of, name),
         70..72 => Step::Touch(of, name),
         72..79 => Step::Cut { client: random.below(300), server: random.below(300) },

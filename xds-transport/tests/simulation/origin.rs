@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Instant;
 
-use xds_transport::Frame;
-use xdstp_cache::{Cache, Options, Resource, SubscriberId};
+use xds_transport::{Frame, Put};
+use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, SubscriberId, Version};
 use xdstp_uri::ResourceName;
 
 use crate::faults::Fault;
 use crate::world::{Of, World};
+
+/// `google.rpc.Code.UNAVAILABLE`.
+const UNAVAILABLE: i32 = 14;
 
 pub(crate) struct Origin {
     content: Vec<BTreeMap<ResourceName, (u8, Resource<Frame>)>>,
@@ -19,6 +22,12 @@ pub(crate) struct Origin {
     pub(crate) moment: u64,
     /// Bodies a name ever had.
     ever: HashSet<(Of, ResourceName, u8)>,
+    /// Errors of names and globs, each with the moment it came.
+    errors: Vec<BTreeMap<ResourceName, (ResourceError, u64)>>,
+    /// How often the version of a type was given.
+    given: Vec<u64>,
+    /// In ms.
+    pub(crate) now: u64,
     /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
     pub(crate) versions: BTreeMap<(Of, String), Content>,
     pub(crate) replicas: Vec<Replica>,
@@ -49,42 +58,76 @@ impl Origin {
             removed: vec![BTreeMap::new(); World::KINDS],
             moment: 0,
             ever: HashSet::new(),
+            errors: vec![BTreeMap::new(); World::KINDS],
+            given: vec![0; World::KINDS],
+            now: 0,
             versions: BTreeMap::new(),
             replicas: (0..2).map(|_| Replica::new(world)).collect(),
         }
     }
 
-    pub(crate) fn put(&mut self, world: &World, of: Of, name: usize, body: u8, now: Instant) {
+    pub(crate) fn put(&mut self, world: &World, of: Of, name: usize, body: u8, ttl: Option<u64>, now: Instant) {
         let Some(name) = world.kinds[of].names.get(name) else { return };
-        if self.body(of, name) == Some(body) {
+        let resource = world.resource(of, name, body, ttl);
+        let same = |(was, there): &(u8, Resource<Frame>)| *was == body && there.value.ttl() == resource.value.ttl();
+        if self.content[of].get(name).is_some_and(same) && !self.errors[of].contains_key(name) {
             return;
         }
-        let resource = world.resource(of, name, body);
+        // A glob's error ends with what its members are sent for, but not for another TTL.
+        if (self.body(of, name) != Some(body) || self.errors[of].contains_key(name))
+            && let Some(glob) = name.glob_parent()
+        {
+            self.errors[of].remove(&glob);
+        }
+        self.errors[of].remove(name);
         self.note(of, name);
         self.ever.insert((of, name.clone(), body));
         self.content[of].insert(name.clone(), (body, resource.clone()));
         for Replica { cache, woken } in &mut self.replicas {
-            cache.upsert_raw(&world.kinds[of].url, name, resource.clone(), now, woken);
+            cache.put(&world.rules, &world.kinds[of].url, name, resource.clone(), now, woken).unwrap();
         }
+        self.give_version(world, of);
     }
 
     pub(crate) fn remove(&mut self, world: &World, of: Of, name: usize, now: Instant) {
         let name = &world.kinds[of].names[name];
-        self.note(of, name);
-        self.removed[of].insert(name.clone(), self.moment);
-        self.content[of].remove(name);
+        self.forget(of, name);
         for Replica { cache, woken } in &mut self.replicas {
             cache.remove(&world.kinds[of].url, name, now, woken);
         }
+        self.give_version(world, of);
     }
 
     pub(crate) fn touch(&mut self, world: &World, of: Of, name: usize) {
         let name = &world.kinds[of].names[name];
         if self.body(of, name).is_some() {
+            self.errors[of].remove(name);
             self.note(of, name);
         }
         for Replica { cache, woken } in &mut self.replicas {
             cache.touch(&world.kinds[of].url, name, woken);
+        }
+    }
+
+    /// What is wrong with a name, or a glob.
+    pub(crate) fn fail(&mut self, world: &World, of: Of, what: usize, code: i32, now: Instant) {
+        let Interest::Name(name) = &world.kinds[of].interests[what] else { return };
+        // That its members may not be had, and are there: nobody says both.
+        if name.is_glob() && code != UNAVAILABLE && self.has(of, name) {
+            return;
+        }
+        let error = ResourceError::new(code, format!("{code} of {name}"));
+        if self.errors[of].get(name).is_some_and(|(before, _)| *before == error) {
+            return;
+        }
+        if code == ResourceError::NOT_FOUND && !name.is_glob() {
+            self.forget(of, name);
+            self.give_version(world, of);
+        }
+        self.moment += 1;
+        self.errors[of].insert(name.clone(), (error.clone(), self.moment));
+        for Replica { cache, woken } in &mut self.replicas {
+            cache.fail(&world.kinds[of].url, name, error.clone(), now, woken);
         }
     }
 
@@ -96,16 +139,62 @@ impl Origin {
             return;
         }
         for (of, content) in self.content.iter().enumerate() {
+            let url = &world.kinds[of].url;
             for (name, (_, resource)) in content {
-                anew.cache.upsert_raw(&world.kinds[of].url, name, resource.clone(), now, &mut anew.woken);
+                anew.cache.upsert_raw(url, name, resource.clone(), now, &mut anew.woken);
+            }
+            for (name, (error, _)) in &self.errors[of] {
+                anew.cache.fail(url, name, error.clone(), now, &mut anew.woken);
+            }
+            if let Some(version) = self.type_version(of) {
+                anew.cache.set_type_version(url, Some(version));
             }
         }
         self.replicas[replica] = anew;
     }
 
+    fn forget(&mut self, of: Of, name: &ResourceName) {
+        self.note(of, name);
+        self.removed[of].insert(name.clone(), self.moment);
+        self.content[of].remove(name);
+        self.errors[of].remove(name);
+    }
+
     fn note(&mut self, of: Of, name: &ResourceName) {
         self.moment += 1;
         self.changed[of].insert(name.clone(), self.moment);
+    }
+
+    /// All of a type is of another version from now on.
+    fn give_version(&mut self, world: &World, of: Of) {
+        if !world.setup.type_versions {
+            return;
+        }
+        self.given[of] += 1;
+        let version = self.type_version(of);
+        for Replica { cache, .. } in &mut self.replicas {
+            cache.set_type_version(&world.kinds[of].url, version.clone());
+        }
+    }
+
+    /// The version that was given to a type, if any.
+    pub(crate) fn type_version(&self, of: Of) -> Option<Version> {
+        Some(self.given[of]).filter(|given| *given > 0).map(|given| format!("t{given}").into())
+    }
+
+    /// The error of a name or a glob, and the moment it came.
+    pub(crate) fn error(&self, of: Of, name: &ResourceName) -> Option<&(ResourceError, u64)> {
+        self.errors[of].get(name)
+    }
+
+    /// Whether a name, or a member of a glob, is there.
+    pub(crate) fn has(&self, of: Of, name: &ResourceName) -> bool {
+        self.content[of].keys().any(|there| there.answers(name))
+    }
+
+    /// How long a name lives, in ms.
+    pub(crate) fn ttl(&self, of: Of, name: &ResourceName) -> Option<u64> {
+        self.resource(of, name)?.value.ttl().map(|ttl| ttl.as_millis() as u64)
     }
 
     pub(crate) fn body(&self, of: Of, name: &ResourceName) -> Option<u8> {

@@ -1,7 +1,9 @@
 //! The types, names and bodies of every history.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::Variant;
 use xds_transport::{Frame, TypeRule, TypeRules};
@@ -32,6 +34,12 @@ pub(crate) struct Setup {
     pub(crate) wrapped: bool,
     /// A wildcard at the origin covers `xdstp:` names too.
     pub(crate) wildcard_covers_xdstp: bool,
+    /// The origin gives a version to each type as a whole.
+    pub(crate) type_versions: bool,
+    /// Resources may live for a time only, and the client understands that.
+    pub(crate) ttl: bool,
+    /// The origin may have errors of names and globs (TP3).
+    pub(crate) errors: bool,
     /// Versions are texts of the origin, or else hashes of the content.
     pub(crate) own_versions: bool,
     pub(crate) tombstones: usize,
@@ -53,6 +61,9 @@ impl Setup {
             protocol: random.pick(&[Variant::Sotw, Variant::Delta]),
             wrapped: random.one_in(2),
             wildcard_covers_xdstp: random.one_in(2),
+            type_versions: random.one_in(3),
+            ttl: random.one_in(3),
+            errors: random.one_in(2),
             own_versions: random.one_in(2),
             tombstones: random.pick(&[1, 3, 1000]),
             window: random.pick(&[1, 2, 16]),
@@ -88,6 +99,8 @@ impl World {
     /// Bodies are numbers; the client's user refuses the last one.
     pub(crate) const BODIES: u8 = 5;
     pub(crate) const BAD: u8 = Self::BODIES - 1;
+    /// How long resources may live, in ms.
+    pub(crate) const TTLS: [u64; 2] = [3000, 9000];
 
     pub(crate) fn new(setup: Setup) -> Self {
         let rules = TypeRules::envoy();
@@ -118,7 +131,12 @@ impl World {
         self.setup.protocol == Variant::Delta || self.rule(of).full_state_in_sotw
     }
 
-    pub(crate) fn resource(&self, of: Of, name: &ResourceName, body: u8) -> Resource<Frame> {
+    /// Whether a TTL is told.
+    pub(crate) fn tells_ttl(&self) -> bool {
+        self.setup.ttl && (self.setup.protocol == Variant::Delta || self.setup.wrapped)
+    }
+
+    pub(crate) fn resource(&self, of: Of, name: &ResourceName, body: u8, ttl: Option<u64>) -> Resource<Frame> {
         let eds = (of == 0 && body % 2 == 1).then(|| Eds { service_name: OPAQUE[usize::from(body) % 3].into() });
         let payload = Payload { name: name.as_str().into(), eds, body: u32::from(body) };
         let mut payload = payload.encode_to_vec();
@@ -130,6 +148,7 @@ impl World {
             prost::encoding::bytes::encode(1001, &vec![b'.'; self.setup.filler], &mut payload);
             resource.value = frame(&payload);
         }
+        resource.value = resource.value.with_wrapper(Bytes::new(), ttl.map(Duration::from_millis), false);
         resource
     }
 

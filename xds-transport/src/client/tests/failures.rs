@@ -1,6 +1,7 @@
 //! What the origin cannot or will not send: rules 77, 78, 118.
 
 use super::*;
+use crate::wire::Duration as WireDuration;
 
 /// Codes of `google.rpc.Code`, and whether they are about the resource itself.
 const CODES: [(i32, bool); 8] =
@@ -168,4 +169,99 @@ fn rule_078_a_bad_value_leaves_the_good_one_before_in_use() {
     let update = client.reject(&sotw(CDS, "v2", "n2", &[("a", "2")]), "a", "no");
     assert!(removed(&update).is_empty());
     assert!(changed_names(&client.accept(&sotw(CDS, "v3", "n3", &[("a", "1")]))).is_empty(), "it never left");
+}
+
+#[test]
+fn rule_118_that_an_error_is_over_is_told_though_the_resource_is_as_it_was() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a", "b"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    let response = sotw(CDS, "v2", "n2", &[("b", "1")]);
+    client.accept(&DiscoveryResponse { resource_errors: vec![error("a", 14)], ..response });
+    let update = client.accept(&sotw(CDS, "v3", "n3", &[("a", "1"), ("b", "1")]));
+    assert_eq!(changed_names(&update), ["a"]);
+    assert!(update.changed[0].touched);
+    assert!(changed_names(&client.accept(&sotw(CDS, "v3", "n4", &[("a", "1"), ("b", "1")]))).is_empty(), "once");
+}
+
+#[test]
+fn rule_118_over_delta_a_new_stream_is_asked_for_what_failed() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["a", "xdstp://x/T/d/*"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    let errors = vec![error("a", 14), error("xdstp://x/T/d/1", 14)];
+    client.accept(&DeltaDiscoveryResponse { resource_errors: errors, ..delta(CDS, "n2", &[], &[]) });
+    client.reconnect();
+    // Without a version: that the error is over, only the resource says, or that it is gone.
+    let asked = initial_versions(&client.delta().unwrap());
+    assert_eq!(asked, [("a".to_owned(), String::new()), ("xdstp://x/T/d/1".to_owned(), String::new())]);
+    client.accept(&delta(CDS, "n3", &[("a", "1")], &["xdstp://x/T/d/1"]));
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), [("a".to_owned(), "1".to_owned())]);
+}
+
+#[test]
+fn rule_117_to_a_wildcard_alone_no_error_takes_what_is_there() {
+    // It was asked for by a glob that is left meanwhile.
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["*"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    let response = delta(CDS, "n2", &[], &[]);
+    let update = client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("a", 7)], ..response });
+    assert!(failed(&update).is_empty() && removed(&update).is_empty());
+    // An error that spares the resource counts, or the removal beside it would.
+    let response = delta(CDS, "n3", &[], &["a"]);
+    let update = client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("a", 14)], ..response });
+    assert_eq!((failed(&update), removed(&update)), (vec![("a", 14)], vec![]));
+}
+
+#[test]
+fn rule_111_a_new_stream_is_asked_for_what_lives_for_a_time() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["a"]);
+    let mut response = delta(CDS, "n1", &[("a", "1")], &[]);
+    response.resources[0].ttl = Some(WireDuration { seconds: 30, nanos: 0 });
+    client.accept(&response);
+    client.reconnect();
+    // Without a version: the origin may have taken the TTL back.
+    assert_eq!(initial_versions(&client.delta().unwrap()), [("a".to_owned(), String::new())]);
+
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["*"]);
+    let ttl = Some(WireDuration { seconds: 30, nanos: 0 });
+    let resource = Resource { name: "a".into(), resource: Some(body(CDS, "a", "1")), ttl, ..Resource::default() };
+    client.accept(&DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(CDS, "v1", "n1", &[]) });
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "v1?");
+}
+
+#[test]
+fn rule_111_over_sotw_that_a_ttl_is_taken_back_is_told() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["*"]);
+    let ttl = Some(WireDuration { seconds: 30, nanos: 0 });
+    let mut resource = Resource { name: "a".into(), resource: Some(body(CDS, "a", "1")), ttl, ..Resource::default() };
+    client.accept(&DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(CDS, "v1", "n1", &[]) });
+    resource.ttl = None;
+    let update =
+        client.accept(&DiscoveryResponse { resources: vec![wrapped(&resource)], ..sotw(CDS, "v1", "n2", &[]) });
+    assert_eq!(changed_names(&update), ["a"]);
+    client.advance(60);
+    assert!(client.update().is_none());
+}
+
+#[test]
+fn rule_115_what_is_over_is_not_what_was_sent_anew() {
+    for used in [true, false] {
+        let mut client = Client::subscribed(Protocol::Delta, CDS, &["a"]);
+        let mut response = delta(CDS, "n1", &[("a", "1")], &[]);
+        response.resources[0].ttl = Some(WireDuration { seconds: 30, nanos: 0 });
+        client.accept(&response);
+        client.receive(&delta(CDS, "n2", &[("a", "2")], &[]));
+        let newer = client.update().unwrap();
+        client.advance(30);
+        assert!(client.update().is_none(), "its user is about to say whether it uses the newer one");
+        assert_eq!(client.stream.poll_timeout(), None, "and nothing is due before");
+        let verdict = match used {
+            true => Verdict::Accept,
+            false => Verdict::Reject { reasons: vec![Rejected::new("a", "bad")] },
+        };
+        client.finish(&newer, verdict);
+        client.advance(0);
+        assert_eq!(client.update().map(|update| removed(&update) == ["a"]), (!used).then_some(true));
+    }
 }

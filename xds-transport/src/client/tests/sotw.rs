@@ -642,3 +642,25 @@ fn requests_of_a_stream_go_in_the_order_of_types() {
     let types: Vec<_> = std::iter::from_fn(|| client.sotw()).map(|request| request.type_url).collect();
     assert_eq!(types, [CDS, EDS]);
 }
+
+#[test]
+fn rule_087_a_version_does_not_count_once_a_name_beside_the_wildcard_is_left() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["*", "xdstp://x/T/d/1"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("xdstp://x/T/d/1", "1")]));
+    client.unsubscribe(CDS, &["xdstp://x/T/d/1"]);
+    client.reconnect();
+    // The wildcard of the origin may end before it: whoever has all of v1 would be sent nothing, and keep it.
+    assert_eq!(client.sotw().unwrap().version_info, "v1?");
+}
+
+#[test]
+fn rule_087_a_version_that_is_accepted_after_its_names_were_left_says_nothing_of_what_is_held() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a"]);
+    client.receive(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    let update = client.update().unwrap();
+    client.unsubscribe(CDS, &["a"]);
+    client.subscribe(CDS, &["*"]);
+    client.finish(&update, Verdict::Accept);
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "", "who has all of v1 would be sent nothing, and a is not held");
+}

@@ -1,0 +1,73 @@
+//! What there is to say on one stream, told from the books.
+
+use std::collections::BTreeSet;
+
+use xds_transport::server::Variant;
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use super::{Asked, PIPELINED, parsed};
+use crate::messages::Response;
+use crate::origin::Origin;
+use crate::world::{Of, World};
+
+/// What there is to say of one type, for certain; and `anything` if there may be.
+#[derive(Default)]
+pub(crate) struct Pending {
+    pub(crate) additions: bool,
+    pub(crate) removals: bool,
+    /// Something was asked for by name that the client cannot have.
+    pub(crate) missing: bool,
+    pub(crate) anything: bool,
+    pub(crate) full: bool,
+    pub(crate) responded: bool,
+    asked: bool,
+    gone: BTreeSet<ResourceName>,
+    sotw: bool,
+}
+
+impl Pending {
+    /// Whether a response takes back what the client has, and could have waited.
+    pub(crate) fn takes(&self, response: &Response) -> bool {
+        match self.sotw {
+            // What is asked for is answered, and a full state leaves out what is gone.
+            true => self.removals && !self.additions && !self.asked,
+            false => response.removed.iter().flat_map(|name| parsed(name)).any(|name| self.gone.contains(&name)),
+        }
+    }
+}
+
+impl Asked {
+    pub(super) fn pending(&self, world: &World, origin: &Origin, of: Of) -> Pending {
+        let sotw = world.setup.protocol == Variant::Sotw;
+        let mut pending = Pending {
+            full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
+            responded: self.last_nonce.is_some(),
+            anything: self.owes_answer || self.due || self.lives.any_due(origin.now),
+            asked: self.owes_answer || self.due,
+            sotw,
+            ..Pending::default()
+        };
+        for name in world.kinds[of].names.iter().filter(|name| self.covers(world, name)) {
+            let told = self.told.get(name);
+            let news = told.is_none_or(|(moment, _)| origin.changed(of, name) > *moment);
+            pending.anything |= news || !self.sent.contains_key(name);
+            match (origin.body(of, name), told) {
+                (Some(_), _) => pending.additions |= news,
+                // Why it is not sent takes nothing from who has it.
+                (None, Some((_, true))) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
+                (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
+                (None, _) => {
+                    // A client that lists no members of a glob may have one that is gone (rule 100).
+                    let glob = name.glob_parent().is_some_and(|glob| self.interests.contains(&Interest::Name(glob)));
+                    // Nor can the server know that what a wildcard covers went before it came to that client.
+                    let all = self.interests.contains(&Interest::Wildcard) && origin.removed_since(of, name, 0);
+                    let may_have = glob || all || self.held.contains_key(name) || self.parting.contains(name);
+                    pending.missing |= self.fresh.contains(name) && !may_have && !sotw;
+                }
+            }
+        }
+        pending.removals = !pending.gone.is_empty();
+        pending
+    }
+}
