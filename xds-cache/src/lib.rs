@@ -25,6 +25,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod tombstones;
+mod waiting;
 
 pub use aliases::Aliases;
 pub use cache::{Cache, Options, Stored};

@@ -29,7 +29,7 @@ impl<V> Cache<V> {
             || subscriber.failing.iter().any(|name| self.breaks_nothing(id, name))
     }
 
-    fn chain(&self, head: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn chain(&self, head: u32) -> impl Iterator<Item = u32> {
         let link = |at: u32| (at != NONE).then_some(at);
         std::iter::successors(link(head), move |at| link(self.links[*at as usize].next))
     }

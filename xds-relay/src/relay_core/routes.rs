@@ -577,6 +577,11 @@ impl Source for Routes {
         subscriber.all_parts().any(|part| part.scope.has_additions(part.id))
     }
 
+    fn newest_removal(&self, id: SubscriberId) -> u64 {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.map(|part| part.scope.newest_removal(part.id)).fold(0, u64::wrapping_add)
+    }
+
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         subscriber.all_parts().any(|part| part.scope.resend(part.id, name))

@@ -275,6 +275,10 @@ impl Scope {
         self.lock().cache.has_additions(id)
     }
 
+    pub(crate) fn newest_removal(&self, id: SubscriberId) -> u64 {
+        self.lock().cache.newest_removal(id)
+    }
+
     pub(crate) fn resend(&self, id: SubscriberId, name: &ResourceName) -> bool {
         self.lock().cache.resend(id, name)
     }

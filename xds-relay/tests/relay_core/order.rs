@@ -112,3 +112,28 @@ fn rule_108_nothing_waits_for_listeners_that_nobody_asks_for_and_no_miss_does() 
         assert_eq!(world.told(client), ["Cluster -a"], "{upstream:?}");
     }
 }
+
+/// One that is heard of while another waits, too.
+#[test]
+fn rule_122_a_cluster_that_goes_while_another_waits_goes_after_its_listener_too() {
+    for (upstream, downstream) in VARIANTS {
+        for interest in ["a", "*"] {
+            let (mut world, client) = world(upstream, downstream, "30s", interest);
+            world.put(0, CLUSTERS, "c", "1");
+            world.subscribe(client, CLUSTERS, &["c"]);
+            world.told(client);
+            world.remove(0, CLUSTERS, "c");
+            world.advance(Duration::from_millis(900));
+            world.remove(0, CLUSTERS, "a");
+            world.advance(Duration::from_millis(500));
+            world.put(0, LISTENERS, "l", "uses-b");
+            world.advance(2 * SECOND);
+            let told = world.told(client);
+            assert_eq!(
+                told.first().map(String::as_str),
+                Some("Listener l@uses-b"),
+                "{upstream:?} {downstream:?}: {told:?}"
+            );
+        }
+    }
+}

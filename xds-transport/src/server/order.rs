@@ -11,8 +11,8 @@
 //! | removals | any type, its own additions too | has additions, room or not: make before break |
 //!
 //! A source that hears of one change in several messages, as a relay does, may hear of a removal before the listener or
-//! route that stops using what goes: where a stream has any of these, removals wait a while for them. A gRPC client uses
-//! that while to ask for what it goes to.
+//! route that stops using what goes: where a stream has any of these, removals wait a while for them, all of them for as long
+//! after the last. A gRPC client uses that while to ask for what it goes to.
 //!
 //! No wait is for ever. After [`HOLD`] nobody waits any more for a type whose window has been full for as long, because
 //! its client may never answer, nor for one that has meanwhile said all it had, because it may never have nothing to
@@ -46,8 +46,12 @@ pub(crate) struct Standing {
     pub(crate) gated: bool,
     /// Since when it has additions; where its window is full they may be older.
     pub(crate) additions: Option<Instant>,
-    /// Since when it has removals that go last.
+    /// Since when it has removals that go last, or since when there is another of them.
     pub(crate) removals: Option<Instant>,
+    /// Since when it has any.
+    first_removal: Option<Instant>,
+    /// Its source's number for the newest of them.
+    newest_removal: u64,
     /// Since when its window is full.
     pub(crate) full: Option<Instant>,
     /// When it last had no additions.
@@ -143,11 +147,20 @@ impl Standing {
         }
     }
 
+    /// The newest of its removals has a number: one that joins others waits as long as they did, within reason.
+    pub(crate) fn join(&mut self, now: Instant, newest: u64) {
+        self.first_removal = self.removals.map(|since| self.first_removal.unwrap_or(since));
+        if newest != self.newest_removal && self.first_removal.is_some_and(|first| now < first + PATIENCE) {
+            self.removals = Some(now);
+        }
+        self.newest_removal = newest;
+    }
+
     /// It had its turn.
     pub(crate) fn told(&mut self, turn: u64, say: Say) {
         self.turn = turn;
         if say == Say::All {
-            self.removals = None;
+            (self.removals, self.first_removal) = (None, None);
         }
     }
 }
@@ -162,7 +175,17 @@ mod tests {
     const ROUTES: Standing = standing(6, true);
 
     const fn standing(rank: u8, gated: bool) -> Standing {
-        Standing { rank, gated, additions: None, removals: None, full: None, said_all: None, turn: 0 }
+        Standing {
+            rank,
+            gated,
+            additions: None,
+            removals: None,
+            first_removal: None,
+            newest_removal: 0,
+            full: None,
+            said_all: None,
+            turn: 0,
+        }
     }
 
     /// A type, and what it has: `+` additions, `-` removals, `#` a full window, each since `ms`.
@@ -227,6 +250,29 @@ mod tests {
         // Whether it has additions is not known before it was asked.
         assert_eq!(turn(100, &[(CLUSTERS, &[('+', 100)]), (ROUTES, &[])]), "0+");
         assert_eq!(turn(100, &[gone, (ENDPOINTS, &[])]), "0", "there is nobody to wait for");
+    }
+
+    #[test]
+    fn rule_122_a_removal_that_joins_others_waits_as_long_but_not_for_ever() {
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut clusters = with(CLUSTERS, &[('-', 0)], start);
+        clusters.join(at(0), 5);
+        clusters.join(at(900), 5);
+        assert_eq!(clusters.removals, Some(at(0)));
+        clusters.join(at(900), 6);
+        assert_eq!(clusters.removals, Some(at(900)));
+        for joined in 1..20 {
+            clusters.join(at(900 * joined), 6 + joined);
+        }
+        assert_eq!(clusters.removals, Some(at(14_400)));
+        // Others are told meanwhile.
+        clusters.told(1, Say::All);
+        clusters.join(at(20_000), 26);
+        clusters.observe(at(21_000), false, Some(true), true);
+        clusters.join(at(21_000), 27);
+        assert_eq!(clusters.removals, Some(at(21_000)));
     }
 
     #[test]

@@ -101,6 +101,12 @@ pub trait Source {
         false
     }
 
+    /// A number that is another one whenever a removal has joined those that wait. A source that leaves this out hears of
+    /// what belongs together at once.
+    fn newest_removal(&self, _id: SubscriberId) -> u64 {
+        0
+    }
+
     /// The version that an origin gave to everything this subscriber is interested in: `version_info` over SotW, where
     /// an equal one says that nothing has changed (rule 33).
     fn type_version(&self, _id: SubscriberId) -> Option<Version> {
@@ -175,6 +181,10 @@ impl Source for Cache<Frame> {
         if let Some(resource) = self.wanted(id, name) {
             look(resource);
         }
+    }
+
+    fn newest_removal(&self, id: SubscriberId) -> u64 {
+        Self::newest_removal(self, id)
     }
 
     fn type_version(&self, id: SubscriberId) -> Option<Version> {

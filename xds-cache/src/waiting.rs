@@ -1,0 +1,37 @@
+//! Removals that a subscriber has not been told yet: other types may go first (rule 122).
+
+use crate::cache::Cache;
+use crate::links::{Link, Seq, State, Target};
+use crate::subscribe::SubscriberId;
+
+impl<V> Cache<V> {
+    /// A number that is another one whenever a removal has joined those that a subscriber is yet to be told of: when the newest
+    /// of them happened, by the count of changes, or 0.
+    ///
+    /// O(changes that it was not told of).
+    pub fn newest_removal(&self, id: SubscriberId) -> u64 {
+        if !self.is_open(id) {
+            return 0;
+        }
+        let subscriber = &self.subscribers[id.index()];
+        let chained = self.chain(subscriber.slots).chain(self.chain(subscriber.lists));
+        let links = chained.chain(subscriber.parting.iter().copied()).map(|link| self.removed_at(link));
+        let names = subscriber.leaving.iter().filter_map(|name| self.slot_of(subscriber.type_index, name));
+        links.chain(names.map(|at| self.slots[at as usize].seq)).max().unwrap_or(0)
+    }
+
+    /// When the newest removal happened that a link has not passed.
+    fn removed_at(&self, link: u32) -> Seq {
+        let Link { target, walk, .. } = self.links[link as usize];
+        match target {
+            Target::Slot(at) => match &self.slots[at as usize] {
+                slot if matches!(slot.state, State::Absent) => slot.seq,
+                _ => 0,
+            },
+            Target::List(list) => {
+                let newest = self.lists[list as usize].newest_gone();
+                if newest > self.walks[walk as usize].gone_cursor { newest } else { 0 }
+            }
+        }
+    }
+}
