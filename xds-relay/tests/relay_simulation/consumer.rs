@@ -1,5 +1,7 @@
 //! The user of one client: what it wants, and what it holds because it was told so.
 
+mod stand;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_transport::client::{Update, Verdict};
@@ -31,6 +33,8 @@ struct Kind {
     parting: BTreeSet<ResourceName>,
     /// What this relay was not told that Envoy holds: it had it as a member of a glob, whatever it has it by now.
     unnamed: BTreeSet<ResourceName>,
+    /// What was wanted when all had come to rest.
+    settled: BTreeSet<Interest>,
 }
 
 impl Kind {
@@ -77,6 +81,7 @@ impl Consumer {
         let kind = self.kinds.entry(of).or_default();
         kind.wants.remove(interest);
         kind.answered.remove(interest);
+        kind.settled.remove(interest);
         let left = world.alias(of, interest);
         let view = kind.view.values_mut().map(|(body, _)| body);
         view.chain(kind.refused.values_mut()).for_each(|body| body.aliases &= !left);

@@ -1,17 +1,24 @@
 //! Faults that are planted to see them found: around the relay's core, so that the core stays as it is.
 
 mod feed;
+mod starved;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use xds_relay::relay_core::{ClientNode, NodeGroup, NodeGrouping, ShareBy};
-use xds_transport::server::{NodeError, Variant};
+use xds_transport::TypeRule;
+use xds_transport::server::{NodeError, Settings, Variant};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 pub(crate) use self::feed::{Feed, Strays};
+pub(crate) use self::starved::Starved;
 use crate::history::{History, Step};
 use crate::hops::Served;
 use crate::messages::{Request, Response};
-use crate::world::{GROUPS, ORIGINS, Setup, World};
+use crate::world::{GROUPS, ORIGINS, Of, REFERRED, REFERRERS, Setup, World};
+use crate::{REFERRING, SEEDS};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -36,10 +43,17 @@ pub(crate) enum Fault {
     SpellCanonically,
     ForgetTombstones,
     LeaveOutScopedRoutes,
+    // Of the order across types.
+    ClustersLast,
+    RemoveInPlace,
+    RouteUngated,
+    WaitAsLongAsLinger,
+    StarveReferrers,
+    CountNamesOfOthers,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -58,10 +72,17 @@ impl Fault {
         Self::SpellCanonically,
         Self::ForgetTombstones,
         Self::LeaveOutScopedRoutes,
+        Self::ClustersLast,
+        Self::RemoveInPlace,
+        Self::RouteUngated,
+        Self::WaitAsLongAsLinger,
+        Self::StarveReferrers,
+        Self::CountNamesOfOthers,
     ];
 
     /// A history with what it takes to find the fault, where few have it all.
-    pub(crate) fn sought_in(self, mut history: History) -> History {
+    pub(crate) fn sought_in(self, seed: u64) -> History {
+        let mut history = if self.is_of_order() { History::referring(seed) } else { History::random(seed) };
         let setup = &mut history.setup;
         match self {
             Self::TakePieceForWhole => {
@@ -81,13 +102,29 @@ impl Fault {
         history
     }
 
+    /// In how many seeds it is looked for.
+    pub(crate) fn seeds(self) -> u64 {
+        if self.is_of_order() { REFERRING } else { SEEDS }
+    }
+
+    fn is_of_order(self) -> bool {
+        use Fault::*;
+        let of_order =
+            [ClustersLast, RemoveInPlace, RouteUngated, WaitAsLongAsLinger, StarveReferrers, CountNamesOfOthers];
+        of_order.contains(&self)
+    }
+
     /// A world without what it takes to find the fault.
     pub(crate) fn hidden_by(self, setup: &Setup) -> Option<Setup> {
         let setup = setup.clone();
         match self {
-            Self::LoseNamesInWildcards | Self::TakeNamesOfOthers => Some(Setup { xdstp_in_wildcards: false, ..setup }),
+            Self::LoseNamesInWildcards | Self::TakeNamesOfOthers | Self::CountNamesOfOthers => {
+                Some(Setup { xdstp_in_wildcards: false, ..setup })
+            }
             Self::ForgetAliases | Self::AliasesOfOneAuthority => Some(Setup { aliases: false, ..setup }),
             Self::SpellCanonically | Self::ForgetTombstones => Some(Setup { envoy: Default::default(), ..setup }),
+            // One whose order nobody looks at.
+            _ if self.is_of_order() => Some(Setup { refers: false, calm: false, ..setup }),
             _ => None,
         }
     }
@@ -126,6 +163,28 @@ impl Fault {
             }
             _ => false,
         }
+    }
+
+    /// How the relay serves its clients.
+    pub(crate) fn settings(fault: Option<Self>, world: &World, mut settings: Settings) -> Settings {
+        let mut rules = (*settings.rules).clone();
+        let mut change = |of: Of, change: &dyn Fn(&mut TypeRule)| {
+            let url = &world.kinds[of].url;
+            let mut rule = rules.of(url).clone();
+            change(&mut rule);
+            rules.insert(url.clone(), rule);
+        };
+        match fault {
+            Some(Self::ClustersLast) => change(REFERRED[0], &|rule| rule.rank = u8::MAX),
+            Some(Self::RemoveInPlace) => REFERRED.iter().for_each(|of| change(*of, &|rule| rule.removals_last = false)),
+            Some(Self::RouteUngated) => {
+                REFERRERS.iter().for_each(|of| change(*of, &|rule| rule.waits_for_lower_ranks = false));
+            }
+            Some(Self::WaitAsLongAsLinger) => settings.removals_wait = Duration::from_millis(world.setup.linger),
+            _ => {}
+        }
+        settings.rules = Arc::new(rules);
+        settings
     }
 
     pub(crate) fn grouping(fault: Option<Self>) -> Box<dyn NodeGrouping> {

@@ -1,5 +1,7 @@
 //! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
 
+mod referring;
+
 use xdstp_uri::ResourceName;
 
 use crate::random::Random;
@@ -22,6 +24,24 @@ pub(crate) enum Step {
         of: Of,
         name: usize,
         at: At,
+    },
+    /// Something refers to other clusters now, one bit each: they are there first, and what nobody refers to any more goes
+    /// last, with so many ms between any two of these changes. Without them it goes itself.
+    Switch {
+        of: Of,
+        name: usize,
+        at: At,
+        to: u64,
+        pace: u64,
+        /// What goes, goes first: that is no order.
+        backwards: bool,
+    },
+    /// For so many ms something that others refer to changes all the time.
+    Busy {
+        of: Of,
+        name: usize,
+        at: At,
+        ms: u64,
     },
     /// The stream of a client breaks; it comes back.
     CutClient(usize),
@@ -76,7 +96,7 @@ impl History {
     pub(crate) fn random(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let setup = Setup::random(&mut random);
-        let types: Vec<Of> = (0..1 + random.below(2)).map(|_| random.index(World::KINDS)).collect();
+        let types: Vec<Of> = (0..1 + random.below(2)).map(|_| random.index(World::UNRELATED)).collect();
         // Few names meet more often: more happens to each.
         let names: Vec<_> = (0..random.pick(&[2, 3, 6])).map(|_| random.index(World::NAMES)).collect();
         let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &setup, &types, &names)).collect();

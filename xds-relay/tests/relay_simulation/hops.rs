@@ -14,13 +14,15 @@ use xdstp_client::upstream::{Consumer as Feeds, Upstream};
 use xdstp_uri::ResourceName;
 
 use crate::consumer::Consumer;
-use crate::faults::{Fault, Feed, Strays};
+use crate::faults::{Fault, Feed, Starved, Strays};
 use crate::flag::Flag;
 use crate::link::Link;
 use crate::messages::{Request, Response, Sent};
+use crate::order::Books;
+use crate::order::heard::Heard;
 use crate::origin::group_of;
 use crate::random::Random;
-use crate::world::{Body, GROUPS, Of, World};
+use crate::world::{Body, GROUPS, Narrow, Of, Place, World};
 
 /// The two directions of a stream, in messages.
 #[derive(Default)]
@@ -29,6 +31,8 @@ pub(crate) struct Wire {
     pub(crate) down: Link,
     /// It is broken, and both ends notice then.
     pub(crate) noticed_at: Option<u64>,
+    /// When all that was sent down is on its way.
+    free_at: u64,
 }
 
 impl Wire {
@@ -38,6 +42,14 @@ impl Wire {
             self.down.cut(random);
             self.noticed_at = Some(now + random.below(200));
         }
+    }
+
+    /// When a message is on its way down as a whole.
+    pub(crate) fn sent(&mut self, now: u64, narrow: Option<Narrow>, bytes: usize) -> u64 {
+        if let Some(Narrow { bytes_per_ms, .. }) = narrow {
+            self.free_at = self.free_at.max(now) + bytes as u64 / bytes_per_ms;
+        }
+        self.free_at.max(now)
     }
 
     pub(crate) fn next(&self) -> Option<u64> {
@@ -98,6 +110,7 @@ pub(crate) struct Dialer {
     pub(crate) fault: Option<Fault>,
     pub(crate) start: Instant,
     pub(crate) dialed: Arc<Mutex<Vec<UpHop>>>,
+    pub(crate) heard: Heard,
     pub(crate) strays: Strays,
 }
 
@@ -114,7 +127,7 @@ impl Dial for Dialer {
             variant,
             group,
             nudged: Arc::downgrade(&nudged),
-            feed: Feed::new(consumer, self.fault, origin, self.strays.clone()),
+            feed: Feed::new(consumer, self.fault, Place { origin, group }, self.heard.clone(), self.strays.clone()),
             machine: Upstream::new(stream, Backoff::default(), self.start),
             far: None,
             due_at: Some(0),
@@ -152,6 +165,10 @@ pub(crate) struct Served {
     pub(crate) routes: Routes,
     pub(crate) woken: Arc<Flag>,
     pub(crate) wire: Wire,
+    /// The link is full, and the relay was not asked for all it has to say.
+    pub(crate) blocked: bool,
+    pub(crate) starved: Starved,
+    pub(crate) books: Books,
     /// Everything that was ever asked for on this stream.
     asked: BTreeMap<Of, BTreeSet<Interest>>,
     /// What is asked for now.
@@ -192,8 +209,11 @@ impl DownHop {
 }
 
 impl Served {
-    pub(crate) fn new(server: server::Stream, routes: Routes, woken: Arc<Flag>) -> Self {
+    pub(crate) fn new(server: server::Stream, routes: Routes, woken: Arc<Flag>, group: usize) -> Self {
         Self {
+            blocked: false,
+            starved: Starved::default(),
+            books: Books::new(server.variant(), group),
             server,
             routes,
             woken,

@@ -1,6 +1,7 @@
 //! Clients, a relay and origins in virtual time.
 
 mod down;
+mod switch;
 mod up;
 
 use std::collections::BTreeSet;
@@ -19,10 +20,12 @@ use crate::faults::{Fault, Strays};
 use crate::history::{History, Step};
 use crate::hops::{Dialer, DownHop, Served, UpHop};
 use crate::network::down::close;
+use crate::network::switch::Busy;
 use crate::network::up::disconnected;
+use crate::order::heard::{Heard, Words};
 use crate::origin::{Origins, node};
 use crate::random::Random;
-use crate::world::{AUTHORITIES, GROUPS, ORIGINS, Of, World, place_of};
+use crate::world::{AUTHORITIES, Body, GROUPS, ORIGINS, Of, Place, World, place_of};
 
 /// After the last change all comes to rest within this time and this many messages.
 const REST: u64 = 180_000;
@@ -53,6 +56,7 @@ struct Network<'a> {
     next_sweep: u64,
     core: Arc<RelayCore>,
     dialed: Arc<Mutex<Vec<UpHop>>>,
+    heard: Heard,
     up: Vec<UpHop>,
     down: Vec<DownHop>,
     origins: Origins,
@@ -64,6 +68,7 @@ struct Network<'a> {
     hangs_up_until: [u64; ORIGINS],
     /// What an origin says takes long to come in until then.
     slow_until: [u64; ORIGINS],
+    busy: Vec<Busy>,
     /// What a planted fault keeps open.
     leaked: Vec<Served>,
     messages: u64,
@@ -76,7 +81,8 @@ impl<'a> Network<'a> {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let start = Instant::now();
         let dialed = Arc::new(Mutex::new(Vec::new()));
-        let core = relay(&world, fault, start, &dialed);
+        let heard = Arc::new(Mutex::new(Words::new(&world)));
+        let core = relay(&world, fault, start, &dialed, &heard);
         let clients = GROUPS.iter().enumerate();
         let down =
             clients.map(|(client, group)| DownHop::new(&world, client, node(client, *group, world.setup.wrapped)));
@@ -90,12 +96,14 @@ impl<'a> Network<'a> {
             next_sweep: 1000,
             core,
             dialed,
+            heard,
             up: Vec::new(),
             origins: Origins::new(),
             away_until: [0; ORIGINS],
             silent_until: [0; ORIGINS],
             hangs_up_until: [0; ORIGINS],
             slow_until: [0; ORIGINS],
+            busy: Vec::new(),
             leaked: Vec::new(),
             messages: 0,
             log,
@@ -130,7 +138,13 @@ impl<'a> Network<'a> {
                 let place = at.place(&self.world.setup, name);
                 // Only what is asked for by name has others.
                 let aliases = if place == place_of(name, place.group.unwrap_or(0)) { aliases & may } else { 0 };
-                self.origins.put(&self.world, of, name, place, bad, aliases, now);
+                self.origins.put(&self.world, of, name, place, Body { bad, aliases, ..Body::default() }, now);
+            }
+            Step::Switch { of, name, at, to, pace, backwards } => self.switch((of, name, at), to, pace, backwards)?,
+            Step::Busy { of, name, at, ms } => {
+                let name = self.world.kinds[of].names[name].clone();
+                let place = at.place(&self.world.setup, &name);
+                self.busy.push(Busy { next: self.now, until: self.now + ms, of, name, place });
             }
             Step::Remove { of, name, at } => {
                 let name = &self.world.kinds[of].names[name];
@@ -198,7 +212,8 @@ impl<'a> Network<'a> {
             self.end(&mut hop);
         }
         self.down.iter_mut().for_each(|hop| hop.consumer.moves(&self.world));
-        self.core = relay(&self.world, self.fault, self.start, &self.dialed);
+        *self.heard.lock().unwrap() = Words::new(&self.world);
+        self.core = relay(&self.world, self.fault, self.start, &self.dialed, &self.heard);
     }
 
     /// Everybody returns; soon nobody has anything to say, and every client holds what the origins have for it.
@@ -206,10 +221,12 @@ impl<'a> Network<'a> {
         for until in [&mut self.away_until, &mut self.silent_until, &mut self.hangs_up_until, &mut self.slow_until] {
             *until = [self.now; ORIGINS];
         }
+        self.busy.clear();
         self.rest()?;
         self.say(|| "at rest".into());
         for hop in &mut self.down {
             hop.consumer.check_converged(&self.world, &self.origins)?;
+            hop.consumer.rests(&self.world);
         }
         self.check_demand()
     }
@@ -306,11 +323,13 @@ impl<'a> Network<'a> {
 
     /// When something happens by itself.
     fn next(&self) -> Option<u64> {
-        self.up.iter().map(|hop| hop.due_at).chain(self.down.iter().map(|hop| hop.due_at)).flatten().min()
+        let hops = self.up.iter().map(|hop| hop.due_at).chain(self.down.iter().map(|hop| hop.due_at)).flatten();
+        hops.chain(self.busy.iter().map(|busy| busy.next)).min()
     }
 
     /// Everything that is due now. As in a driver, nothing is looked at that nobody woke and no timeout is due of.
     fn process(&mut self) -> Result<(), String> {
+        self.be_busy();
         loop {
             let mut progress = false;
             let mut hops = std::mem::take(&mut self.up);
@@ -318,6 +337,7 @@ impl<'a> Network<'a> {
             for mut hop in hops {
                 if hop.nudged.strong_count() == 0 {
                     // The relay dropped its end.
+                    self.heard.lock().unwrap().forget(Place { origin: hop.origin, group: hop.group });
                     self.end(&mut hop);
                     progress = true;
                     continue;
@@ -349,6 +369,11 @@ impl<'a> Network<'a> {
         self.now + self.random.below(self.world.setup.latency)
     }
 
+    /// How many messages a link bears at a time.
+    fn window(&self) -> usize {
+        self.world.setup.narrow.map_or(usize::MAX, |narrow| narrow.window)
+    }
+
     fn instant(&self) -> Instant {
         self.start + Duration::from_millis(self.now)
     }
@@ -365,16 +390,29 @@ impl<'a> Network<'a> {
 }
 
 /// A relay that knows nothing.
-fn relay(world: &World, fault: Option<Fault>, start: Instant, dialed: &Arc<Mutex<Vec<UpHop>>>) -> Arc<RelayCore> {
-    let mut text = String::from("default_origin: o0\nshare_by: [cluster]\norigins:\n");
+fn relay(
+    world: &World,
+    fault: Option<Fault>,
+    start: Instant,
+    dialed: &Arc<Mutex<Vec<UpHop>>>,
+    heard: &Heard,
+) -> Arc<RelayCore> {
+    let linger = world.setup.linger;
+    let mut text = format!("default_origin: o0\nshare_by: [cluster]\nlinger: {linger}ms\norigins:\n");
     for (at, authorities) in AUTHORITIES.iter().enumerate() {
         let protocol = if world.setup.up[at] == Variant::Delta { "delta" } else { "sotw" };
         let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
         let _ = writeln!(text, "    authorities: [{authorities}]");
     }
     let config = Config::parse("relay.yaml", &text).unwrap();
-    let dialer =
-        Dialer { variants: world.setup.up.into(), fault, start, dialed: dialed.clone(), strays: Strays::default() };
+    let dialer = Dialer {
+        variants: world.setup.up.into(),
+        fault,
+        start,
+        dialed: dialed.clone(),
+        heard: heard.clone(),
+        strays: Strays::default(),
+    };
     let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
     RelayCore::new(&config, Fault::grouping(fault), Box::new(dialer), metrics)
 }

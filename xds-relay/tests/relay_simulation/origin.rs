@@ -1,6 +1,6 @@
 //! What the origins hold, and the replicas that serve it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -10,7 +10,7 @@ use xds_transport::wire::Node;
 use xdstp_cache::{Cache, Options, Resource};
 use xdstp_uri::ResourceName;
 
-use crate::world::{Body, ORIGINS, Of, Place, World};
+use crate::world::{Body, ORIGINS, Of, Place, REFERRED, World, place_of_referred};
 
 type Key = (Place, Of, ResourceName);
 
@@ -49,17 +49,8 @@ impl Origins {
         self.replicas[origin][replica].cache(group)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "one step's worth")]
-    pub(crate) fn put(
-        &mut self,
-        world: &World,
-        of: Of,
-        name: &ResourceName,
-        place: Place,
-        bad: bool,
-        aliases: u64,
-        now: Instant,
-    ) {
+    pub(crate) fn put(&mut self, world: &World, of: Of, name: &ResourceName, place: Place, body: Body, now: Instant) {
+        let aliases = body.aliases;
         // No two resources have an alias at a time.
         let others = self.content.iter().filter(|((at, type_of, other), (body, _))| {
             (*at, *type_of) == (place, of) && other != name && body.aliases & aliases != 0
@@ -69,7 +60,7 @@ impl Origins {
             self.store(world, of, &other, place, Body { aliases: body.aliases & !aliases, ..body }, now);
         }
         let group = place.group.map_or(0, |group| group as u64 + 1);
-        let body = Body { group, bad, aliases, ..Body::default() };
+        let body = Body { group, ..body };
         self.store(world, of, name, place, body, now);
     }
 
@@ -112,6 +103,26 @@ impl Origins {
 
     pub(crate) fn resource(&self, place: Place, of: Of, name: &ResourceName) -> Option<&(Body, Resource<Frame>)> {
         self.content.get(&(place, of, name.clone()))
+    }
+
+    /// What could be referred to and is not, if something is as it is to be: refers to other names.
+    pub(crate) fn unused(
+        &self,
+        world: &World,
+        but: Option<(Place, Of, &ResourceName, u64)>,
+    ) -> Vec<(Place, Of, ResourceName)> {
+        let is = |(place, of, name): &Key| but.filter(|(at, one, but, _)| (place, of, name) == (at, one, *but));
+        let mut used = BTreeSet::new();
+        for (key, (body, _)) in &self.content {
+            let body = Body { uses: is(key).map_or(body.uses, |(.., uses)| uses), ..body.clone() };
+            let (place, _, referrer) = key;
+            for of in REFERRED {
+                let names = body.references(world, of);
+                used.extend(names.map(|name| (place_of_referred(name, *place, referrer), of, name.clone())));
+            }
+        }
+        let referred = self.content.keys().filter(|(_, of, _)| REFERRED.contains(of));
+        referred.filter(|key| !used.contains(*key)).cloned().collect()
     }
 
     /// What a name is another name of.

@@ -10,12 +10,16 @@ use xdstp_uri::ResourceName;
 
 use crate::random::Random;
 
-const TYPES: [&str; 4] = [
+const TYPES: [&str; 5] = [
     "envoy.config.cluster.v3.Cluster",
     "envoy.config.endpoint.v3.ClusterLoadAssignment",
     "envoy.config.route.v3.ScopedRouteConfiguration",
     "envoy.config.route.v3.RouteConfiguration",
+    "envoy.config.listener.v3.Listener",
 ];
+/// What others refer to, and what does.
+pub(crate) const REFERRED: [Of; 2] = [0, 1];
+pub(crate) const REFERRERS: [Of; 3] = [2, 3, 4];
 /// Old-style names, and ids of authorities.
 const NAMES: [&str; 8] = ["a", "b", "x d/1", "x d/2", "y d/1", "y d/1?k=1&l=2", "z d/1", "w d/1"];
 /// Other names, and which two of the names may have them.
@@ -58,6 +62,24 @@ pub(crate) struct Setup {
     pub(crate) relay_restarts: bool,
     /// Clients that speak as Envoy does.
     pub(crate) envoy: [bool; GROUPS.len()],
+    /// Resources refer to each other, and in what order they are told is looked at.
+    pub(crate) refers: bool,
+    /// How long what nobody wants any more lingers upstream, in ms.
+    pub(crate) linger: u64,
+    /// How narrow the links are, if they are.
+    pub(crate) narrow: Option<Narrow>,
+    /// Clients that ask for the clusters they are referred to, as gRPC does.
+    pub(crate) follows: [bool; GROUPS.len()],
+    /// Nothing but the content of the origins changes.
+    pub(crate) calm: bool,
+}
+
+/// A link that takes its time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Narrow {
+    pub(crate) bytes_per_ms: u64,
+    /// As many messages are on their way at most.
+    pub(crate) window: usize,
 }
 
 impl Setup {
@@ -76,7 +98,26 @@ impl Setup {
             // An answer in pieces is of use to who brings something along.
             relay_restarts: large || random.one_in(2),
             envoy: std::array::from_fn(|_| random.one_in(2)),
+            refers: false,
+            linger: 30_000,
+            narrow: None,
+            follows: Default::default(),
+            calm: false,
         }
+    }
+
+    /// Of histories whose resources refer to each other.
+    pub(crate) fn referring(random: &mut Random) -> Self {
+        let setup = Self { aliases: false, ..Self::random(random) };
+        let setup = Self { large: setup.large && random.one_in(2), ..setup };
+        let (calm, windows) = (random.one_in(3), [1, 2, 4]);
+        let rates = if setup.large { [100, 1000] } else { [1, 10] };
+        let narrow = Narrow { bytes_per_ms: random.pick(&rates), window: random.pick(&windows) };
+        let narrow = (random.one_in(2) && !calm).then_some(narrow);
+        let linger = random.pick(&[1, 50, 30_000]);
+        let follows = std::array::from_fn(|_| random.one_in(3));
+        let relay_restarts = !calm && random.one_in(4);
+        Self { refers: true, calm, narrow, linger, follows, relay_restarts, xdstp_in_wildcards: true, ..setup }
     }
 }
 
@@ -117,6 +158,9 @@ impl World {
     pub(crate) const GLOB_OF_TWO: usize = NAMES.len() + ALIASES.len();
     pub(crate) const ITS_MEMBERS: [usize; 2] = [2, 3];
     pub(crate) const ALL_ALIASES: u64 = (1 << ALIASES.len()) - 1;
+    /// How many types there are in histories whose resources do not refer to each other.
+    pub(crate) const UNRELATED: usize = 4;
+    pub(crate) const WILDCARD: usize = Self::INTERESTS - 1;
 
     pub(crate) fn new(setup: Setup) -> Self {
         let rules = TypeRules::envoy();
@@ -247,6 +291,15 @@ pub(crate) fn place_of(name: &ResourceName, group: usize) -> Place {
     Place { origin: origin_of(name), group: name.is_opaque().then_some(group) }
 }
 
+/// Where what is referred to is: in the wildcard of a node group, if what refers to it is there although its own name is
+/// another authority's.
+pub(crate) fn place_of_referred(name: &ResourceName, place: Place, referrer: &ResourceName) -> Place {
+    match place.group {
+        Some(group) if !referrer.is_opaque() => Place::wildcard(group),
+        group => place_of(name, group.unwrap_or(0)),
+    }
+}
+
 /// Whether an interest covers a name in the eyes of a client, to whom a wildcard is everything.
 pub(crate) fn covers(interest: &Interest, name: &ResourceName) -> bool {
     match interest {
@@ -271,12 +324,22 @@ pub(crate) struct Body {
     /// One bit each.
     #[prost(uint64, tag = "1004")]
     pub(crate) aliases: u64,
+    /// The clusters and endpoints it refers to, one bit for each name.
+    #[prost(uint64, tag = "1005")]
+    pub(crate) uses: u64,
 }
 
 impl Body {
     /// The one in an encoded `Any`.
     pub(crate) fn of_any(any: &Bytes) -> Self {
         Self::decode(xds_transport::wire::Any::decode(any.clone()).unwrap().value).unwrap()
+    }
+
+    /// The names of a type that it refers to.
+    pub(crate) fn references<'a>(&self, world: &'a World, of: Of) -> impl Iterator<Item = &'a ResourceName> {
+        let uses = self.uses;
+        let names = world.kinds[of].names.iter().enumerate();
+        names.filter(move |(bit, _)| uses & 1 << bit != 0).map(|(_, name)| name)
     }
 
     /// Where a resource of this name was put.

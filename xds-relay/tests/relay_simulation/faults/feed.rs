@@ -12,55 +12,96 @@ use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
 use crate::faults::Fault;
-use crate::world::{Body, origin_of};
+use crate::order::heard::Heard;
+use crate::world::{Body, Place, origin_of};
 
-/// What an origin sent of other origins' names.
-pub(crate) type Strays = Arc<Mutex<Vec<(TypeUrl, Changed)>>>;
+/// Names of others that an origin answered with, by type.
+#[derive(Clone, Default)]
+pub(crate) struct Strays {
+    changed: Arc<Mutex<Vec<(TypeUrl, Changed)>>>,
+    answers: Arc<Mutex<BTreeMap<TypeUrl, BTreeSet<ResourceName>>>>,
+}
 
 /// A feed that is wrong in one way.
 pub(crate) struct Feed {
     pub(crate) inner: Box<dyn Consumer>,
     pub(crate) fault: Option<Fault>,
-    origin: usize,
+    /// Which stream it is of.
+    place: Place,
+    heard: Heard,
     /// Names of others that an origin brought, for the stream of those others.
     strays: Strays,
+    /// What ever came of each type, from who may say so.
+    known: BTreeMap<TypeUrl, BTreeSet<ResourceName>>,
     updates: u64,
     /// The last update of each type, and every name it ever had.
     seen: BTreeMap<TypeUrl, (Update, BTreeSet<ResourceName>)>,
 }
 
 impl Feed {
-    pub(crate) fn new(inner: Box<dyn Consumer>, fault: Option<Fault>, origin: usize, strays: Strays) -> Self {
-        Self { inner, fault, origin, strays, updates: 0, seen: BTreeMap::new() }
+    pub(crate) fn new(
+        inner: Box<dyn Consumer>,
+        fault: Option<Fault>,
+        place: Place,
+        heard: Heard,
+        strays: Strays,
+    ) -> Self {
+        Self { inner, fault, place, heard, strays, known: BTreeMap::new(), updates: 0, seen: BTreeMap::new() }
     }
 
     /// What each origin has is believed of every name.
     fn exchange_strays(&self, update: &mut Update) {
-        let mut strays = self.strays.lock().unwrap();
+        let mut strays = self.strays.changed.lock().unwrap();
         let ours = |(type_url, changed): &mut (TypeUrl, Changed)| {
-            *type_url == update.type_url && origin_of(&changed.name) == self.origin
+            *type_url == update.type_url && origin_of(&changed.name) == self.place.origin
         };
         let ours: Vec<_> = strays.extract_if(.., ours).map(|(_, changed)| changed).collect();
-        let theirs = update.changed.extract_if(.., |changed| origin_of(&changed.name) != self.origin);
+        let theirs = update.changed.extract_if(.., |changed| origin_of(&changed.name) != self.place.origin);
         strays.extend(theirs.map(|changed| (update.type_url.clone(), changed)));
         update.changed.extend(ours);
+    }
+
+    /// An answer that holds names of another origin counts for it: what is not in that is gone.
+    fn count_strays(&mut self, update: &mut Update) {
+        let names = update.changed.iter().map(|changed| changed.name.clone());
+        let (own, others): (BTreeSet<_>, BTreeSet<_>) = names.partition(|name| origin_of(name) == self.place.origin);
+        let mut answers = self.strays.answers.lock().unwrap();
+        let known = self.known.entry(update.type_url.clone()).or_default();
+        if self.place.origin == 1
+            && let Some(answer) = answers.remove(&update.type_url)
+        {
+            let missing = known.iter().filter(|name| !answer.contains(*name) && !own.contains(*name));
+            update.removed.extend(missing.cloned());
+        }
+        known.extend(own);
+        if !others.is_empty() {
+            answers.insert(update.type_url.clone(), others);
+        }
     }
 }
 
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
-        let fault = self.fault;
+        let Self { fault, heard, place, .. } = self;
+        let (fault, place) = (*fault, *place);
         self.inner.commands(now, &mut |command| match (&command, fault) {
             (Command::Unsubscribe(..), Some(Fault::NeverUnsubscribe)) => {}
             (Command::Unsubscribe(_, interest), Some(Fault::DropUnsubscribeOfNames)) if !interest.is_collection() => {}
-            _ => apply(command),
+            _ => {
+                if let Command::Unsubscribe(type_url, interest) = &command {
+                    heard.lock().unwrap().unsubscribe(place, type_url, interest);
+                }
+                apply(command);
+            }
         });
     }
 
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         self.updates += 1;
+        self.heard.lock().unwrap().update(self.place, now, &update);
         match self.fault {
             Some(Fault::LoseRemovals) => update.removed.clear(),
+            Some(Fault::CountNamesOfOthers) => self.count_strays(&mut update),
             Some(Fault::TakeNamesOfOthers) => self.exchange_strays(&mut update),
             Some(Fault::LoseNamesInWildcards) => {
                 let lost = |changed: &Changed| {

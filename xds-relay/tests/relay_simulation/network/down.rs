@@ -13,6 +13,7 @@ use crate::flag::Flag;
 use crate::hops::{DownHop, Served};
 use crate::messages::{Request, Response, describe_request, describe_response};
 use crate::network::Network;
+use crate::world::{REFERRED, REFERRERS};
 
 impl Network<'_> {
     pub(super) fn cut_client(&mut self, client: usize) {
@@ -26,9 +27,14 @@ impl Network<'_> {
         let served = hop.served.as_ref();
         let due = [
             hop.connect_at,
+            served.and_then(|served| served.starved.next()),
             hop.machine.poll_timeout().map(|at| self.ms(at)),
             served.and_then(|served| served.wire.next()),
-            served.and_then(|served| served.server.poll_timeout()).map(|at| self.ms(at)),
+            // Who cannot write asks for nothing to be written.
+            served
+                .filter(|served| !served.blocked)
+                .and_then(|served| served.server.poll_timeout())
+                .map(|at| self.ms(at)),
         ];
         due.into_iter().flatten().min()
     }
@@ -48,7 +54,8 @@ impl Network<'_> {
             hop.connect_at = None;
             let woken = Arc::new(Flag::default());
             let routes = self.core.open_stream(hop.variant, woken.waker(), None);
-            hop.served = Some(Served::new(server::Stream::new(hop.variant, self.core.settings()), routes, woken));
+            let settings = Fault::settings(self.fault, &self.world, self.core.settings());
+            hop.served = Some(Served::new(server::Stream::new(hop.variant, settings), routes, woken, hop.group));
             hop.machine.connected(now);
             progress = true;
         }
@@ -68,6 +75,7 @@ impl Network<'_> {
         while let Some(message) = served.wire.up.receive(self.now) {
             let mut request = Request::decode(*variant, &message);
             served.note(&self.world, *variant, &request);
+            served.books.request(now, &self.world, &request);
             if let Some(fault) = self.fault {
                 fault.request(&mut request);
             }
@@ -78,17 +86,45 @@ impl Network<'_> {
         }
         let due = served.server.poll_timeout().is_some_and(|due| due <= now);
         let woken = served.woken.take() && !(self.fault == Some(Fault::LoseWake) && self.random.one_in(4));
-        if woken || due {
-            let transmits = std::iter::from_fn(|| served.server.poll_transmit(now, &mut served.routes).transpose());
-            let transmits: Vec<_> = transmits.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-            for mut message in transmits.into_iter().map(Transmit::into_bytes) {
+        let released = served.starved.next().is_some_and(|at| at <= self.now);
+        if woken || due || released || served.blocked {
+            let (window, narrow) = (self.window(), self.world.setup.narrow);
+            loop {
+                served.blocked = !served.wire.down.has_room(window);
+                if served.blocked {
+                    break;
+                }
+                if self.world.setup.refers {
+                    served.books.tick(now, &self.world, &self.heard.lock().unwrap());
+                }
+                let message = match served.starved.release(self.now) {
+                    None => {
+                        let polled = served.server.poll_transmit(now, &mut served.routes);
+                        polled.map_err(|error| error.to_string())?.map(Transmit::into_bytes)
+                    }
+                    released => released,
+                };
+                let Some(mut message) = message else { break };
                 let mut response = Response::decode(*variant, &message);
+                let starves = self.world.of(&response.type_url).is_some_and(|of| REFERRERS.contains(&of));
+                if self.fault == Some(Fault::StarveReferrers) && served.starved.holds(self.now, starves, &message) {
+                    continue;
+                }
                 if self.fault.is_some_and(|fault| fault.response(&self.world, served, *variant, &mut response)) {
                     message = response.encode(*variant);
                 }
                 self.say(|| format!("relay -> client {label} {}", describe_response(&response)));
                 served.check(&self.world, hop.group, &response)?;
-                served.wire.down.send(self.arrival(), "", message);
+                if self.world.setup.refers {
+                    let of = self.world.of(&response.type_url).ok_or("a response of a type nobody knows")?;
+                    let Served { books, .. } = served;
+                    books.check(now, &self.world, &self.heard.lock().unwrap(), of, &response)?;
+                    books.response(now, &self.world, of, &response);
+                    books.tick(now, &self.world, &self.heard.lock().unwrap());
+                }
+                let sent = served.wire.sent(self.now, narrow, message.len());
+                let arrives = sent - self.now + self.arrival();
+                served.wire.down.send(arrives, "", message);
                 progress = true;
             }
         }
@@ -108,8 +144,37 @@ impl Network<'_> {
             let id = update.id;
             let verdict = hop.consumer.take(&self.world, &self.origins, update, asked)?;
             hop.machine.apply(Command::Finish(id, verdict));
+            if self.world.setup.follows[hop.consumer.client()] {
+                self.follow(hop);
+            }
+            // TEMPORARY: see the full states of the ledger.
+            let finding = self.world.setup.down[hop.consumer.client()] == server::Variant::Sotw;
+            if self.world.setup.calm && !(finding && std::env::var("SIMULATION_STRICT").is_err()) {
+                hop.consumer.check_stands(&self.world, &self.origins)?;
+            }
         }
         Ok(())
+    }
+
+    /// It asks for what it is referred to, and leaves what it goes away from once it has that.
+    fn follow(&self, hop: &mut DownHop) {
+        let DownHop { machine, consumer, .. } = hop;
+        for of in REFERRED {
+            let url = &self.world.kinds[of].url;
+            let references = consumer.references(&self.world, of);
+            let asked = consumer.wants(of);
+            for interest in references.iter().cloned().map(Interest::Name).filter(|one| !asked.contains(one)) {
+                machine.apply(Command::Subscribe(url.clone(), interest.clone()));
+                consumer.subscribe(of, interest);
+            }
+            if references.iter().all(|name| consumer.holds(of, name)) {
+                let left = |one: &&Interest| !matches!(one, Interest::Name(name) if references.contains(name));
+                for interest in asked.iter().filter(left) {
+                    machine.apply(Command::Unsubscribe(url.clone(), interest.clone()));
+                    consumer.unsubscribe(&self.world, of, interest);
+                }
+            }
+        }
     }
 }
 

@@ -38,7 +38,8 @@ impl Network<'_> {
         let arrives = hop.far.as_ref().and_then(|far| far.wire.next());
         // What is long on its way comes byte by byte.
         let byte = arrives.filter(|at| *at > self.now + BYTE).map(|_| self.now + BYTE);
-        let timeout = hop.poll_timeout(silent).map(|at| self.ms(at));
+        let full = hop.far.as_ref().is_some_and(|far| !far.wire.down.has_room(self.window()));
+        let timeout = hop.poll_timeout(silent || full).map(|at| self.ms(at));
         [timeout, arrives, byte, silent.then_some(silent_until)].into_iter().flatten().min()
     }
 
@@ -79,6 +80,7 @@ impl Network<'_> {
             far.wire.up.send(self.arrival(), "", message);
             progress = true;
         }
+        let (window, narrow) = (self.window(), self.world.setup.narrow);
         let cache = self.origins.cache(hop.origin, far.replica, hop.group);
         while let Some(message) = far.wire.up.receive(self.now) {
             far.server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
@@ -86,7 +88,10 @@ impl Network<'_> {
         }
         let silent = self.silent_until[hop.origin] > self.now;
         let slow = self.slow_until[hop.origin] > self.now;
-        while !silent && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())? {
+        while !silent
+            && far.wire.down.has_room(window)
+            && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())?
+        {
             let message = transmit.into_bytes();
             // What is said is only written down where it is read.
             if let Some(log) = &mut self.log {
@@ -95,7 +100,8 @@ impl Network<'_> {
             }
             self.messages += 1;
             let slowness = if slow { self.random.below(SLOWEST) } else { 0 };
-            let arrives = self.now + self.random.below(self.world.setup.latency) + slowness;
+            let sent = far.wire.sent(self.now, narrow, message.len());
+            let arrives = sent + self.random.below(self.world.setup.latency) + slowness;
             far.wire.down.send(arrives, "", message);
             progress = true;
         }

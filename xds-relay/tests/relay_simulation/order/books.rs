@@ -1,0 +1,255 @@
+//! What was asked for and said on the stream of one client.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Instant;
+
+use xds_transport::server::Variant;
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use super::heard::{Word, Words};
+use crate::messages::{Request, Response};
+use crate::world::{Body, Of, Place, REFERRED, World, covers, origin_of, place_of};
+
+/// Unacknowledged responses of one type in delta, at most.
+const PIPELINED: usize = 8;
+
+pub(crate) struct Books {
+    pub(super) variant: Variant,
+    group: usize,
+    pub(super) types: BTreeMap<Of, Told>,
+}
+
+/// One type.
+#[derive(Default)]
+pub(super) struct Told {
+    /// What is asked for, and whether anything was said since.
+    interests: BTreeMap<Interest, bool>,
+    ever_named: bool,
+    /// When something was last asked for that was not before.
+    asked: Option<Instant>,
+    last_nonce: Option<String>,
+    unacked: VecDeque<String>,
+    /// What the client was told, and not told as gone.
+    pub(super) told: BTreeMap<ResourceName, Body>,
+    /// What it said it holds, and was not told since.
+    brought: BTreeSet<ResourceName>,
+    pub(super) responded: bool,
+    /// Since when no response has room before another is acknowledged.
+    pub(super) full: Option<Instant>,
+    /// Since when the relay has something in hand that is to be told at the type's place in the order.
+    pub(super) waiting: Option<Instant>,
+    /// Since when it may have, for all that is known.
+    unsure: Option<Instant>,
+    /// What something refers to that came is sent again, whatever there is of it (rule 124).
+    again: Option<Instant>,
+    /// When it last had nothing.
+    pub(super) said_all: Option<Instant>,
+    /// Since when it has in hand that something is gone.
+    pub(super) going: BTreeMap<ResourceName, Instant>,
+    /// The last response.
+    pub(super) spoke: Option<Instant>,
+    /// How many responses went out before what waits for too long.
+    pub(super) overtaken: u64,
+}
+
+/// What the relay has in hand of a type.
+#[derive(Default)]
+struct InHand {
+    puts: bool,
+    gone: Vec<ResourceName>,
+    /// It may have more.
+    unsure: bool,
+}
+
+/// What a response says.
+pub(super) struct Said {
+    pub(super) put: BTreeMap<ResourceName, Body>,
+    pub(super) gone: BTreeSet<ResourceName>,
+}
+
+impl Books {
+    pub(crate) fn new(variant: Variant, group: usize) -> Self {
+        Self { variant, group, types: BTreeMap::new() }
+    }
+
+    /// A request arrives at the relay.
+    pub(crate) fn request(&mut self, now: Instant, world: &World, request: &Request) {
+        let Some(of) = world.of(&request.type_url) else { return };
+        let told = self.types.entry(of).or_default();
+        told.asked.get_or_insert(now);
+        let named = request.names.iter().map(|name| Interest::from(name.parse::<ResourceName>().unwrap()));
+        let named: BTreeSet<_> = named.collect();
+        let legacy = world.kinds[of].full_state && !told.ever_named && named.is_empty();
+        match self.variant {
+            Variant::Delta => {
+                if let Some(at) = told.unacked.iter().position(|nonce| *nonce == request.nonce) {
+                    told.unacked.drain(..=at);
+                }
+                if legacy && told.interests.is_empty() && !told.responded {
+                    told.interests.insert(Interest::Wildcard, false);
+                }
+                told.brought.extend(request.initial.iter().map(|(name, _)| name.parse::<ResourceName>().unwrap()));
+                told.interests.extend(named.iter().map(|interest| (interest.clone(), false)));
+                for left in &request.unsubscribe {
+                    told.interests.remove(&Interest::from(left.parse::<ResourceName>().unwrap()));
+                }
+            }
+            Variant::Sotw => {
+                let stale = told.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
+                // Rules 16, 17.
+                if stale && told.unacked.is_empty() {
+                    return;
+                }
+                if !stale {
+                    told.unacked.clear();
+                }
+                let wildcard = legacy.then_some(Interest::Wildcard);
+                let before = std::mem::take(&mut told.interests);
+                let answered = |interest: &Interest| before.get(interest).copied().unwrap_or(false);
+                told.interests =
+                    named.iter().cloned().chain(wildcard).map(|one| (one.clone(), answered(&one))).collect();
+            }
+        }
+        if told.interests.values().all(|answered| *answered) && told.responded {
+            told.asked = None;
+        }
+        told.note_full(now, self.variant);
+        told.ever_named |= !named.is_empty();
+        let Told { interests, told, .. } = told;
+        told.retain(|name, _| interests.keys().any(|interest| covers(interest, name)));
+    }
+
+    /// To be called before the relay is asked what it has to say.
+    pub(crate) fn tick(&mut self, now: Instant, world: &World, words: &Words) {
+        let in_hand: Vec<_> = self.types.keys().map(|of| self.in_hand(world, words, *of)).collect();
+        for (told, InHand { puts, gone, unsure }) in self.types.values_mut().zip(in_hand) {
+            told.unsure = unsure.then(|| told.unsure.unwrap_or(now));
+            let puts = puts && told.is_answered(self.variant);
+            told.waiting = puts.then(|| told.waiting.unwrap_or(now));
+            if !puts {
+                told.said_all = Some(now);
+            }
+            told.going = gone.into_iter().map(|name| (name.clone(), *told.going.get(&name).unwrap_or(&now))).collect();
+        }
+    }
+
+    /// A response leaves the relay.
+    pub(crate) fn response(&mut self, now: Instant, world: &World, of: Of, response: &Response) {
+        let Some(told) = self.types.get_mut(&of) else { return };
+        let said = Said::of(told, world, of, self.variant, response);
+        told.brought.retain(|name| !said.put.contains_key(name) && !said.gone.contains(name));
+        told.told.extend(said.put);
+        for name in &said.gone {
+            told.told.remove(name);
+        }
+        told.unacked.push_back(response.nonce.clone());
+        told.last_nonce = Some(response.nonce.clone());
+        (told.responded, told.spoke, told.overtaken) = (true, Some(now), 0);
+        told.interests.values_mut().for_each(|answered| *answered = true);
+        (told.asked, told.again) = (None, None);
+        told.note_full(now, self.variant);
+        if let [clusters, endpoints] = REFERRED
+            && of == clusters
+            && let Some(told) = self.types.get_mut(&endpoints)
+        {
+            told.again.get_or_insert(now);
+        }
+    }
+
+    /// What the client is to be told of a name, as far as the relay knows, and since when it does (rule 152).
+    pub(super) fn due<'a>(&self, words: &'a Words, of: Of, name: &ResourceName) -> Option<&'a Word> {
+        let told = self.types.get(&of)?;
+        let asks = |one: &Interest| told.interests.get(one).copied().unwrap_or(false);
+        let wildcard = asks(&Interest::Wildcard) && origin_of(name) == 0;
+        let of_wildcard = || words.word(Place::wildcard(self.group), of, name).filter(|_| wildcard);
+        let by_name =
+            asks(&Interest::Name(name.clone())) || name.glob_parent().is_some_and(|glob| asks(&Interest::Name(glob)));
+        if name.is_opaque() {
+            return words.word(place_of(name, self.group), of, name).filter(|_| wildcard || by_name);
+        }
+        if !by_name {
+            return of_wildcard();
+        }
+        let own = words.word(place_of(name, self.group), of, name)?;
+        match (&own.body, of_wildcard()) {
+            (None, Some(other)) if other.body.is_some() => Some(other),
+            _ => Some(own),
+        }
+    }
+
+    pub(super) fn says_absence(&self, world: &World, of: Of) -> bool {
+        world.kinds[of].full_state || self.variant == Variant::Delta
+    }
+
+    fn in_hand(&self, world: &World, words: &Words, of: Of) -> InHand {
+        let mut in_hand = InHand::default();
+        let Some(told) = self.types.get(&of).filter(|told| told.responded) else { return in_hand };
+        let InHand { puts, gone, unsure } = &mut in_hand;
+        for name in world.kinds[of].names.iter().filter(|name| told.covers(name)) {
+            *unsure |= told.brought.contains(name);
+            let Some(due) = self.due(words, of, name) else {
+                *unsure |= told.told.contains_key(name) || told.interests.contains_key(&Interest::Name(name.clone()));
+                continue;
+            };
+            match (&due.body, told.told.get(name)) {
+                // What another place has instead is told as what is gone there.
+                (Some(body), Some(held)) => *puts |= held.group == body.group && held.serial < body.serial,
+                (Some(_), None) => *puts |= !told.brought.contains(name),
+                (None, Some(_)) => gone.push(name.clone()),
+                (None, None) => {}
+            }
+        }
+        // Others take back in place.
+        *puts |= !gone.is_empty() && !REFERRED.contains(&of) && self.says_absence(world, of);
+        in_hand
+    }
+}
+
+impl Told {
+    /// Since when it has something to say, or may have: who is not asked for a while, over a link that is full, may have
+    /// seemed to have something all along.
+    pub(super) fn waits_since(&self, now: Instant, narrow: bool) -> Instant {
+        let spoke = self.spoke.filter(|_| narrow);
+        [self.waiting, self.asked, self.unsure, self.again, spoke].into_iter().flatten().min().unwrap_or(now)
+    }
+
+    fn note_full(&mut self, now: Instant, variant: Variant) {
+        let limit = if variant == Variant::Delta { PIPELINED } else { 1 };
+        self.full = (self.unacked.len() >= limit).then(|| self.full.unwrap_or(now));
+    }
+
+    /// Over SotW a full state waits until all that is asked for was answered (rule 151).
+    pub(super) fn is_answered(&self, variant: Variant) -> bool {
+        variant == Variant::Delta || self.interests.values().all(|answered| *answered)
+    }
+
+    /// Whether a name is asked for.
+    pub(super) fn covers(&self, name: &ResourceName) -> bool {
+        self.interests.keys().any(|interest| covers(interest, name))
+    }
+}
+
+impl Said {
+    pub(super) fn of(told: &Told, world: &World, of: Of, variant: Variant, response: &Response) -> Self {
+        let put = response.resources.iter().map(|sent| {
+            let body: Body = prost::Message::decode(sent.any.value.clone()).unwrap();
+            (sent.name.parse().unwrap(), body)
+        });
+        let put: BTreeMap<ResourceName, Body> = put.collect();
+        let gone = match variant {
+            Variant::Delta => response.removed.iter().map(|name| name.parse().unwrap()).collect(),
+            Variant::Sotw if world.kinds[of].full_state => {
+                told.told.keys().filter(|name| !put.contains_key(*name)).cloned().collect()
+            }
+            Variant::Sotw => BTreeSet::new(),
+        };
+        let news = |name: &ResourceName, body: &Body| told.told.get(name).is_none_or(|held| held.serial != body.serial);
+        let put = match variant {
+            // A full state repeats what is no news.
+            Variant::Sotw => put.into_iter().filter(|(name, body)| news(name, body)).collect(),
+            Variant::Delta => put,
+        };
+        Self { put, gone }
+    }
+}
