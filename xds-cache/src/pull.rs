@@ -111,11 +111,15 @@ impl<V> Cache<V> {
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_continue() && self.subscribers[id.index()].has_removals() {
             visited = match removals {
-                Removals::Include => self.pull_removals(id, visitor),
+                Removals::Include => self.pull_removals(id, |_| false, visitor),
                 Removals::Defer => self.pull_missing(id, visitor),
             };
         }
         pulled.more = visited.is_break();
+        let Subscriber { full_state, type_index, .. } = &self.subscribers[id.index()];
+        if full_state.is_some() && !pulled.more {
+            self.drop_departed(*type_index);
+        }
         pulled
     }
 
@@ -382,9 +386,11 @@ impl<V> Cache<V> {
         visitor(Pull::Put { name: &slot.name, resource })
     }
 
-    fn pull_removals(
+    /// Visits what is gone, but for what stays to be told.
+    pub(crate) fn pull_removals(
         &mut self,
         id: SubscriberId,
+        stays: impl Fn(&ResourceName) -> bool,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.pull_parting(id);
@@ -394,7 +400,7 @@ impl<V> Cache<V> {
             && let Some(name) = self.subscribers[id.index()].leaving.pop_first()
         {
             // What has an error is told with it.
-            if self.waits_for_error(id, &name) {
+            if stays(&name) || self.waits_for_error(id, &name) {
                 waiting.push(name);
             } else if self.is_gone(id, &name) {
                 let subscriber = &mut self.subscribers[id.index()];

@@ -94,6 +94,9 @@ impl<V> Cache<V> {
     /// nothing changes any more, at [`next_expiry`](Self::next_expiry).
     pub fn expire(&mut self, now: Instant) {
         self.now = Some(now);
+        if let Some(before) = now.checked_sub(self.options.departed_age) {
+            self.types.iter_mut().for_each(|(_, of)| of.departures.expire(before));
+        }
         let age = self.options.tombstone_age;
         while let Some((oldest, list)) = self.buried.first().copied()
             && now.saturating_duration_since(oldest) >= age

@@ -199,7 +199,7 @@ impl Consumer {
                 }
                 kind.refused.remove(&name);
                 // Whatever became of the connection: only the origin removes. What it said was checked as it was said.
-                if let Some(held) = held.filter(|held| !origin.removed_since(of, &name, held.moment))
+                if let Some(held) = held.filter(|held| origin.is_there_since(of, &name, held.moment))
                     && kind.serves(world, &name)
                     && !cause.removed.contains(&name)
                     && !kind.parting.contains(&name)

@@ -30,6 +30,7 @@ pub(crate) enum Fault {
     // A server's order.
     PassOverFullWindow,
     RemoveBeforeOthersAdd,
+    RemoveWithAdditions,
     ForgetRanks,
     HoldNobody,
     // A server's messages.
@@ -59,7 +60,7 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 35] = [
         Self::DropUnsubscribe,
         Self::SubscribeToMore,
         Self::ForgetInitialVersions,
@@ -71,6 +72,7 @@ impl Fault {
         Self::ServeBeforeLoaded,
         Self::PassOverFullWindow,
         Self::RemoveBeforeOthersAdd,
+        Self::RemoveWithAdditions,
         Self::ForgetRanks,
         Self::HoldNobody,
         Self::LeaveOutOfFullState,
@@ -158,6 +160,17 @@ impl Source for Books<'_> {
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         Source::visit(self.cache, id, visitor)
+    }
+
+    fn visit_leaving(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+    ) {
+        if !self.has(Fault::RemoveWithAdditions) {
+            Source::visit_leaving(self.cache, id, removals, visitor);
+        }
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {

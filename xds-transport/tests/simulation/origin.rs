@@ -1,6 +1,7 @@
 //! What the origin holds, and the replicas that serve it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::time::Instant;
 
 use xds_transport::{Frame, Put};
@@ -20,6 +21,9 @@ pub(crate) struct Origin {
     /// The moment of its last removal.
     removed: Vec<BTreeMap<ResourceName, u64>>,
     pub(crate) moment: u64,
+    /// When what is there came.
+    born: Vec<BTreeMap<ResourceName, u64>>,
+    departed: Vec<BTreeMap<ResourceName, Vec<Departed>>>,
     /// Bodies a name ever had.
     ever: HashSet<(Of, ResourceName, u8)>,
     /// Errors of names and globs, each with the moment it came.
@@ -31,6 +35,13 @@ pub(crate) struct Origin {
     /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
     pub(crate) versions: BTreeMap<(Of, String), Content>,
     pub(crate) replicas: Vec<Replica>,
+}
+
+/// What a name had when it went.
+pub(crate) struct Departed {
+    pub(crate) body: u8,
+    pub(crate) version: Version,
+    lived: Range<u64>,
 }
 
 /// Names and bodies.
@@ -57,6 +68,8 @@ impl Origin {
             changed: vec![BTreeMap::new(); World::KINDS],
             removed: vec![BTreeMap::new(); World::KINDS],
             moment: 0,
+            born: vec![BTreeMap::new(); World::KINDS],
+            departed: (0..World::KINDS).map(|_| BTreeMap::new()).collect(),
             ever: HashSet::new(),
             errors: vec![BTreeMap::new(); World::KINDS],
             given: vec![0; World::KINDS],
@@ -81,6 +94,9 @@ impl Origin {
         }
         self.errors[of].remove(name);
         self.note(of, name);
+        if self.body(of, name).is_none() {
+            self.born[of].insert(name.clone(), self.moment);
+        }
         self.ever.insert((of, name.clone(), body));
         self.content[of].insert(name.clone(), (body, resource.clone()));
         for Replica { cache, woken } in &mut self.replicas {
@@ -156,7 +172,10 @@ impl Origin {
     fn forget(&mut self, of: Of, name: &ResourceName) {
         self.note(of, name);
         self.removed[of].insert(name.clone(), self.moment);
-        self.content[of].remove(name);
+        if let (Some((body, resource)), Some(born)) = (self.content[of].remove(name), self.born[of].remove(name)) {
+            let departed = Departed { body, version: resource.version, lived: born..self.moment };
+            self.departed[of].entry(name.clone()).or_default().push(departed);
+        }
         self.errors[of].remove(name);
     }
 
@@ -205,9 +224,19 @@ impl Origin {
         self.content[of].get(name).map(|(_, resource)| resource)
     }
 
+    /// What was there at a moment, and is gone.
+    pub(crate) fn departed(&self, of: Of, name: &ResourceName, moment: u64) -> Option<&Departed> {
+        self.departed[of].get(name)?.iter().find(|departed| departed.lived.contains(&moment))
+    }
+
     /// When a name changed last; 0 for never.
     pub(crate) fn changed(&self, of: Of, name: &ResourceName) -> u64 {
         self.changed[of].get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether a name was there at a moment, and at all times after it.
+    pub(crate) fn is_there_since(&self, of: Of, name: &ResourceName, moment: u64) -> bool {
+        self.born[of].get(name).is_some_and(|born| *born <= moment)
     }
 
     /// Whether a name was there no more at some time after a moment.

@@ -96,7 +96,8 @@ impl Asked {
         of: Of,
         response: &Response,
     ) -> Result<Content, String> {
-        let content = self.content(world, origin, of);
+        let mut content = self.content(world, origin, of);
+        content.extend(self.all_leaving(world, origin, of, response).map(|(name, _, departed)| (name, departed.body)));
         let sent: BTreeSet<_> = response.resources.iter().map(|sent| parsed(&sent.name)).collect::<Result<_, _>>()?;
         if world.rule(of).full_state_in_sotw {
             if sent.len() != content.len() {
@@ -107,7 +108,8 @@ impl Asked {
                     && (origin.changed(of, name) > self.responded
                         || !self.sent.contains_key(name) && sent.contains(name))
             });
-            if !news && !self.due && response.errors.is_empty() && !self.lives.any_due(origin.now) {
+            let leaves = self.told.iter().any(|(name, (_, there))| *there && !sent.contains(name));
+            if !news && !leaves && !self.due && response.errors.is_empty() && !self.lives.any_due(origin.now) {
                 return Err("rules 23, 37: a response without news".into());
             }
             self.sent.extend(sent.into_iter().map(|name| (name, origin.moment)));

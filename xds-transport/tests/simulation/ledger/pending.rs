@@ -6,6 +6,7 @@ use xds_transport::server::Variant;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
+use super::leaving::names;
 use super::{Asked, PIPELINED, parsed};
 use crate::messages::Response;
 use crate::origin::Origin;
@@ -21,7 +22,6 @@ pub(crate) struct Pending {
     pub(crate) anything: bool,
     pub(crate) full: bool,
     pub(crate) responded: bool,
-    asked: bool,
     gone: BTreeSet<ResourceName>,
     sotw: bool,
 }
@@ -30,8 +30,7 @@ impl Pending {
     /// Whether a response takes back what the client has, and could have waited.
     pub(crate) fn takes(&self, response: &Response) -> bool {
         match self.sotw {
-            // What is asked for is answered, and a full state leaves out what is gone.
-            true => self.removals && !self.additions && !self.asked,
+            true => !self.gone.is_subset(&names(response)),
             false => response.removed.iter().flat_map(|name| parsed(name)).any(|name| self.gone.contains(&name)),
         }
     }
@@ -44,7 +43,6 @@ impl Asked {
             full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
             responded: self.last_nonce.is_some(),
             anything: self.owes_answer || self.due || self.lives.any_due(origin.now),
-            asked: self.owes_answer || self.due,
             sotw,
             ..Pending::default()
         };
