@@ -53,8 +53,6 @@ pub(super) struct Session {
     left: BTreeSet<Interest>,
     /// The names of the last request, encoded.
     names: Bytes,
-    /// Names were sent only to make the next list, which is empty, the end of the wildcard.
-    ends_wildcard: bool,
     /// Something was asked for since the last response.
     asked: bool,
     /// Collections that were asked for on this stream, and of which no response surely held all there is.
@@ -98,7 +96,6 @@ impl Session {
             named: Named::Never,
             left: BTreeSet::new(),
             names: Bytes::new(),
-            ends_wildcard: false,
             asked: false,
             incomplete: BTreeSet::new(),
             crossable: false,
@@ -136,7 +133,6 @@ impl Session {
         self.opened = false;
         self.named = Named::Never;
         self.left.clear();
-        self.ends_wildcard = false;
         self.asked = false;
         self.incomplete.clear();
         self.nonce.clear();
@@ -401,8 +397,7 @@ impl Session {
         let answer = self.answer.take();
         // Any request with the newest nonce acknowledges that response: what is wanted waits for the verdict, or a
         // NACK would come too late (rules 22, 25).
-        let told = self.wanted.is_told() && !self.ends_wildcard;
-        if answer.is_none() && (told || self.unfinished.owes_answer()) {
+        if answer.is_none() && (self.wanted.is_told() || self.unfinished.owes_answer()) {
             return None;
         }
         let surely_read = answer.is_some() || !self.opened;
@@ -415,7 +410,7 @@ impl Session {
             self.left.extend(self.wanted.leaving().iter().cloned());
         }
         self.crossable = !surely_read;
-        let repeats = self.opened && self.wanted.is_told() && !self.ends_wildcard && !self.wanted.is_empty();
+        let repeats = self.opened && self.wanted.is_told() && !self.wanted.is_empty();
         if !repeats {
             self.names = encode(&self.name_all(now));
         }
@@ -459,9 +454,8 @@ impl Session {
         if self.legacy_wildcard && names.is_empty() && matches!(self.named, Named::Never | Named::Crossed) {
             // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
             names.push(Interest::Wildcard);
-            self.ends_wildcard = true;
+            self.wanted.leave_wildcard();
         } else {
-            self.ends_wildcard = false;
             let asked = self.wanted.sent(&again);
             self.asked |= !asked.is_empty();
             self.await_answers(now, asked);

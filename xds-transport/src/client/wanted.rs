@@ -169,6 +169,11 @@ impl Wanted {
         told
     }
 
+    /// A request asks for everything only to be able to end that: the next one does.
+    pub(super) fn leave_wildcard(&mut self) {
+        self.leaving.insert(Interest::Wildcard);
+    }
+
     /// Gives up what was asked for beside what is wanted.
     pub(super) fn leave(&mut self, names: impl IntoIterator<Item = ResourceName>) {
         self.leaving.extend(names.into_iter().map(Interest::Name));
