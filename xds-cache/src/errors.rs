@@ -218,6 +218,9 @@ impl<V> Cache<V> {
                 subscriber.leaving.remove(&name);
                 subscriber.missing.remove(&name);
                 subscriber.resumed.remove(&name);
+            } else if let Some(version) = subscriber.resumed.get_mut(&name) {
+                // Only the resource says that the error is over: it is sent at whatever version it comes back.
+                *version = None;
             }
             let of = &self.types[subscriber.type_index as usize];
             if let Some(failure) = of.errors.get(&name)
