@@ -175,7 +175,7 @@ impl Session {
         }
         self.refused.retain(|name| self.wanted.covers(name));
         self.failing.retain(|name| self.wanted.covers(name));
-        self.failed.retain(|name| self.wanted.covers(name));
+        self.failed.retain(|name| self.wanted.keeps_error(name));
         if self.wanted.is_empty() {
             self.version.clear();
         }
@@ -202,6 +202,8 @@ impl Session {
 
     /// `None` when nothing is wanted: the response is acknowledged unseen.
     pub(super) fn handle_response(&mut self, now: Instant, id: UpdateId, response: Response) -> Option<Update> {
+        // What fails is told anew after the first response of a stream, and a later full state repeats what is as it was.
+        let recovers = !self.full_state || self.nonce.is_empty();
         self.nonce.clone_from(&response.nonce);
         if self.named == Named::Sent {
             self.named = Named::Crossed;
@@ -264,7 +266,10 @@ impl Session {
             let before = self.held.get(&name).filter(|before| before.same(&entry));
             let touched = before.is_some();
             // That it does not fail any more, or lives for ever now, is news.
-            let over = failed || ttl.is_none() && before.is_some_and(Entry::expires);
+            let mut over = failed || ttl.is_none() && before.is_some_and(Entry::expires);
+            if !self.failed.is_empty() && (recovers || !touched) {
+                over |= name.glob_parent().is_some_and(|glob| self.failed.remove(&glob));
+            }
             received.push((name.clone(), entry));
             if !touched || resent || over {
                 update.changed.push(Changed { name, resource, touched });
@@ -349,7 +354,7 @@ impl Session {
             } else if self.full_state {
                 self.failing.insert(failure.name.clone());
             }
-            self.failed.extend(Some(failure.name.clone()).filter(|name| !name.is_glob()));
+            self.failed.insert(failure.name.clone());
             update.errors.push(failure);
         }
     }

@@ -221,6 +221,11 @@ impl Wanted {
         glob.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
     }
 
+    /// Whether the error of a name or glob is worth knowing still.
+    pub(super) fn keeps_error(&self, name: &ResourceName) -> bool {
+        if name.is_glob() { self.names.contains_key(name) } else { self.covers(name) }
+    }
+
     /// Whether `name` is wanted by more than the glob it is a member of.
     pub(super) fn covers_otherwise(&self, name: &ResourceName) -> bool {
         self.wildcard.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
