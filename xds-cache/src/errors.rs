@@ -346,6 +346,19 @@ impl<V> Cache<V> {
         self.clear_error(self.lists[list as usize].type_index, &glob)
     }
 
+    /// Ends the error of a glob that a member came to. The member says so, or if it goes before it is told, that the glob
+    /// is empty.
+    pub(crate) fn recover(&mut self, type_index: u32, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
+        if self.clear_error(type_index, &glob)
+            && let Some(at) = self.now
+            && let Some(list) = self.list_of(type_index, &Interest::Name(glob.clone()))
+            && self.lists[list as usize].watchers > 0
+        {
+            let seq = self.next_seq();
+            self.bury(list, Gone { name: glob, seq, at, born: NEVER }, woken);
+        }
+    }
+
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.
     pub(crate) fn is_of_interest(&self, type_index: u32, name: &ResourceName) -> bool {
         let of = &self.types[type_index as usize];

@@ -161,6 +161,30 @@ fn a_glob_that_failed_and_is_empty_after_all_is_told_as_that() {
 }
 
 #[test]
+fn rule_118_a_glob_that_fails_no_more_is_told_as_empty_if_what_came_of_it_is_gone() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    for gone in [true, false] {
+        world.fail(GLOB, 7);
+        world.pull(id);
+        assert_eq!(world.errors(id), [format!("-{GLOB}:7")]);
+        world.put(MEMBER, "1");
+        let told = if gone {
+            world.remove(MEMBER);
+            vec![format!("-{GLOB}"), format!("-{MEMBER}")]
+        } else {
+            vec![format!("{MEMBER}@1")]
+        };
+        let mut pulled = world.pull(id);
+        pulled.sort();
+        assert_eq!(pulled, told);
+    }
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")], "rule 99");
+}
+
+#[test]
 fn a_relay_keeps_no_errors_that_nobody_asked_for() {
     let mut world = World::relay();
     world.fail("a", 7);
