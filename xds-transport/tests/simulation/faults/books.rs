@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use xds_transport::Frame;
 use xds_transport::server::{Source, Tally};
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -47,7 +48,8 @@ impl Books<'_> {
     /// The names that a client is not told what became of after their errors.
     fn lost(&self, id: SubscriberId) -> BTreeSet<ResourceName> {
         let Memory { types, failing, .. } = &self.memory;
-        let passes = |name| types.get(&id).and_then(|of| self.cache.error(of, name)).is_some_and(|e| e.is_transient());
+        let error = |name| types.get(&id).and_then(|of| self.cache.error(of, name));
+        let passes = |name| error(name).is_some_and(ResourceError::is_transient);
         let asked_for = |name: &ResourceName| self.cache.is_subscribed(id, &Interest::Name(name.clone()));
         let told = failing.get(&id).into_iter().flatten();
         let lost = told.filter(|(name, for_good)| match self.fault {
