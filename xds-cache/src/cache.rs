@@ -381,7 +381,9 @@ impl<V> Cache<V> {
         }
         if !self.types[type_index as usize].errors.is_empty() {
             self.clear_error(type_index, name);
-            name.glob_parent().map(|glob| self.clear_error(type_index, &glob));
+            if let Some(glob) = name.glob_parent() {
+                self.recover(type_index, glob, woken);
+            }
         }
         self.changed(at, woken);
         if outcome == Outcome::Added {

@@ -310,7 +310,9 @@ impl<V> Cache<V> {
             // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
             let since = self.walks[walk as usize].since;
             let before = members.gone_before(since).into_iter();
-            let missed: Vec<_> = before.filter(|name| !self.is_asked_for(id, type_index, name)).cloned().collect();
+            // That it is empty is said below.
+            let missed = before.filter(|name| !name.is_glob() && !self.is_asked_for(id, type_index, name));
+            let missed: Vec<_> = missed.cloned().collect();
             let empty = members.glob.clone().filter(|_| members.live == 0);
             let walk = &mut self.walks[walk as usize];
             walk.complete = true;

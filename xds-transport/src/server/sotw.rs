@@ -263,7 +263,10 @@ impl Session {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut leaving = BTreeMap::new();
         source.visit_leaving(self.id, removals, &mut |name, resource| {
-            leaving.insert(name.clone(), resource.clone());
+            // Nobody has what has lived for its time (rule 111).
+            if resource.value.expires().is_none_or(|at| at > outgoing.now) {
+                leaving.insert(name.clone(), resource.clone());
+            }
         });
         // Rule 33: what the origin gave the version to has none of these.
         let given = source.type_version(self.id).filter(|_| leaving.is_empty());

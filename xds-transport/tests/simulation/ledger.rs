@@ -55,8 +55,9 @@ struct Asked {
     dependents: BTreeSet<ResourceName>,
     /// SotW: something was asked for since the last response.
     due: bool,
-    /// The moment of the last response.
+    /// The moment of the last response, and of the one before: what is wrong goes in a response of its own.
     responded: u64,
+    responded_before: u64,
     errors: Errors,
     lives: Lives,
 }
@@ -169,7 +170,8 @@ impl Ledger {
             }
         }
         let asked = self.types.entry(of).or_default();
-        (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
+        (asked.owes_answer, asked.due, asked.responded_before) = (false, false, asked.responded);
+        asked.responded = origin.moment;
         asked.tell(world, origin, of, response);
         asked.errors.told(origin, of, response);
         asked.lives.told(world, origin, of, response);

@@ -42,7 +42,7 @@ impl Asked {
         let mut pending = Pending {
             full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
             responded: self.last_nonce.is_some(),
-            anything: self.owes_answer || self.due || self.lives.any_due(origin.now),
+            anything: self.owes_answer || self.due || self.lives.any_due(origin, of),
             sotw,
             ..Pending::default()
         };
@@ -50,8 +50,11 @@ impl Asked {
             let told = self.told.get(name);
             let news = told.is_none_or(|(moment, _)| origin.changed(of, name) > *moment);
             pending.anything |= news || !self.sent.contains_key(name);
+            // What it brought along is what there is, though it was not there when it came: that is no news.
+            let version = origin.resource(of, name).map(|there| there.version.as_str());
+            let known = self.held.get(name).is_some_and(|(held, _)| Some(held.as_str()) == version);
             match (origin.body(of, name), told) {
-                (Some(_), _) => pending.additions |= news,
+                (Some(_), _) => pending.additions |= news && !known,
                 // Why it is not sent takes nothing from who has it.
                 (None, Some((_, true))) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
                 (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
@@ -65,6 +68,7 @@ impl Asked {
                 }
             }
         }
+        pending.anything |= self.errors.any_since(world, origin, of, &self.interests, self.responded_before);
         pending.removals = !pending.gone.is_empty();
         pending
     }
