@@ -26,6 +26,7 @@ pub(crate) enum Fault {
     // A server's order.
     PassOverFullWindow,
     RemoveBeforeOthersAdd,
+    RemoveBeforeHeldChanges,
     ForgetRanks,
     HoldNobody,
     // A server's messages.
@@ -45,7 +46,6 @@ pub(crate) enum Fault {
     RefreshOfOtherVersion,
     KeepTtlBack,
     StaleTypeVersion,
-    RemoveBeforeHeldChanges,
     LoseEndOfGlobErrors,
     LoseEndOfMemberErrors,
     LoseReturnOfDenied,
@@ -73,6 +73,7 @@ impl Fault {
         Self::ServeBeforeLoaded,
         Self::PassOverFullWindow,
         Self::RemoveBeforeOthersAdd,
+        Self::RemoveBeforeHeldChanges,
         Self::ForgetRanks,
         Self::HoldNobody,
         Self::LeaveOutOfFullState,
@@ -90,7 +91,6 @@ impl Fault {
         Self::RefreshOfOtherVersion,
         Self::KeepTtlBack,
         Self::StaleTypeVersion,
-        Self::RemoveBeforeHeldChanges,
         Self::LoseEndOfGlobErrors,
         Self::LoseEndOfMemberErrors,
         Self::LoseReturnOfDenied,
