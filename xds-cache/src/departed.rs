@@ -99,7 +99,8 @@ impl<V> Departures<V> {
 
 impl<V> Cache<V> {
     /// Says that a subscriber is sent a full state now, and visits what belongs to that beside what a
-    /// [`visit`](Self::visit) finds: if removals are deferred, what its last one had and is gone since, as it was.
+    /// [`visit`](Self::visit) finds: if removals are deferred, what its last one had and is gone since, as it was. The
+    /// visitor says whether it has it; what no state has is told as gone by it.
     ///
     /// Absence from a full state is removal, so that one which adds something cannot but take away what is gone, unless
     /// that is in it still (rule 122). From the first of these calls on what goes is kept, until all subscribers that
@@ -121,7 +122,10 @@ impl<V> Cache<V> {
     /// let mut leaving = |cache: &mut Cache<&str>, removals| {
     ///     let mut bodies = Vec::new();
     ///     cache.pull(subscriber, removals, &mut |_| ControlFlow::Continue(()));
-    ///     cache.visit_leaving(subscriber, removals, &mut |_, resource| bodies.push(resource.value));
+    ///     cache.visit_leaving(subscriber, removals, &mut |_, resource| {
+    ///         bodies.push(resource.value);
+    ///         true
+    ///     });
     ///     bodies
     /// };
     /// assert!(leaving(&mut cache, Removals::Defer).is_empty());
@@ -134,7 +138,7 @@ impl<V> Cache<V> {
         &mut self,
         id: SubscriberId,
         removals: Removals,
-        visitor: &mut dyn FnMut(&ResourceName, &Resource<V>),
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<V>) -> bool,
     ) {
         if !self.is_open(id) {
             return;
@@ -145,8 +149,7 @@ impl<V> Cache<V> {
             self.pull_parting(id);
             let last = self.subscribers[id.index()].full_state.as_deref();
             for departed in last.iter().flat_map(|last| self.in_full_state(id, type_index, last)) {
-                if self.is_leaving(id, type_index, &departed.name) {
-                    visitor(&departed.name, &departed.resource);
+                if self.is_leaving(id, type_index, &departed.name) && visitor(&departed.name, &departed.resource) {
                     state.leaving.insert(departed.name.clone(), departed.gone);
                 }
             }

@@ -20,8 +20,10 @@ impl World {
 
     fn leaving(&mut self, id: SubscriberId, removals: Removals) -> Vec<String> {
         let mut leaving = Vec::new();
-        let mut visitor =
-            |name: &_, resource: &crate::Resource<_>| leaving.push(format!("{name}@{}", resource.version));
+        let mut visitor = |name: &_, resource: &crate::Resource<_>| {
+            leaving.push(format!("{name}@{}", resource.version));
+            true
+        };
         self.cache.visit_leaving(id, removals, &mut visitor);
         leaving
     }

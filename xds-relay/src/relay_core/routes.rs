@@ -571,16 +571,13 @@ impl Source for Routes {
         &mut self,
         id: SubscriberId,
         removals: Removals,
-        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return };
         for part in subscriber.all_parts() {
             let is_stub = |resource: &Resource<Frame>| part.scope.shared && resource.value.do_not_cache();
-            part.scope.visit_leaving(part.id, removals, &mut |name, resource| {
-                if !is_stub(resource) {
-                    visitor(name, resource);
-                }
-            });
+            part.scope
+                .visit_leaving(part.id, removals, &mut |name, resource| !is_stub(resource) && visitor(name, resource));
         }
     }
 

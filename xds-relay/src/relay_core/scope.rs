@@ -271,7 +271,7 @@ impl Scope {
         &self,
         id: SubscriberId,
         removals: Removals,
-        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
         self.lock().cache.visit_leaving(id, removals, visitor);
     }

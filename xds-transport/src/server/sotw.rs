@@ -264,9 +264,11 @@ impl Session {
         let mut leaving = BTreeMap::new();
         source.visit_leaving(self.id, removals, &mut |name, resource| {
             // Nobody has what has lived for its time (rule 111).
-            if resource.value.expires().is_none_or(|at| at > outgoing.now) {
+            let lives = resource.value.expires().is_none_or(|at| at > outgoing.now);
+            if lives {
                 leaving.insert(name.clone(), resource.clone());
             }
+            lives
         });
         // Rule 33: what the origin gave the version to has none of these.
         let given = source.type_version(self.id).filter(|_| leaving.is_empty());

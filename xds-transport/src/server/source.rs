@@ -77,7 +77,7 @@ pub trait Source {
         &mut self,
         _id: SubscriberId,
         _removals: Removals,
-        _visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        _visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
     }
 
@@ -174,7 +174,7 @@ impl Source for Cache<Frame> {
         &mut self,
         id: SubscriberId,
         removals: Removals,
-        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
         Self::visit_leaving(self, id, removals, visitor);
     }

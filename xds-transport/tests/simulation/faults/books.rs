@@ -130,7 +130,7 @@ impl Source for Books<'_> {
         &mut self,
         id: SubscriberId,
         removals: Removals,
-        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
         if !self.has(Fault::RemoveWithAdditions) {
             Source::visit_leaving(self.cache, id, removals, visitor);
