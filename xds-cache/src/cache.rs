@@ -29,6 +29,9 @@ pub struct Options {
     pub tombstones: usize,
     /// How long it keeps them.
     pub tombstone_age: Duration,
+    /// How long it keeps the content of what is gone, for [who is sent full states](Cache::visit_leaving) and is not told
+    /// yet. It should be longer than a removal is deferred.
+    pub departed_age: Duration,
     /// How many resources a relay's cache holds before it evicts what nobody is subscribed to, the one least
     /// recently wanted or changed first; see [`evict`](Cache::evict). Without one it evicts nothing of its own accord.
     ///
@@ -44,6 +47,7 @@ impl Default for Options {
             wildcard_covers_xdstp: false,
             tombstones: 1000,
             tombstone_age: Duration::from_secs(3600),
+            departed_age: Duration::from_secs(30),
             capacity: None,
         }
     }
@@ -195,7 +199,11 @@ impl<V> Cache<V> {
             let slot = &mut self.slots[at as usize];
             self.present -= usize::from(was_present);
             self.totals.removed += u64::from(was_present);
-            (slot.state, slot.seq) = (State::Absent, seq);
+            if let State::Present(resource) = std::mem::replace(&mut slot.state, State::Absent) {
+                let departures = &mut self.types[type_index as usize].departures;
+                departures.push(name, resource, born..seq, now);
+            }
+            slot.seq = seq;
             let places = slot.places;
             for place in places.into_iter().filter(|place| place.list != NONE) {
                 self.lists[place.list as usize].unlink(&mut self.slots, at);
@@ -373,7 +381,9 @@ impl<V> Cache<V> {
         }
         if !self.types[type_index as usize].errors.is_empty() {
             self.clear_error(type_index, name);
-            name.glob_parent().map(|glob| self.clear_error(type_index, &glob));
+            if let Some(glob) = name.glob_parent() {
+                self.recover(type_index, glob, woken);
+            }
         }
         self.changed(at, woken);
         if outcome == Outcome::Added {

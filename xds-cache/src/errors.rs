@@ -218,6 +218,9 @@ impl<V> Cache<V> {
                 subscriber.leaving.remove(&name);
                 subscriber.missing.remove(&name);
                 subscriber.resumed.remove(&name);
+            } else if let Some(version) = subscriber.resumed.get_mut(&name) {
+                // Only the resource says that the error is over: it is sent at whatever version it comes back.
+                *version = None;
             }
             let of = &self.types[subscriber.type_index as usize];
             if let Some(failure) = of.errors.get(&name)
@@ -341,6 +344,19 @@ impl<V> Cache<V> {
             self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER }, woken);
         }
         self.clear_error(self.lists[list as usize].type_index, &glob)
+    }
+
+    /// Ends the error of a glob that a member came to. The member says so, or if it goes before it is told, that the glob
+    /// is empty.
+    pub(crate) fn recover(&mut self, type_index: u32, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
+        if self.clear_error(type_index, &glob)
+            && let Some(at) = self.now
+            && let Some(list) = self.list_of(type_index, &Interest::Name(glob.clone()))
+            && self.lists[list as usize].watchers > 0
+        {
+            let seq = self.next_seq();
+            self.bury(list, Gone { name: glob, seq, at, born: NEVER }, woken);
+        }
     }
 
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.

@@ -8,6 +8,7 @@ mod aliases;
 mod batch;
 mod by_alias;
 mod cache;
+mod departed;
 mod errors;
 mod evict;
 mod idle;

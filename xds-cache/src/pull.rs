@@ -111,11 +111,15 @@ impl<V> Cache<V> {
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_continue() && self.subscribers[id.index()].has_removals() {
             visited = match removals {
-                Removals::Include => self.pull_removals(id, visitor),
+                Removals::Include => self.pull_removals(id, |_| false, visitor),
                 Removals::Defer => self.pull_missing(id, visitor),
             };
         }
         pulled.more = visited.is_break();
+        let Subscriber { full_state, type_index, .. } = &self.subscribers[id.index()];
+        if full_state.is_some() && !pulled.more {
+            self.drop_departed(*type_index);
+        }
         pulled
     }
 
@@ -306,7 +310,9 @@ impl<V> Cache<V> {
             // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
             let since = self.walks[walk as usize].since;
             let before = members.gone_before(since).into_iter();
-            let missed: Vec<_> = before.filter(|name| !self.is_asked_for(id, type_index, name)).cloned().collect();
+            // That it is empty is said below.
+            let missed = before.filter(|name| !name.is_glob() && !self.is_asked_for(id, type_index, name));
+            let missed: Vec<_> = missed.cloned().collect();
             let empty = members.glob.clone().filter(|_| members.live == 0);
             let walk = &mut self.walks[walk as usize];
             walk.complete = true;
@@ -382,9 +388,11 @@ impl<V> Cache<V> {
         visitor(Pull::Put { name: &slot.name, resource })
     }
 
-    fn pull_removals(
+    /// Visits what is gone, but for what stays to be told.
+    pub(crate) fn pull_removals(
         &mut self,
         id: SubscriberId,
+        stays: impl Fn(&ResourceName) -> bool,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.pull_parting(id);
@@ -394,7 +402,7 @@ impl<V> Cache<V> {
             && let Some(name) = self.subscribers[id.index()].leaving.pop_first()
         {
             // What has an error is told with it.
-            if self.waits_for_error(id, &name) {
+            if stays(&name) || self.waits_for_error(id, &name) {
                 waiting.push(name);
             } else if self.is_gone(id, &name) {
                 let subscriber = &mut self.subscribers[id.index()];

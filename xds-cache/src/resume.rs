@@ -159,10 +159,12 @@ impl<V> Cache<V> {
     /// Whether it may hold the name.
     pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: u32) -> bool {
         let sends = self.resolve(slot);
-        let Subscriber { resumed, leaving, missing, .. } = &mut self.subscribers[id.index()];
+        let Subscriber { resumed, leaving, missing, forced, .. } = &mut self.subscribers[id.index()];
         let name = &self.slots[slot as usize].name;
-        // What was to be told as gone, because nothing asked for it, is not gone any more.
-        let held_itself = resumed.remove(name).is_some() || leaving.contains(name) && !missing.contains(name);
+        // What was to be told as gone, because nothing asked for it, is not gone any more. And what it left a moment
+        // before, it may have by what else covers it.
+        let may_be_gone = leaving.contains(name) && !missing.contains(name);
+        let held_itself = resumed.remove(name).is_some() || may_be_gone || forced.contains(name);
         if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
             *held = None;
         }

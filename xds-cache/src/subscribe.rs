@@ -6,6 +6,7 @@ use slab::Slab;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::departed::FullState;
 use crate::index;
 use crate::interest::Interest;
 use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
@@ -92,6 +93,8 @@ pub(crate) struct Subscriber {
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
     /// `None` where the version does not count, because it asked for the name again (rule 48).
     pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
+    /// The last full state it was sent, if it is sent any.
+    pub(crate) full_state: Option<Box<FullState>>,
 }
 
 impl Subscriber {
@@ -112,6 +115,7 @@ impl Subscriber {
             first_unanswered: 0,
             aliased: HashMap::new(),
             resumed: HashMap::new(),
+            full_state: None,
         }
     }
 
@@ -171,6 +175,7 @@ impl<V> Cache<V> {
         if !self.options.authoritative {
             resumed.keys().for_each(|name| self.forget_error(type_index, name));
         }
+        self.end_full_states(type_index, id.index);
         self.types[type_index as usize].subscribers -= 1;
         self.drop_type_if_unused(type_index);
         self.make_room();
@@ -221,6 +226,9 @@ impl<V> Cache<V> {
         link.sent = holds;
         let at = index::add(&mut self.links, link);
         subscriber.links.push(at);
+        if let Some(last) = &mut subscriber.full_state {
+            last.came(at);
+        }
         self.push(at, Chain::Work);
         self.held.insert(&self.links, at);
         if let Target::Slot(slot) = target {
@@ -272,7 +280,9 @@ impl<V> Cache<V> {
             pending.extend(members.map(|at| self.slots[at as usize].name.clone()));
             pending.extend(self.lists[list as usize].gone.iter().map(|gone| gone.name.clone()));
         }
+        let in_full_state = self.in_full_state_by(id, at);
         let last = self.drop_link(at);
+        self.leave_in_full_state(id, in_full_state);
         // Rule 54: what it held of what it left, it holds no more.
         for name in names {
             // Whether it knows what it brought along by this alias, only it can tell.

@@ -6,6 +6,7 @@ use xdstp_uri::{NameKey, ResourceName};
 
 use crate::aliases::Aliases;
 use crate::cache::Cache;
+use crate::departed::Departures;
 use crate::errors::Failure;
 use crate::index::{self, Index};
 use crate::interest::Interest;
@@ -25,6 +26,7 @@ pub(crate) struct Type<V> {
     pub(crate) aliases: Aliases,
     /// Whether a resource of it ever had one.
     pub(crate) had_aliases: bool,
+    pub(crate) departures: Departures<V>,
 }
 
 impl<V> Cache<V> {
@@ -53,6 +55,7 @@ impl<V> Cache<V> {
             errors: HashMap::new(),
             aliases: Aliases::default(),
             had_aliases: false,
+            departures: Departures::default(),
         });
         self.type_index.insert(type_url.clone(), index);
         index

@@ -4,6 +4,7 @@ mod aliases;
 mod answers;
 mod batches;
 mod capacity;
+mod departed;
 mod errors;
 mod histories;
 mod invariants;

@@ -21,7 +21,7 @@ impl<V> Cache<V> {
         type_index: u32,
         gone: &Gone,
         was_present: bool,
-        spared: bool,
+        failed: bool,
         woken: &mut Vec<SubscriberId>,
     ) {
         let collections = self.collections_of(type_index, &gone.name);
@@ -32,9 +32,11 @@ impl<V> Cache<V> {
             let told = || complete && members.gone.iter().rev().any(|before| before.name == gone.name);
             // Nobody who comes to a wildcard later is told of its tombstones.
             let told_later = was_present && members.glob.is_some();
-            if told_later || members.watchers > 0 && (was_present || !told()) {
+            // Whoever was told of its error is told that it is over; a wildcard has no errors.
+            let recovers = failed && members.glob.is_some();
+            if told_later || members.watchers > 0 && (was_present || recovers || !told()) {
                 self.bury(list, gone.clone(), woken);
-            } else if spared {
+            } else if failed {
                 self.mark(Target::List(list), woken);
             }
             self.drop_list_if_unused(list);
@@ -94,6 +96,9 @@ impl<V> Cache<V> {
     /// nothing changes any more, at [`next_expiry`](Self::next_expiry).
     pub fn expire(&mut self, now: Instant) {
         self.now = Some(now);
+        if let Some(before) = now.checked_sub(self.options.departed_age) {
+            self.types.iter_mut().for_each(|(_, of)| of.departures.expire(before));
+        }
         let age = self.options.tombstone_age;
         while let Some((oldest, list)) = self.buried.first().copied()
             && now.saturating_duration_since(oldest) >= age

@@ -108,6 +108,23 @@ fn rule_117_what_has_an_error_is_removed_with_it_and_not_twice() {
 }
 
 #[test]
+fn rule_118_a_member_that_fails_no_more_is_told_whatever_was_told_of_it_before() {
+    let mut world = World::authoritative();
+    let (glob, wildcard) = (world.subscriber(&[GLOB]), world.subscriber(&["*"]));
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    for code in [ResourceError::NOT_FOUND, 14] {
+        world.pull(glob);
+        world.pull(wildcard);
+        world.fail(MEMBER, code);
+        world.pull(glob);
+        assert_eq!(world.errors(glob), [format!("-{MEMBER}:{code}")]);
+        assert_eq!(world.remove(MEMBER), [glob], "to a wildcard it never failed");
+        assert_eq!(world.pull(glob), [format!("-{MEMBER}")]);
+    }
+}
+
+#[test]
 fn rule_118_what_a_client_brought_along_is_left_to_it_while_an_error_passes() {
     for world in [&mut World::relay(), &mut World::authoritative()] {
         world.fail("a", 14);
@@ -118,7 +135,7 @@ fn rule_118_what_a_client_brought_along_is_left_to_it_while_an_error_passes() {
         assert_eq!(world.errors(id), ["a:14"]);
         assert_eq!(world.pull(id), [""; 0]);
         world.put("a", "1");
-        assert_eq!(world.pull(id), [""; 0], "it has it at this version");
+        assert_eq!(world.pull(id), ["a@1"], "it has it at this version, and the error");
         world.fail("a", 7);
         world.pull(id);
         assert_eq!(world.errors(id), ["a:7"]);
@@ -141,6 +158,30 @@ fn a_glob_that_failed_and_is_empty_after_all_is_told_as_that() {
     assert_eq!(world.answered(GLOB), [id], "the error is over");
     assert_eq!(world.pull(id), [format!("-{GLOB}")]);
     assert_eq!(world.answered(GLOB), []);
+}
+
+#[test]
+fn rule_118_a_glob_that_fails_no_more_is_told_as_empty_if_what_came_of_it_is_gone() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    for gone in [true, false] {
+        world.fail(GLOB, 7);
+        world.pull(id);
+        assert_eq!(world.errors(id), [format!("-{GLOB}:7")]);
+        world.put(MEMBER, "1");
+        let told = if gone {
+            world.remove(MEMBER);
+            vec![format!("-{GLOB}"), format!("-{MEMBER}")]
+        } else {
+            vec![format!("{MEMBER}@1")]
+        };
+        let mut pulled = world.pull(id);
+        pulled.sort();
+        assert_eq!(pulled, told);
+    }
+    world.remove(MEMBER);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")], "rule 99");
 }
 
 #[test]

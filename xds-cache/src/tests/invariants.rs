@@ -20,6 +20,9 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     for (index, of) in &cache.types {
         let subscribers = cache.subscribers.iter().filter(|(_, one)| one.type_index as usize == index).count();
         assert_eq!(of.subscribers as usize, subscribers);
+        let (readers, departed) = of.departures.kept();
+        let sent_full_states = |at: &u32| cache.subscribers[*at as usize].full_state.is_some();
+        assert!(readers.iter().all(sent_full_states) && (departed == 0 || !readers.is_empty()));
     }
 }
 

@@ -619,7 +619,7 @@ proptest! {
         history in prop::collection::vec(op(), 1..80),
     ) {
         let tombstone_age = Duration::from_secs(tombstone_age);
-        let options = Options { authoritative, wildcard_covers_xdstp, capacity, tombstones, tombstone_age };
+        let options = Options { authoritative, wildcard_covers_xdstp, capacity, tombstones, tombstone_age, ..Options::default() };
         let mut model = Model::new(options);
         for op in &history {
             model.apply(op);

@@ -567,6 +567,20 @@ impl Source for Routes {
         unanswered
     }
 
+    fn visit_leaving(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+    ) {
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return };
+        for part in subscriber.all_parts() {
+            let is_stub = |resource: &Resource<Frame>| part.scope.shared && resource.value.do_not_cache();
+            part.scope
+                .visit_leaving(part.id, removals, &mut |name, resource| !is_stub(resource) && visitor(name, resource));
+        }
+    }
+
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         !subscriber.contested.is_empty() || subscriber.all_parts().any(|part| part.scope.has_work(part.id))

@@ -267,6 +267,15 @@ impl Scope {
         self.lock().cache.visit(id, visitor)
     }
 
+    pub(crate) fn visit_leaving(
+        &self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+    ) {
+        self.lock().cache.visit_leaving(id, removals, visitor);
+    }
+
     pub(crate) fn has_work(&self, id: SubscriberId) -> bool {
         self.lock().cache.has_work(id)
     }

@@ -121,7 +121,7 @@ impl Session {
         if !self.wanted.unsubscribe(interest) {
             return;
         }
-        self.failed.retain(|name| self.wanted.covers(name));
+        self.failed.retain(|name| self.wanted.keeps_error(name));
         self.unfinished.forget_unwanted(&self.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {
@@ -217,7 +217,10 @@ impl Session {
                 }
                 continue;
             };
-            self.failed.remove(&name);
+            if !self.failed.is_empty() {
+                self.failed.remove(&name);
+                name.glob_parent().map(|glob| self.failed.remove(&glob));
+            }
             let version = resource.version.filter(|version| !version.as_str().is_empty());
             let resource = frame.until(expiry(now, ttl)).into_resource(version);
             let entry = Entry::new(&resource, requests);
@@ -312,7 +315,7 @@ impl Session {
             } else if said.insert(failure.name.clone()) {
                 update.removed.push(failure.name.clone());
             }
-            self.failed.extend(Some(failure.name.clone()).filter(|name| !name.is_glob()));
+            self.failed.insert(failure.name.clone());
             update.errors.push(failure);
         }
     }
@@ -325,6 +328,7 @@ impl Session {
         }
         self.wanted.answer(&interest);
         let Interest::Name(glob) = &interest else { return };
+        self.failed.remove(glob);
         // What the same response sends, as new or as it was, is there whatever it says of the glob.
         let sent = update.changed.iter().chain(&update.repeated).map(|changed| &changed.name);
         let sent: HashSet<_> = sent.chain(update.refreshed.iter().map(|(name, _)| name)).collect();
@@ -425,13 +429,15 @@ impl Session {
     /// What came with a response that was refused, or has no verdict yet, goes without its version (rule 30), and so
     /// does what a name or glob that was never answered asks for, because only that answers it: these are sent again. Not
     /// to name them at all would be never to hear that they are gone. And so does what lives for a time, or has an
-    /// error: that the origin has taken either back meanwhile, only the resource says (rules 111, 118).
+    /// error, itself or its glob: that the origin has taken either back meanwhile, only the resource says (rules 111, 118).
     fn initial_versions(&self) -> BTreeMap<ResourceName, Version> {
         let awaits_names = self.wanted.awaits_names();
+        let within = |name: &ResourceName| name.glob_parent().is_some_and(|glob| self.failed.contains(&glob));
+        let fails = |name: &ResourceName| !self.failed.is_empty() && (self.failed.contains(name) || within(name));
         let version = |name: &ResourceName, entry: &'_ Entry| {
             // A name that was not answered may be one of its aliases.
             let awaited = self.wanted.awaits(name) || awaits_names && entry.has_aliases;
-            let told_again = entry.expires() || self.failed.contains(name);
+            let told_again = entry.expires() || fails(name);
             if entry.accepted && !awaited && !told_again { entry.version.clone() } else { "".into() }
         };
         let held = self.held.iter().map(|(name, entry)| (name.clone(), version(name, entry)));

@@ -53,8 +53,6 @@ pub(super) struct Session {
     left: BTreeSet<Interest>,
     /// The names of the last request, encoded.
     names: Bytes,
-    /// Names were sent only to make the next list, which is empty, the end of the wildcard.
-    ends_wildcard: bool,
     /// Something was asked for since the last response.
     asked: bool,
     /// Collections that were asked for on this stream, and of which no response surely held all there is.
@@ -98,7 +96,6 @@ impl Session {
             named: Named::Never,
             left: BTreeSet::new(),
             names: Bytes::new(),
-            ends_wildcard: false,
             asked: false,
             incomplete: BTreeSet::new(),
             crossable: false,
@@ -136,7 +133,6 @@ impl Session {
         self.opened = false;
         self.named = Named::Never;
         self.left.clear();
-        self.ends_wildcard = false;
         self.asked = false;
         self.incomplete.clear();
         self.nonce.clear();
@@ -179,7 +175,7 @@ impl Session {
         }
         self.refused.retain(|name| self.wanted.covers(name));
         self.failing.retain(|name| self.wanted.covers(name));
-        self.failed.retain(|name| self.wanted.covers(name));
+        self.failed.retain(|name| self.wanted.keeps_error(name));
         if self.wanted.is_empty() {
             self.version.clear();
         }
@@ -206,6 +202,8 @@ impl Session {
 
     /// `None` when nothing is wanted: the response is acknowledged unseen.
     pub(super) fn handle_response(&mut self, now: Instant, id: UpdateId, response: Response) -> Option<Update> {
+        // What fails is told anew after the first response of a stream, and a later full state repeats what is as it was.
+        let recovers = !self.full_state || self.nonce.is_empty();
         self.nonce.clone_from(&response.nonce);
         if self.named == Named::Sent {
             self.named = Named::Crossed;
@@ -268,7 +266,10 @@ impl Session {
             let before = self.held.get(&name).filter(|before| before.same(&entry));
             let touched = before.is_some();
             // That it does not fail any more, or lives for ever now, is news.
-            let over = failed || ttl.is_none() && before.is_some_and(Entry::expires);
+            let mut over = failed || ttl.is_none() && before.is_some_and(Entry::expires);
+            if !self.failed.is_empty() && (recovers || !touched) {
+                over |= name.glob_parent().is_some_and(|glob| self.failed.remove(&glob));
+            }
             received.push((name.clone(), entry));
             if !touched || resent || over {
                 update.changed.push(Changed { name, resource, touched });
@@ -353,7 +354,7 @@ impl Session {
             } else if self.full_state {
                 self.failing.insert(failure.name.clone());
             }
-            self.failed.extend(Some(failure.name.clone()).filter(|name| !name.is_glob()));
+            self.failed.insert(failure.name.clone());
             update.errors.push(failure);
         }
     }
@@ -401,8 +402,7 @@ impl Session {
         let answer = self.answer.take();
         // Any request with the newest nonce acknowledges that response: what is wanted waits for the verdict, or a
         // NACK would come too late (rules 22, 25).
-        let told = self.wanted.is_told() && !self.ends_wildcard;
-        if answer.is_none() && (told || self.unfinished.owes_answer()) {
+        if answer.is_none() && (self.wanted.is_told() || self.unfinished.owes_answer()) {
             return None;
         }
         let surely_read = answer.is_some() || !self.opened;
@@ -415,7 +415,7 @@ impl Session {
             self.left.extend(self.wanted.leaving().iter().cloned());
         }
         self.crossable = !surely_read;
-        let repeats = self.opened && self.wanted.is_told() && !self.ends_wildcard && !self.wanted.is_empty();
+        let repeats = self.opened && self.wanted.is_told() && !self.wanted.is_empty();
         if !repeats {
             self.names = encode(&self.name_all(now));
         }
@@ -459,9 +459,8 @@ impl Session {
         if self.legacy_wildcard && names.is_empty() && matches!(self.named, Named::Never | Named::Crossed) {
             // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
             names.push(Interest::Wildcard);
-            self.ends_wildcard = true;
+            self.wanted.leave_wildcard();
         } else {
-            self.ends_wildcard = false;
             let asked = self.wanted.sent(&again);
             self.asked |= !asked.is_empty();
             self.await_answers(now, asked);

@@ -169,6 +169,11 @@ impl Wanted {
         told
     }
 
+    /// A request asks for everything only to be able to end that: the next one does.
+    pub(super) fn leave_wildcard(&mut self) {
+        self.leaving.insert(Interest::Wildcard);
+    }
+
     /// Gives up what was asked for beside what is wanted.
     pub(super) fn leave(&mut self, names: impl IntoIterator<Item = ResourceName>) {
         self.leaving.extend(names.into_iter().map(Interest::Name));
@@ -214,6 +219,11 @@ impl Wanted {
         let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
         let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
         glob.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
+    }
+
+    /// Whether the error of a name or glob is worth knowing still.
+    pub(super) fn keeps_error(&self, name: &ResourceName) -> bool {
+        if name.is_glob() { self.names.contains_key(name) } else { self.covers(name) }
     }
 
     /// Whether `name` is wanted by more than the glob it is a member of.

@@ -111,7 +111,11 @@ impl Refreshes {
     /// refused for what was over before it came: that is sent again.
     pub(crate) fn refused(&mut self, now: Instant, nonce: u64, resources: usize) {
         if let Some(name) = self.alone.remove(&nonce) {
-            return self.forget(&name);
+            // What was sent since is answered by itself.
+            if self.told.get(&name).is_some_and(|refresh| refresh.nonce == nonce) {
+                self.forget(&name);
+            }
+            return;
         }
         let refused = self.told.iter().filter(|(_, refresh)| refresh.nonce == nonce);
         let refused: Vec<_> = refused.map(|(name, _)| name.clone()).collect();

@@ -2,6 +2,7 @@
 
 mod errors;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -207,8 +208,7 @@ impl Session {
         Some(transmit)
     }
 
-    /// Rule 66: everything subscribed, whatever changed of it. Nothing is added without what is gone being left out:
-    /// removals can wait only where there is nothing else to say.
+    /// Rule 66: everything subscribed, whatever changed of it, and what is gone for as long as that may not be told.
     fn full_state(
         &mut self,
         removals: Removals,
@@ -238,16 +238,10 @@ impl Session {
             });
         }
         changed |= pulled.answered;
-        if removals == Removals::Defer {
-            if !changed {
-                return None;
-            }
-            source.pull(self.id, Removals::Include, &mut |_| ControlFlow::Continue(()));
-        }
         if !changed && !left {
             return None;
         }
-        let state = self.state(rule, outgoing, references, source);
+        let state = self.state(removals, rule, outgoing, references, source);
         (self.changed, self.withheld) = (state.is_none(), state.is_none());
         let (transmit, version) = state?;
         // Rule 37: what left a collection may never have been in it. Nothing came: as many are the same.
@@ -260,25 +254,41 @@ impl Session {
     /// Everything subscribed; none while that cannot be said.
     fn state(
         &mut self,
+        removals: Removals,
         rule: &TypeRule,
         outgoing: &Outgoing<'_>,
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let given = source.type_version(self.id);
+        let mut leaving = BTreeMap::new();
+        source.visit_leaving(self.id, removals, &mut |name, resource| {
+            // Nobody has what has lived for its time (rule 111).
+            let lives = resource.value.expires().is_none_or(|at| at > outgoing.now);
+            if lives {
+                leaving.insert(name.clone(), resource.clone());
+            }
+            lives
+        });
+        // Rule 33: what the origin gave the version to has none of these.
+        let given = source.type_version(self.id).filter(|_| leaving.is_empty());
         let mut hash = given.is_none().then(TypeHash::default);
         let Self { wanted, refreshes, withheld, .. } = self;
         refreshes.clear();
-        let visited = source.visit(self.id, &mut |name, resource| {
+        let mut tell = |name: &ResourceName, resource: &Resource<Frame>| {
             if let Some(hash) = &mut hash {
                 hash.add(name, &resource.version);
             }
             push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
+        };
+        let visited = source.visit(self.id, &mut |name, resource| {
+            leaving.remove(name);
+            tell(name, resource);
             if *withheld {
                 Reference::collect(rule, &resource.value, references);
             }
         });
+        leaving.iter().for_each(|(name, resource)| tell(name, resource));
         // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
         // one that holds nothing, what there is of an answer does not lie.
         let holds = self.resumed.is_some() && visited.any() || self.sent.is_some() && visited.held > 0;

@@ -70,6 +70,17 @@ pub trait Source {
     /// Visits everything the subscriber is interested in: see [`Cache::visit`].
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
 
+    /// Says that a full state is sent now, and visits what is in it beside what a [`visit`](Self::visit) finds: see
+    /// [`Cache::visit_leaving`]. Of a source that leaves this out, what is gone goes with the next full state, whatever that
+    /// is sent for.
+    fn visit_leaving(
+        &mut self,
+        _id: SubscriberId,
+        _removals: Removals,
+        _visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+    ) {
+    }
+
     /// Why this stream asks for more than is served, if it does: it ends with that once its request is handled. A source
     /// that leaves this out serves whatever is asked for.
     fn refused(&mut self) -> Option<Refused> {
@@ -163,6 +174,15 @@ impl Source for Cache<Frame> {
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         Self::visit(self, id, visitor)
+    }
+
+    fn visit_leaving(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+    ) {
+        Self::visit_leaving(self, id, removals, visitor);
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {

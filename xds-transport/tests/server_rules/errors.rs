@@ -64,9 +64,21 @@ fn rule_117_what_a_client_brought_along_is_not_removed_for_an_error_that_passes(
         server.fail(CLUSTERS, "a", code);
         assert_eq!(clusters.poll(&mut server), [told.replace('E', "C")]);
         server.put(CLUSTERS, "a", "1");
-        let back: &[&str] = if code == UNAVAILABLE { &[] } else { &["C a@1"] };
-        assert_eq!(clusters.poll(&mut server), back, "it has it at this version");
+        assert_eq!(clusters.poll(&mut server), ["C a@1"], "or it would not know that the error is over");
     }
+}
+
+#[test]
+fn rule_118_the_end_of_a_member_s_error_is_told_though_it_was_told_as_gone_before() {
+    let mut server = Server::with(CLUSTERS, &[MEMBER]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[GLOB]);
+    server.remove(CLUSTERS, MEMBER);
+    assert_eq!(client.poll(&mut server), [format!("C -{MEMBER}")]);
+    server.fail(CLUSTERS, MEMBER, UNAVAILABLE);
+    assert_eq!(client.poll(&mut server), [format!("C -{MEMBER} !{MEMBER}:14")]);
+    server.remove(CLUSTERS, MEMBER);
+    assert_eq!(client.poll(&mut server), [format!("C -{MEMBER}")]);
 }
 
 #[test]

@@ -157,6 +157,28 @@ fn rule_111_what_came_with_something_bad_is_refreshed_and_what_is_bad_is_not() {
 }
 
 #[test]
+fn rule_111_a_refresh_that_is_refused_says_nothing_of_what_was_sent_since() {
+    let mut server = Server::origin();
+    for name in ["bad", "good"] {
+        put(&mut server, ENDPOINTS, name, "1", Some(30));
+    }
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["bad", "good"]);
+    client.nack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    client.poll(&mut server);
+    assert_eq!(last(&client), [one("good", "1", Some(30), false)]);
+    let refused = client.nonce(ENDPOINTS);
+    client.subscribe(&mut server, ENDPOINTS, &["good"]);
+    assert_eq!(last(&client), [one("good", "1", Some(30), true)]);
+    client.ask(&mut server, &Ask { of: ENDPOINTS, nonce: &refused, error: Some("let go"), ..Ask::default() });
+    client.ack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    client.poll(&mut server);
+    assert!(last(&client).contains(&one("good", "1", Some(30), false)));
+}
+
+#[test]
 fn rule_112_what_a_client_let_go_before_the_heartbeat_came_is_sent_again() {
     let (mut server, mut client) = delta();
     client.ack(&mut server, ENDPOINTS);

@@ -113,15 +113,16 @@ fn rule_158_over_sotw_a_cluster_is_removed_after_the_route_that_uses_it() {
     server.put(ROUTES, "r", "2");
     assert_eq!(client.poll(&mut server), ["R r@2", "C other@1"]);
     client.ack(&mut server, CLUSTERS);
-    // With the route's window full, it waits; what is added does not, and then nothing can wait.
+    // With the route's window full, it waits; what is added does not, and has what is gone beside it.
     server.remove(CLUSTERS, "other");
     server.put(ROUTES, "r", "3");
     assert_eq!(client.poll(&mut server), [""; 0]);
     server.woken.clear();
     server.put(CLUSTERS, "new", "1");
     assert_eq!(server.woken.len(), 1);
-    assert_eq!(client.poll(&mut server), ["C new@1"]);
-    assert_eq!(client.ack(&mut server, ROUTES), ["R r@3"]);
+    assert_eq!(client.poll(&mut server), ["C new@1 other@1"]);
+    assert_eq!(client.ack(&mut server, CLUSTERS), [""; 0]);
+    assert_eq!(client.ack(&mut server, ROUTES), ["R r@3", "C new@1"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod converged;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_transport::client::{Changed, Update, Verdict};
+use xds_transport::client::{Changed, ResourceFailure, Update, Verdict};
 use xds_transport::{Rejected, server::Variant};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
@@ -35,6 +35,10 @@ pub(crate) struct Kind {
     crossed: BTreeSet<ResourceName>,
     /// What the origin does not send, and why, as far as it was told.
     errors: BTreeMap<ResourceName, (i32, String)>,
+    /// What it let go for an error of the resource itself, at which moment of the origin.
+    denied: BTreeMap<ResourceName, u64>,
+    /// The moment of what came last and ended an error of a glob, in its eyes.
+    recovered: BTreeMap<ResourceName, u64>,
     /// Its time was over, and the origin has said nothing of it since.
     expired: BTreeSet<ResourceName>,
     /// Given up since the last rest, under a wildcard that to the client covers everything: they may be told as removed,
@@ -62,11 +66,13 @@ impl Cause {
     /// crossed the end of one interest is taken for another that covers it, too. If it goes before the other is asked
     /// for, nobody can tell until the next stream.
     fn answers(&self, world: &World, kind: &Kind, name: &ResourceName) -> bool {
-        let within = |interest: &&Interest| covers(interest, name, world.setup.wildcard_covers_xdstp);
-        // What was given up meanwhile, and asked for anew, is another one.
+        self.asked_for(kind).any(|interest| covers(interest, name, world.setup.wildcard_covers_xdstp))
+    }
+
+    /// What was asked for by then, and is wanted still. What was given up meanwhile, and asked for anew, is another one.
+    fn asked_for<'a>(&'a self, kind: &'a Kind) -> impl Iterator<Item = &'a Interest> {
         let since = |interest: &Interest| kind.since.get(interest).copied().unwrap_or(0);
-        let mut asked = self.asked.intersection(&kind.wants).filter(|interest| since(interest) <= self.sent_at);
-        asked.any(|interest| within(&interest))
+        self.asked.intersection(&kind.wants).filter(move |interest| since(interest) <= self.sent_at)
     }
 }
 
@@ -110,6 +116,8 @@ impl Consumer {
         kind.absent.retain(|name| covered(name));
         kind.refused.retain(|name, _| covered(name));
         kind.expired.retain(|name| covered(name));
+        kind.denied.retain(|name, _| covered(name));
+        kind.recovered.retain(|glob, _| wants.iter().any(|interest| hears(interest, glob)));
         kind.errors.retain(|name, _| wants.iter().any(|interest| hears(interest, name)));
         kind.crossed.retain(covered);
         kind.parting.extend(world.kinds[of].names.iter().filter(|name| covers(interest, name, true)).cloned());
@@ -149,7 +157,8 @@ impl Consumer {
             if !kind.covers(&changed.name) {
                 continue; // It was given up while the update was on its way here.
             }
-            kind.end_errors(&changed.name);
+            kind.end_errors(&changed.name, cause.moment);
+            kind.denied.remove(&changed.name);
             kind.absent.remove(&changed.name);
             kind.expired.remove(&changed.name);
             if cause.answers(world, kind, &changed.name) {
@@ -177,7 +186,7 @@ impl Consumer {
                 return Err(format!("{} is told as repeated, and is not held", repeated.name));
             };
             held.until[1] = cause.until(repeated);
-            kind.end_errors(&repeated.name);
+            kind.end_errors(&repeated.name, cause.moment);
         }
         for (name, ttl) in &update.refreshed {
             if let (Some(held), Some((_, at))) = (kind.view.get_mut(name), &cause.response) {
@@ -199,7 +208,7 @@ impl Consumer {
                 }
                 kind.refused.remove(&name);
                 // Whatever became of the connection: only the origin removes. What it said was checked as it was said.
-                if let Some(held) = held.filter(|held| !origin.removed_since(of, &name, held.moment))
+                if let Some(held) = held.filter(|held| origin.is_there_since(of, &name, held.moment))
                     && kind.serves(world, &name)
                     && !cause.removed.contains(&name)
                     && !kind.parting.contains(&name)
@@ -209,6 +218,7 @@ impl Consumer {
                 }
                 // The error that it is removed by follows.
                 kind.errors.remove(&name);
+                kind.denied.remove(&name);
                 kind.expired.remove(&name);
                 kind.absent.insert(name);
             }
@@ -216,8 +226,10 @@ impl Consumer {
         for complete in &update.complete {
             if let (Interest::Name(glob), Variant::Delta) = (complete, world.setup.protocol) {
                 kind.errors.remove(glob);
+                kind.recovered.insert(glob.clone(), cause.moment);
             }
         }
+        kind.check_told(cause, &update.errors)?;
         for failure in update.errors {
             let said = cause.response.as_ref().is_some_and(|(response, _)| {
                 response.errors.iter().any(|failed| {
@@ -229,6 +241,9 @@ impl Consumer {
                 return Err(format!("the client is told of {failure:?}, and nobody said so"));
             }
             if kind.wants.iter().any(|interest| hears(interest, &failure.name)) {
+                if failure.is_data_error() {
+                    kind.denied.insert(failure.name.clone(), cause.moment);
+                }
                 kind.errors.insert(failure.name, (failure.code, failure.message));
             }
         }
@@ -264,9 +279,25 @@ impl Cause {
 
 impl Kind {
     /// What comes ends the errors of its name and of the glob it belongs to.
-    fn end_errors(&mut self, name: &ResourceName) {
+    fn end_errors(&mut self, name: &ResourceName, moment: u64) {
         self.errors.remove(name);
-        name.glob_parent().map(|glob| self.errors.remove(&glob));
+        if let Some(glob) = name.glob_parent() {
+            self.errors.remove(&glob);
+            self.recovered.insert(glob, moment);
+        }
+    }
+
+    /// Rule 118: what a response says is wrong with what was asked for is told.
+    fn check_told(&self, cause: &Cause, told: &[ResourceFailure]) -> Result<(), String> {
+        let said = cause.response.iter().flat_map(|(response, _)| &response.errors);
+        for failed in said {
+            let Ok(name) = ResourceName::parse(&failed.name) else { continue };
+            let hears = cause.asked_for(self).any(|interest| hears(interest, &name));
+            if hears && !told.iter().any(|told| told.name == name && told.code == failed.code) {
+                return Err(format!("rule 118: the error of {name} is not told to the client's user"));
+            }
+        }
+        Ok(())
     }
 
     /// A machine cannot use what says that something lives on that is over by now.

@@ -20,6 +20,10 @@ pub(crate) enum Step {
     },
     /// The origin has an error of a name or a glob.
     Fail(Of, usize, i32),
+    /// The origin has all of a glob.
+    Answer(Of, usize),
+    /// The origin has a resource from another, for so many ms.
+    Lend(Of, usize, u8, u64),
     /// The origin sends a resource again as it is.
     Touch(Of, usize),
     /// The link breaks; the two ends notice after so many ms.
@@ -64,7 +68,16 @@ impl History {
             World::NAMES => (0..World::NAMES).collect(),
             few => (0..few).map(|_| random.index(World::NAMES)).collect(),
         };
-        let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &setup, &types, &names)).collect();
+        let mut steps: Vec<_> =
+            (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &setup, &types, &names)).collect();
+        // Every other history has these too: the rest of it, and the others, are as they were without.
+        if random.one_in(2) {
+            for _ in 0..1 + random.below(STEPS / 8) {
+                let rare = rare(&mut random, &setup, &types, &names);
+                let at = random.index(steps.len());
+                steps.splice(at..at, rare);
+            }
+        }
         Self { setup, seed, steps }
     }
 
@@ -89,6 +102,24 @@ impl History {
             chunk = if again { 1 } else { chunk / 2 };
         }
         least
+    }
+}
+
+/// What an origin says that is none itself, or not well.
+fn rare(random: &mut Random, setup: &Setup, types: &[Of], names: &[usize]) -> Vec<Step> {
+    let (of, name) = (random.pick(types), random.pick(names));
+    let body = random.below(u64::from(World::BODIES)) as u8;
+    let glob = World::NAMES + random.index(World::INTERESTS - World::NAMES - 1);
+    match random.below(3) {
+        0 if setup.ttl => vec![Step::Lend(of, name, body, random.pick(&World::TTLS))],
+        1 if setup.errors => {
+            vec![Step::Fail(of, glob, random.pick(&CODES)), Step::Wait(random.pick(&[1, 1000])), Step::Answer(of, glob)]
+        }
+        2 if setup.errors => {
+            let (denied, unavailable) = (Step::Fail(of, name, CODES[1]), Step::Fail(of, name, CODES[2]));
+            vec![denied, Step::Wait(1000), Step::Put(of, name, body, None), unavailable]
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod asked;
 mod checks;
 mod errors;
+mod leaving;
 mod lives;
 mod pending;
 
@@ -54,8 +55,9 @@ struct Asked {
     dependents: BTreeSet<ResourceName>,
     /// SotW: something was asked for since the last response.
     due: bool,
-    /// The moment of the last response.
+    /// The moment of the last response, and of the one before: what is wrong goes in a response of its own.
     responded: u64,
+    responded_before: u64,
     errors: Errors,
     lives: Lives,
 }
@@ -120,11 +122,19 @@ impl Ledger {
         asked.last_nonce = Some(response.nonce.clone());
         asked.check_names(response)?;
         let mut touched = Vec::new();
-        check_version(world, origin, of, response)?;
+        let leaving = asked.all_leaving(world, origin, of, response).next().is_some();
+        check_version(world, origin, of, leaving, response)?;
         let news = !asked.lives.only_refreshes(world, origin, of, response);
         asked.errors.check(world, origin, of, &asked.interests, &asked.lives, response)?;
         for sent in &response.resources {
             let name = parsed(&sent.name)?;
+            if let Some(departed) = asked.leaving(world, origin, of, &name) {
+                if sent.body() != departed.body || !sent.version.is_empty() && sent.version != departed.version.as_str()
+                {
+                    return Err(format!("rule 122: {name} is gone, and sent as it was not"));
+                }
+                continue;
+            }
             let there = origin.resource(of, &name).ok_or(format!("{name} is sent, and the origin has none"))?;
             asked.lives.check(world, origin, of, sent)?;
             if !sent.heartbeat && origin.body(of, &name) != Some(sent.body()) {
@@ -149,7 +159,7 @@ impl Ledger {
             Variant::Sotw => {
                 let content = asked.check_sotw(world, origin, of, response)?;
                 // What an origin gave is checked above.
-                if origin.type_version(of).is_none() {
+                if leaving || origin.type_version(of).is_none() {
                     let versions = &mut origin.versions;
                     let before = versions.entry((of, response.version.clone())).or_insert_with(|| content.clone());
                     if *before != content {
@@ -160,7 +170,8 @@ impl Ledger {
             }
         }
         let asked = self.types.entry(of).or_default();
-        (asked.owes_answer, asked.due, asked.responded) = (false, false, origin.moment);
+        (asked.owes_answer, asked.due, asked.responded_before) = (false, false, asked.responded);
+        asked.responded = origin.moment;
         asked.tell(world, origin, of, response);
         asked.errors.told(origin, of, response);
         asked.lives.told(world, origin, of, response);
@@ -200,12 +211,13 @@ impl Ledger {
     }
 }
 
-/// What an origin gave is told as it is; over delta nothing else is (rules 36, 146).
-fn check_version(world: &World, origin: &Origin, of: Of, response: &Response) -> Result<(), String> {
+/// What an origin gave is told as it is, but of what is not all there any more; over delta nothing else is (rules 33, 36, 146).
+fn check_version(world: &World, origin: &Origin, of: Of, leaving: bool, response: &Response) -> Result<(), String> {
     let given = origin.type_version(of).map(|given| given.to_string());
     let expected = match world.setup.protocol {
         Variant::Delta => given.unwrap_or_default(),
-        Variant::Sotw => given.unwrap_or_else(|| response.version.clone()),
+        Variant::Sotw if leaving && given.as_ref() == Some(&response.version) => "another".to_owned(),
+        Variant::Sotw => given.filter(|_| !leaving).unwrap_or_else(|| response.version.clone()),
     };
     if response.version != expected {
         return Err(format!("rule 33: the version of {of} is told as {:?}, not {expected:?}", response.version));

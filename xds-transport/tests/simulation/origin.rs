@@ -1,13 +1,15 @@
 //! What the origin holds, and the replicas that serve it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::time::Instant;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
+use xds_transport::server::Variant;
 use xds_transport::{Frame, Put};
 use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, SubscriberId, Version};
 use xdstp_uri::ResourceName;
 
-use crate::faults::Fault;
+use crate::faults::{Fault, Memory};
 use crate::world::{Of, World};
 
 /// `google.rpc.Code.UNAVAILABLE`.
@@ -20,17 +22,31 @@ pub(crate) struct Origin {
     /// The moment of its last removal.
     removed: Vec<BTreeMap<ResourceName, u64>>,
     pub(crate) moment: u64,
+    /// When what is there came.
+    born: Vec<BTreeMap<ResourceName, u64>>,
+    departed: Vec<BTreeMap<ResourceName, Vec<Departed>>>,
     /// Bodies a name ever had.
     ever: HashSet<(Of, ResourceName, u8)>,
     /// Errors of names and globs, each with the moment it came.
     errors: Vec<BTreeMap<ResourceName, (ResourceError, u64)>>,
     /// How often the version of a type was given.
     given: Vec<u64>,
+    /// When what it has from others is over, in ms.
+    until: Vec<BTreeMap<ResourceName, u64>>,
+    /// Globs whose error ended and nothing says so, because their members are as they were.
+    ended_unsaid: BTreeSet<(Of, ResourceName)>,
     /// In ms.
     pub(crate) now: u64,
     /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
     pub(crate) versions: BTreeMap<(Of, String), Content>,
     pub(crate) replicas: Vec<Replica>,
+}
+
+/// What a name had when it went.
+pub(crate) struct Departed {
+    pub(crate) body: u8,
+    pub(crate) version: Version,
+    lived: Range<u64>,
 }
 
 /// Names and bodies.
@@ -39,6 +55,7 @@ pub(crate) type Content = BTreeMap<ResourceName, u8>;
 pub(crate) struct Replica {
     pub(crate) cache: Cache<Frame>,
     pub(crate) woken: Vec<SubscriberId>,
+    pub(crate) memory: Memory,
 }
 
 impl Replica {
@@ -46,7 +63,7 @@ impl Replica {
         let mut options = Options::default();
         options.wildcard_covers_xdstp = world.setup.wildcard_covers_xdstp;
         options.tombstones = world.setup.tombstones;
-        Self { cache: Cache::new(options), woken: Vec::new() }
+        Self { cache: Cache::new(options), woken: Vec::new(), memory: Memory::default() }
     }
 }
 
@@ -57,9 +74,13 @@ impl Origin {
             changed: vec![BTreeMap::new(); World::KINDS],
             removed: vec![BTreeMap::new(); World::KINDS],
             moment: 0,
+            born: vec![BTreeMap::new(); World::KINDS],
+            departed: (0..World::KINDS).map(|_| BTreeMap::new()).collect(),
             ever: HashSet::new(),
             errors: vec![BTreeMap::new(); World::KINDS],
             given: vec![0; World::KINDS],
+            until: vec![BTreeMap::new(); World::KINDS],
+            ended_unsaid: BTreeSet::new(),
             now: 0,
             versions: BTreeMap::new(),
             replicas: (0..2).map(|_| Replica::new(world)).collect(),
@@ -68,31 +89,83 @@ impl Origin {
 
     pub(crate) fn put(&mut self, world: &World, of: Of, name: usize, body: u8, ttl: Option<u64>, now: Instant) {
         let Some(name) = world.kinds[of].names.get(name) else { return };
-        let resource = world.resource(of, name, body, ttl);
+        self.until[of].remove(name);
+        self.store(world, of, name, body, world.resource(of, name, body, ttl), now);
+    }
+
+    /// What another answers for: it is over when its time is, and refreshed by being lent again.
+    pub(crate) fn lend(&mut self, world: &World, of: Of, name: usize, body: u8, ttl: u64, now: Instant) {
+        let name = &world.kinds[of].names[name];
+        let mut resource = world.resource(of, name, body, Some(ttl));
+        resource.value = resource.value.until(Some(now + Duration::from_millis(ttl)));
+        self.until[of].insert(name.clone(), self.now + ttl);
+        self.store(world, of, name, body, resource, now);
+    }
+
+    fn store(&mut self, world: &World, of: Of, name: &ResourceName, body: u8, resource: Resource<Frame>, now: Instant) {
         let same = |(was, there): &(u8, Resource<Frame>)| *was == body && there.value.ttl() == resource.value.ttl();
-        if self.content[of].get(name).is_some_and(same) && !self.errors[of].contains_key(name) {
-            return;
-        }
+        let news = !self.content[of].get(name).is_some_and(same) || self.errors[of].contains_key(name);
         // A glob's error ends with what its members are sent for, but not for another TTL.
-        if (self.body(of, name) != Some(body) || self.errors[of].contains_key(name))
+        let as_it_was = self.body(of, name) == Some(body);
+        if (!as_it_was || self.errors[of].contains_key(name))
             && let Some(glob) = name.glob_parent()
         {
-            self.errors[of].remove(&glob);
+            // A full state repeats what is as it was.
+            let sotw = world.setup.protocol == Variant::Sotw;
+            let unsaid = as_it_was && sotw && world.rule(of).full_state_in_sotw;
+            let ends = self.errors[of].remove(&glob).is_some();
+            if ends {
+                self.note(of, &glob);
+            }
+            if ends && unsaid {
+                self.ended_unsaid.insert((of, glob));
+            } else if !unsaid {
+                self.ended_unsaid.remove(&(of, glob));
+            }
         }
-        self.errors[of].remove(name);
-        self.note(of, name);
-        self.ever.insert((of, name.clone(), body));
+        if news {
+            self.errors[of].remove(name);
+            self.note(of, name);
+            self.ever.insert((of, name.clone(), body));
+        }
+        if self.body(of, name).is_none() {
+            self.born[of].insert(name.clone(), self.moment);
+        }
         self.content[of].insert(name.clone(), (body, resource.clone()));
-        for Replica { cache, woken } in &mut self.replicas {
+        for Replica { cache, woken, .. } in &mut self.replicas {
             cache.put(&world.rules, &world.kinds[of].url, name, resource.clone(), now, woken).unwrap();
         }
-        self.give_version(world, of);
+        if news {
+            self.give_version(world, of);
+        }
+    }
+
+    /// What is over by now goes.
+    pub(crate) fn expire(&mut self, world: &World, now: Instant) {
+        for of in 0..World::KINDS {
+            while let Some((name, _)) = self.until[of].iter().find(|(_, until)| **until <= self.now) {
+                let name = name.clone();
+                self.remove_name(world, of, &name, now);
+            }
+        }
+    }
+
+    pub(crate) fn next_expiry(&self) -> Option<u64> {
+        self.until.iter().flat_map(BTreeMap::values).min().copied()
+    }
+
+    /// When what it has from another is over, in ms.
+    pub(crate) fn until(&self, of: Of, name: &ResourceName) -> Option<u64> {
+        self.until[of].get(name).copied()
     }
 
     pub(crate) fn remove(&mut self, world: &World, of: Of, name: usize, now: Instant) {
-        let name = &world.kinds[of].names[name];
+        self.remove_name(world, of, &world.kinds[of].names[name], now);
+    }
+
+    fn remove_name(&mut self, world: &World, of: Of, name: &ResourceName, now: Instant) {
         self.forget(of, name);
-        for Replica { cache, woken } in &mut self.replicas {
+        for Replica { cache, woken, .. } in &mut self.replicas {
             cache.remove(&world.kinds[of].url, name, now, woken);
         }
         self.give_version(world, of);
@@ -104,7 +177,7 @@ impl Origin {
             self.errors[of].remove(name);
             self.note(of, name);
         }
-        for Replica { cache, woken } in &mut self.replicas {
+        for Replica { cache, woken, .. } in &mut self.replicas {
             cache.touch(&world.kinds[of].url, name, woken);
         }
     }
@@ -125,9 +198,25 @@ impl Origin {
             self.give_version(world, of);
         }
         self.moment += 1;
+        self.ended_unsaid.remove(&(of, name.clone()));
         self.errors[of].insert(name.clone(), (error.clone(), self.moment));
-        for Replica { cache, woken } in &mut self.replicas {
+        for Replica { cache, woken, .. } in &mut self.replicas {
             cache.fail(&world.kinds[of].url, name, error.clone(), now, woken);
+        }
+    }
+
+    /// A glob has all its members: it does not fail any more.
+    pub(crate) fn answer(&mut self, world: &World, of: Of, what: usize) {
+        let interest = &world.kinds[of].interests[what];
+        let Interest::Name(glob) = interest else { return };
+        if self.errors[of].remove(glob).is_some() {
+            self.note(of, glob);
+            if self.has(of, glob) {
+                self.ended_unsaid.insert((of, glob.clone()));
+            }
+        }
+        for Replica { cache, woken, .. } in &mut self.replicas {
+            cache.answered(&world.kinds[of].url, interest, woken);
         }
     }
 
@@ -156,7 +245,11 @@ impl Origin {
     fn forget(&mut self, of: Of, name: &ResourceName) {
         self.note(of, name);
         self.removed[of].insert(name.clone(), self.moment);
-        self.content[of].remove(name);
+        self.until[of].remove(name);
+        if let (Some((body, resource)), Some(born)) = (self.content[of].remove(name), self.born[of].remove(name)) {
+            let departed = Departed { body, version: resource.version, lived: born..self.moment };
+            self.departed[of].entry(name.clone()).or_default().push(departed);
+        }
         self.errors[of].remove(name);
     }
 
@@ -192,9 +285,15 @@ impl Origin {
         self.content[of].keys().any(|there| there.answers(name))
     }
 
-    /// How long a name lives, in ms.
+    /// Whether the error of a glob ended, and no member came since that would say so.
+    pub(crate) fn ended_unsaid(&self, of: Of, name: &ResourceName) -> bool {
+        self.ended_unsaid.contains(&(of, name.clone()))
+    }
+
+    /// How long a name lives from now, in ms.
     pub(crate) fn ttl(&self, of: Of, name: &ResourceName) -> Option<u64> {
-        self.resource(of, name)?.value.ttl().map(|ttl| ttl.as_millis() as u64)
+        let ttl = self.resource(of, name)?.value.ttl()?.as_millis() as u64;
+        Some(self.until(of, name).map_or(ttl, |until| until - self.now))
     }
 
     pub(crate) fn body(&self, of: Of, name: &ResourceName) -> Option<u8> {
@@ -205,9 +304,19 @@ impl Origin {
         self.content[of].get(name).map(|(_, resource)| resource)
     }
 
+    /// What was there at a moment, and is gone.
+    pub(crate) fn departed(&self, of: Of, name: &ResourceName, moment: u64) -> Option<&Departed> {
+        self.departed[of].get(name)?.iter().find(|departed| departed.lived.contains(&moment))
+    }
+
     /// When a name changed last; 0 for never.
     pub(crate) fn changed(&self, of: Of, name: &ResourceName) -> u64 {
         self.changed[of].get(name).copied().unwrap_or(0)
+    }
+
+    /// Whether a name was there at a moment, and at all times after it.
+    pub(crate) fn is_there_since(&self, of: Of, name: &ResourceName, moment: u64) -> bool {
+        self.born[of].get(name).is_some_and(|born| *born <= moment)
     }
 
     /// Whether a name was there no more at some time after a moment.

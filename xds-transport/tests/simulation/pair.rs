@@ -17,7 +17,7 @@ use self::connection::Connection;
 use crate::consumer::{Cause, Consumer};
 use crate::faults::{Books, ClientShim, Fault};
 use crate::history::{History, Step};
-use crate::origin::Origin;
+use crate::origin::{Origin, Replica};
 use crate::random::Random;
 use crate::requests::Accepted;
 use crate::world::{Of, World};
@@ -124,11 +124,14 @@ impl<'a> Pair<'a> {
 
     fn apply(&mut self, step: Step) -> Result<(), String> {
         let now = self.instant();
+        self.origin.now = self.now;
         match step {
             Step::Subscribe(of, what) => self.subscribe(of, what),
             Step::Unsubscribe(of, what) => self.unsubscribe(of, &self.world.kinds[of].interests[what].clone()),
             Step::Put(of, name, body, ttl) => self.origin.put(&self.world, of, name, body, ttl, now),
             Step::Fail(of, what, code) => self.origin.fail(&self.world, of, what, code, now),
+            Step::Lend(of, name, body, ttl) => self.origin.lend(&self.world, of, name, body, ttl, now),
+            Step::Answer(of, what) => self.origin.answer(&self.world, of, what),
             Step::Replace { new, old, route, body } => {
                 self.origin.remove(&self.world, 0, old, now);
                 self.origin.put(&self.world, 3, route, body, None, now);
@@ -281,6 +284,7 @@ impl<'a> Pair<'a> {
             self.connect_at.map(|at| at.max(self.outage_until)),
             self.busy.as_ref().map(|(until, _)| *until),
             self.client.poll_timeout().map(|at| self.ms(at)),
+            self.origin.next_expiry(),
             // The user's own clock: what is over is found by it if the machine forgets.
             self.consumer.next_expiry().filter(|at| *at > self.now && idle),
         ];
@@ -308,6 +312,7 @@ impl<'a> Pair<'a> {
         }
         let now = self.instant();
         self.origin.now = self.now;
+        self.origin.expire(&self.world, now);
         self.client.handle_timeout(now);
         self.note_events(&Cause::default());
         for at in 0..self.connections.len() {
@@ -331,8 +336,8 @@ impl<'a> Pair<'a> {
         if connection.server_notices.is_some_and(|notices| notices <= self.now) {
             connection.server_notices = None;
             if let Some(mut server) = connection.server.take() {
-                let cache = &mut self.origin.replicas[connection.replica].cache;
-                server.close(&mut Books { cache, fault: self.fault });
+                let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
+                server.close(&mut Books { cache, memory, fault: self.fault });
             }
         }
         while self.connections[at].server.is_some()

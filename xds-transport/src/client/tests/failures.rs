@@ -213,6 +213,29 @@ fn rule_117_to_a_wildcard_alone_no_error_takes_what_is_there() {
 }
 
 #[test]
+fn rule_118_that_a_glob_does_not_fail_any_more_is_heard_on_a_new_stream() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB]);
+    client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[]));
+    let response = delta(CDS, "n2", &[], &[]);
+    client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error(GLOB, 14)], ..response });
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[(MEMBER_A, "")]), "to be sent again");
+    client.accept(&delta(CDS, "n1", &[(MEMBER_A, "1")], &[]));
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[(MEMBER_A, "1")]));
+
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &[GLOB]);
+    let full_state = sotw(CDS, "v1", "n1", &[(MEMBER_A, "1")]);
+    client.accept(&full_state);
+    client.accept(&DiscoveryResponse { resource_errors: vec![error(GLOB, 14)], ..full_state.clone() });
+    assert_eq!(changed_names(&client.accept(&full_state)), [""; 0], "it may fail still");
+    client.reconnect();
+    client.sotw();
+    assert_eq!(changed_names(&client.accept(&full_state)), [MEMBER_A]);
+    assert_eq!(changed_names(&client.accept(&full_state)), [""; 0]);
+}
+
+#[test]
 fn rule_111_a_new_stream_is_asked_for_what_lives_for_a_time() {
     let mut client = Client::subscribed(Protocol::Delta, CDS, &["a"]);
     let mut response = delta(CDS, "n1", &[("a", "1")], &[]);

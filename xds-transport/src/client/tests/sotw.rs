@@ -215,6 +215,22 @@ fn rule_040_the_legacy_wildcard_is_named_before_it_can_be_given_up() {
     assert!(client.poll().is_none());
 }
 
+/// A response crossed the list that ended it: that is dropped, and the wildcard is named and given up once more.
+#[test]
+fn rule_055_a_wildcard_that_is_asked_for_again_is_seen_to_leave_first() {
+    let mut client = clusters(&["*"]);
+    client.unsubscribe(CDS, &["*"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    assert!(client.sotw().unwrap().resource_names.is_empty());
+    client.receive(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    client.subscribe(CDS, &["*"]);
+    assert!(client.sotw().unwrap().resource_names.is_empty(), "or nothing would be sent");
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    assert!(client.poll().is_none());
+    assert_eq!(changed_names(&client.accept(&sotw(CDS, "v1", "n2", &[("a", "1")]))), ["a"]);
+}
+
 #[test]
 fn rule_087_a_version_of_what_was_given_up_is_not_named() {
     let mut client = clusters(&["*"]);

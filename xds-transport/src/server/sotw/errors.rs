@@ -31,7 +31,7 @@ impl Session {
             return None;
         }
         let (mut transmit, state) = if rule.full_state_in_sotw {
-            let (transmit, version) = self.state(rule, outgoing, references, source)?;
+            let (transmit, version) = self.state(Removals::Include, rule, outgoing, references, source)?;
             (transmit, Some(version))
         } else {
             (Transmit::new(outgoing.type_url.clone()), None)

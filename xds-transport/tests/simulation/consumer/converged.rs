@@ -40,19 +40,17 @@ impl Kind {
         let told = self.errors.get(name);
         let sotw = world.setup.protocol == Variant::Sotw;
         let beside = origin.has(of, name);
-        // Who has members may take what comes of them for the end of their glob's error, and may not.
-        let beside_members = name.is_glob() && beside;
+        let since = origin.error(of, name).map_or(0, |(_, moment)| *moment);
         let unsaid = match &there {
-            _ if beside_members => true,
+            // What came of its members, or that it has none, ended it.
+            Some(_) if told.is_none() && self.recovered.get(name).is_some_and(|moment| *moment >= since) => true,
             // A refresh with content looks like a resource that is well again.
             Some(_) if told.is_none() && world.tells_ttl() && origin.ttl(of, name).is_some() => true,
-            // That it holds nothing comes after the error, too, and is an answer of its own.
-            Some(_) if told.is_none() && self.answered.contains(&Interest::Name(name.clone())) => true,
             // The answer to who gives up a name that its glob covers says that it is gone, and not why once more.
             Some(_) if told.is_none() && self.absent.contains(name) && !beside => true,
             Some(_) => sotw && world.rule(of).full_state_in_sotw && beside,
-            // That it is over is said by what comes, or to who asked for the name, by a removal.
-            None => !beside && (sotw || !self.wants.contains(&Interest::Name(name.clone()))) || name.is_glob(),
+            // That it is over is said by what comes or goes.
+            None => !beside && sotw || origin.ended_unsaid(of, name),
         };
         if told != there.as_ref() && !unsaid {
             return Err(format!("fails with {told:?}, and the origin has {there:?}"));
@@ -81,19 +79,17 @@ impl Kind {
             (None, None) => {
                 // What was refused was there; that it went cannot always be said.
                 let told = self.absent.contains(name) || self.refused.contains_key(name) && !world.says_absence(of);
-                let expired = self.expired.contains(name) && !world.says_absence(of);
+                // What it does not hold any more no full state takes from it.
+                let expired = self.expired.contains(name) && world.setup.protocol == Variant::Sotw;
                 let told = told || expired || self.errors.contains_key(name);
                 if self.wants.contains(&Interest::Name(name.clone())) && !told {
                     return Err("is not known to be absent".into());
                 }
             }
             (None, Some(_)) if !world.says_absence(of) || self.crossed.contains(name) => {}
-            // What it may not have it does not keep, and what fails for a time it does.
-            (Some(_), None) if errors.any(|code| code != UNAVAILABLE || self.absent.contains(name)) => {}
-            // It let that go for an error that it was told by a name or glob: a wildcard does not bring it back.
-            (Some(_), None)
-                if self.absent.contains(name)
-                    && origin.error(of, name).is_some_and(|(error, _)| !error.is_transient()) => {}
+            // What it may not have it does not keep. It does not come back before the origin sends it anew: not for a
+            // wildcard, and not because it fails for a time now.
+            (Some(_), None) if self.denied.get(name).is_some_and(|moment| origin.changed(of, name) <= *moment) => {}
             (None, Some(_)) if errors.any(|code| code == UNAVAILABLE) => {}
             // It brought that along, and the origin does not say that it is gone: to a wildcard not why, either.
             (None, Some(_)) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}

@@ -116,6 +116,8 @@ impl Asked {
 
     /// What the client knows after a response.
     pub(super) fn tell(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) {
+        let leaving: Vec<_> =
+            self.all_leaving(world, origin, of, response).map(|(name, at, _)| (name, (at, true))).collect();
         if world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw {
             self.told.values_mut().for_each(|told| *told = (origin.moment, false));
         }
@@ -123,5 +125,6 @@ impl Asked {
         for (name, there) in sent.chain(response.removed.iter().map(|name| (name, false))) {
             self.told.extend(parsed(name).map(|name| (name, (origin.moment, there))));
         }
+        self.told.extend(leaving);
     }
 }

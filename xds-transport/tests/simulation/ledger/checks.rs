@@ -37,7 +37,7 @@ impl Asked {
         for sent in response.resources.iter().filter(|sent| !sent.heartbeat) {
             let name = parsed(&sent.name)?;
             let held = self.held.remove(&name);
-            let over = self.lives.may_be_over(world, origin.now, &name);
+            let over = self.lives.may_be_over(world, origin, of, &name);
             if !over && held.is_some_and(|(held, moment)| held == sent.version && origin.changed(of, &name) <= moment) {
                 return Err(format!("rule 35: {name} is sent although the client said that it holds it"));
             }
@@ -81,7 +81,7 @@ impl Asked {
         let moment = origin.changed(of, &name);
         self.fresh.remove(&name);
         match self.sent.insert(name.clone(), moment) {
-            Some(before) if before == moment && !self.lives.may_be_over(world, origin.now, &name) => {
+            Some(before) if before == moment && !self.lives.may_be_over(world, origin, of, &name) => {
                 Err(format!("rules 23, 37: {name} is sent again as it was"))
             }
             _ => Ok(()),
@@ -96,18 +96,23 @@ impl Asked {
         of: Of,
         response: &Response,
     ) -> Result<Content, String> {
-        let content = self.content(world, origin, of);
+        let mut content = self.content(world, origin, of);
+        content.extend(self.all_leaving(world, origin, of, response).map(|(name, _, departed)| (name, departed.body)));
         let sent: BTreeSet<_> = response.resources.iter().map(|sent| parsed(&sent.name)).collect::<Result<_, _>>()?;
         if world.rule(of).full_state_in_sotw {
             if sent.len() != content.len() {
                 return Err(format!("rule 66: {sent:?} is not all of {content:?}"));
             }
-            let news = world.kinds[of].names.iter().any(|name| {
-                self.covers(world, name)
-                    && (origin.changed(of, name) > self.responded
-                        || !self.sent.contains_key(name) && sent.contains(name))
-            });
-            if !news && !self.due && response.errors.is_empty() && !self.lives.any_due(origin.now) {
+            let changed = |name: &ResourceName| origin.changed(of, name) > self.responded;
+            // A glob that does not fail any more is complete without its members, too.
+            let answered =
+                |interest: &Interest| matches!(interest, Interest::Name(name) if name.is_glob() && changed(name));
+            let news = self.interests.iter().any(answered)
+                || world.kinds[of].names.iter().any(|name| {
+                    self.covers(world, name) && (changed(name) || !self.sent.contains_key(name) && sent.contains(name))
+                });
+            let leaves = self.told.iter().any(|(name, (_, there))| *there && !sent.contains(name));
+            if !news && !leaves && !self.due && response.errors.is_empty() && !self.lives.any_due(origin, of) {
                 return Err("rules 23, 37: a response without news".into());
             }
             self.sent.extend(sent.into_iter().map(|name| (name, origin.moment)));

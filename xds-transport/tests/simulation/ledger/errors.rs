@@ -87,12 +87,16 @@ impl Errors {
     pub(super) fn told(&mut self, origin: &Origin, of: Of, response: &Response) {
         for sent in response.resources.iter().filter(|sent| !sent.heartbeat) {
             let Ok(name) = parsed(&sent.name) else { continue };
+            self.end(origin, of, name.glob_parent());
             // It ends the error of its name: one that stays beside it is told again, unless this is but a refresh.
-            if sent.ttl.is_some() && self.told.contains_key(&name) {
+            if sent.ttl.is_some() && origin.error(of, &name).is_some() && self.told.contains_key(&name) {
                 self.again.insert(name);
             } else {
                 self.told.insert(name, 0);
             }
+        }
+        for name in response.removed.iter().flat_map(|name| parsed(name)) {
+            self.end(origin, of, Some(name));
         }
         for failed in &response.errors {
             let Ok(name) = parsed(&failed.name) else { continue };
@@ -103,7 +107,34 @@ impl Errors {
         }
     }
 
-    /// Every error that somebody is to hear was told.
+    /// Whether there is an error that came after a moment, and that somebody is to hear.
+    pub(super) fn any_since(
+        &self,
+        world: &World,
+        origin: &Origin,
+        of: Of,
+        interests: &BTreeSet<Interest>,
+        moment: u64,
+    ) -> bool {
+        let untold = |name: &ResourceName| {
+            let came = origin.error(of, name).map(|(_, came)| *came).filter(|came| *came > moment);
+            came.is_some_and(|came| self.told.get(name) != Some(&came))
+        };
+        let names = world.kinds[of].interests.iter().filter_map(|interest| match interest {
+            Interest::Name(name) => Some(name),
+            Interest::Wildcard => None,
+        });
+        names.filter(|name| untold(name)).any(|name| interests.iter().any(|interest| hears(interest, name)))
+    }
+
+    /// What comes, or goes, says that an error is over which the origin does not have any more.
+    fn end(&mut self, origin: &Origin, of: Of, name: Option<ResourceName>) {
+        if let Some(name) = name.filter(|name| origin.error(of, name).is_none()) {
+            self.told.insert(name, 0);
+        }
+    }
+
+    /// Every error that somebody is to hear was told, and that it is over, as far as that can be said.
     pub(super) fn check_at_rest(
         &self,
         world: &World,
@@ -116,8 +147,15 @@ impl Errors {
             Interest::Wildcard => None,
         });
         for name in globs.filter(|name| interests.iter().any(|interest| hears(interest, name))) {
-            let Some((error, moment)) = origin.error(of, name) else { continue };
-            let full = world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw;
+            let sotw = world.setup.protocol == Variant::Sotw;
+            let Some((error, moment)) = origin.error(of, name) else {
+                let unsaid = origin.ended_unsaid(of, name) || sotw && !origin.has(of, name);
+                if self.told.get(name).is_some_and(|told| *told > 0) && !unsaid {
+                    return Err(format!("rule 118: it was not told that {name} does not fail any more"));
+                }
+                continue;
+            };
+            let full = sotw && world.rule(of).full_state_in_sotw;
             if full && !name.is_glob() && origin.has(of, name) {
                 continue; // Beside what is in the full state it cannot be told.
             }

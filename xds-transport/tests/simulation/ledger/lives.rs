@@ -52,20 +52,22 @@ impl Lives {
     }
 
     /// Whether the server may say at this time that something lives on.
-    pub(super) fn is_due(&self, now: u64, name: &ResourceName) -> bool {
-        self.lives.get(name).is_some_and(|life| life.refused || now >= life.told + life.ttl / 3)
+    pub(super) fn is_due(&self, origin: &Origin, of: Of, name: &ResourceName) -> bool {
+        let lives_longer = |life: &Life| origin.until(of, name).is_none_or(|until| until > life.told + life.ttl);
+        let due = |life: &Life| life.refused || origin.now >= life.told + life.ttl / 3 && lives_longer(life);
+        self.lives.get(name).is_some_and(due)
     }
 
-    pub(super) fn any_due(&self, now: u64) -> bool {
-        self.lives.keys().any(|name| self.is_due(now, name))
+    pub(super) fn any_due(&self, origin: &Origin, of: Of) -> bool {
+        self.lives.keys().any(|name| self.is_due(origin, of, name))
     }
 
     /// Whether what was sent may be sent again as it was: the client may have it no more.
-    pub(super) fn may_be_over(&self, world: &World, now: u64, name: &ResourceName) -> bool {
-        let over = |life: &Life| life.refused || now >= life.told + life.ttl;
+    pub(super) fn may_be_over(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> bool {
+        let over = |life: &Life| life.refused || origin.now >= life.told + life.ttl;
         match world.setup.protocol {
             Variant::Delta => self.lives.get(name).is_some_and(over),
-            Variant::Sotw => self.is_due(now, name),
+            Variant::Sotw => self.is_due(origin, of, name),
         }
     }
 
@@ -92,8 +94,8 @@ impl Lives {
                 self.has.get(&name)
             ));
         }
-        if self.lives.contains_key(&name) && !self.is_due(origin.now, &name) {
-            return Err(format!("rule 111: {name} is refreshed too early"));
+        if self.lives.contains_key(&name) && !self.is_due(origin, of, &name) {
+            return Err(format!("rules 111, 148: {name} is refreshed too early, or on behalf of another"));
         }
         Ok(())
     }
@@ -111,7 +113,7 @@ impl Lives {
         response.removed.is_empty()
             && response.errors.is_empty()
             && response.resources.iter().all(refreshes)
-            && self.any_due(origin.now)
+            && self.any_due(origin, of)
     }
 
     pub(super) fn told(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) {

@@ -6,6 +6,7 @@ use xds_transport::server::Variant;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
+use super::leaving::names;
 use super::{Asked, PIPELINED, parsed};
 use crate::messages::Response;
 use crate::origin::Origin;
@@ -21,7 +22,6 @@ pub(crate) struct Pending {
     pub(crate) anything: bool,
     pub(crate) full: bool,
     pub(crate) responded: bool,
-    asked: bool,
     gone: BTreeSet<ResourceName>,
     sotw: bool,
 }
@@ -30,8 +30,7 @@ impl Pending {
     /// Whether a response takes back what the client has, and could have waited.
     pub(crate) fn takes(&self, response: &Response) -> bool {
         match self.sotw {
-            // What is asked for is answered, and a full state leaves out what is gone.
-            true => self.removals && !self.additions && !self.asked,
+            true => !self.gone.is_subset(&names(response)),
             false => response.removed.iter().flat_map(|name| parsed(name)).any(|name| self.gone.contains(&name)),
         }
     }
@@ -43,8 +42,7 @@ impl Asked {
         let mut pending = Pending {
             full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
             responded: self.last_nonce.is_some(),
-            anything: self.owes_answer || self.due || self.lives.any_due(origin.now),
-            asked: self.owes_answer || self.due,
+            anything: self.owes_answer || self.due || self.lives.any_due(origin, of),
             sotw,
             ..Pending::default()
         };
@@ -52,8 +50,11 @@ impl Asked {
             let told = self.told.get(name);
             let news = told.is_none_or(|(moment, _)| origin.changed(of, name) > *moment);
             pending.anything |= news || !self.sent.contains_key(name);
+            // What it brought along is what there is, though it was not there when it came: that is no news.
+            let version = origin.resource(of, name).map(|there| there.version.as_str());
+            let known = self.held.get(name).is_some_and(|(held, _)| Some(held.as_str()) == version);
             match (origin.body(of, name), told) {
-                (Some(_), _) => pending.additions |= news,
+                (Some(_), _) => pending.additions |= news && !known,
                 // Why it is not sent takes nothing from who has it.
                 (None, Some((_, true))) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
                 (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
@@ -67,6 +68,7 @@ impl Asked {
                 }
             }
         }
+        pending.anything |= self.errors.any_since(world, origin, of, &self.interests, self.responded_before);
         pending.removals = !pending.gone.is_empty();
         pending
     }

@@ -26,6 +26,8 @@ impl Pair<'_> {
             self.connections[at].requests.response(&self.world, &response);
             let mut cause = self.connections[at].causes.remove(&response.nonce).unwrap_or_default();
             self.client_shim.response(&response);
+            let reads = self.client_shim.reads(self.fault, &response);
+            let message = reads.map_or(message, |response| response.encode(self.world.setup.protocol));
             cause.response = Some((response, self.now));
             self.client.handle_message(self.instant(), message).map_err(|error| error.to_string())?;
             self.note_events(&cause);

@@ -7,6 +7,7 @@ use super::Pair;
 use crate::consumer::Cause;
 use crate::faults::{Books, Fault};
 use crate::messages::{Request, Response, describe_request, describe_response};
+use crate::origin::Replica;
 
 impl Pair<'_> {
     /// A request arrives at the server.
@@ -18,10 +19,10 @@ impl Pair<'_> {
         connection.ledger.request(&self.world, &self.origin, &request);
         connection.shim.request(self.fault, protocol, &mut request);
         connection.armed = true;
-        let cache = &mut self.origin.replicas[connection.replica].cache;
+        let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
         let Some(server) = &mut connection.server else { return Ok(()) };
         server
-            .handle_message(now, request.encode(protocol), &mut Books { cache, fault: self.fault })
+            .handle_message(now, request.encode(protocol), &mut Books { cache, memory, fault: self.fault })
             .map_err(|error| error.to_string())
     }
 
@@ -51,8 +52,8 @@ impl Pair<'_> {
         loop {
             let connection = &mut self.connections[at];
             connection.order.tick(self.now, &self.world, &self.origin, &connection.ledger);
-            let cache = &mut self.origin.replicas[connection.replica].cache;
-            let mut source = Books { cache, fault: self.fault };
+            let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
+            let mut source = Books { cache, memory, fault: self.fault };
             let Some(server) = &mut connection.server else { return Ok(()) };
             if !connection.armed || !connection.down.has_room(self.world.setup.window) {
                 return Ok(());
@@ -92,8 +93,8 @@ impl Pair<'_> {
             let lane = if self.world.setup.reorder { &*response.type_url } else { "" };
             connection.down.send(arrives, lane, response.encode(protocol));
             if let (Some(request), Some(server)) = (imagined, &mut connection.server) {
-                let cache = &mut self.origin.replicas[connection.replica].cache;
-                let mut source = Books { cache, fault: self.fault };
+                let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
+                let mut source = Books { cache, memory, fault: self.fault };
                 server.handle_message(now, request.encode(protocol), &mut source).map_err(|error| error.to_string())?;
             }
         }

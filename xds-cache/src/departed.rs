@@ -1,0 +1,231 @@
+//! What is gone, as it was: for subscribers that are sent full states, and are yet to be told.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::links::{Seq, Target};
+use crate::pull::Removals;
+use crate::resource::Resource;
+use crate::subscribe::{Subscriber, SubscriberId};
+
+/// How much of what is gone is kept of one type.
+const MOST: usize = 1000;
+
+/// What is gone of one type, and for whom it is kept.
+pub(crate) struct Departures<V> {
+    /// Oldest first.
+    departed: VecDeque<Departed<V>>,
+    /// The subscribers that are sent full states.
+    readers: BTreeSet<u32>,
+    /// The one that was the last found to have something to hear.
+    behind: u32,
+}
+
+struct Departed<V> {
+    name: ResourceName,
+    resource: Resource<V>,
+    born: Seq,
+    gone: Seq,
+    at: Instant,
+}
+
+/// The last full state of a subscriber.
+#[derive(Default)]
+pub(crate) struct FullState {
+    /// What was there then, was in it.
+    of: Seq,
+    /// What was gone, and was in it all the same, by when it went.
+    leaving: HashMap<ResourceName, Seq>,
+    /// Links that were not there yet.
+    later: BTreeSet<u32>,
+    /// What was in it because of links that are not there any more, and is wanted still.
+    others: BTreeSet<ResourceName>,
+}
+
+impl FullState {
+    /// The subscriber has one more link.
+    pub(crate) fn came(&mut self, link: u32) {
+        self.later.insert(link);
+    }
+}
+
+impl<V> Default for Departures<V> {
+    fn default() -> Self {
+        Self { departed: VecDeque::new(), readers: BTreeSet::new(), behind: 0 }
+    }
+}
+
+impl<V> Departures<V> {
+    /// The subscribers it is kept for, and how much that is.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> (&BTreeSet<u32>, usize) {
+        (&self.readers, self.departed.len())
+    }
+
+    /// A resource is gone, after all that is in here.
+    pub(crate) fn push(
+        &mut self,
+        name: &ResourceName,
+        resource: Resource<V>,
+        lived: std::ops::Range<Seq>,
+        at: Instant,
+    ) {
+        if self.readers.is_empty() {
+            return;
+        }
+        self.departed.push_back(Departed { name: name.clone(), resource, born: lived.start, gone: lived.end, at });
+        self.departed.drain(..self.departed.len().saturating_sub(MOST));
+    }
+
+    /// Drops what went before a moment.
+    pub(crate) fn expire(&mut self, before: Instant) {
+        let old = self.departed.partition_point(|departed| departed.at <= before);
+        self.departed.drain(..old);
+    }
+
+    /// Drops what all have been told, if they have.
+    fn drop_told(&mut self, is_behind: impl Fn(u32) -> bool) {
+        let from_there = self.readers.range(self.behind..).chain(self.readers.range(..self.behind));
+        match from_there.copied().find(|reader| is_behind(*reader)) {
+            Some(reader) => self.behind = reader,
+            None => self.departed = VecDeque::new(),
+        }
+    }
+}
+
+impl<V> Cache<V> {
+    /// Says that a subscriber is sent a full state now, and visits what belongs to that beside what a
+    /// [`visit`](Self::visit) finds: if removals are deferred, what its last one had and is gone since, as it was. The
+    /// visitor says whether it has it; what no state has is told as gone by it.
+    ///
+    /// Absence from a full state is removal, so that one which adds something cannot but take away what is gone, unless
+    /// that is in it still (rule 122). From the first of these calls on what goes is kept, until all subscribers that
+    /// are sent full states were told: a thousand of a type, and for
+    /// [a while](crate::Options::departed_age).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart = "cart".parse().unwrap();
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, "body"), now, &mut woken);
+    /// let mut leaving = |cache: &mut Cache<&str>, removals| {
+    ///     let mut bodies = Vec::new();
+    ///     cache.pull(subscriber, removals, &mut |_| ControlFlow::Continue(()));
+    ///     cache.visit_leaving(subscriber, removals, &mut |_, resource| {
+    ///         bodies.push(resource.value);
+    ///         true
+    ///     });
+    ///     bodies
+    /// };
+    /// assert!(leaving(&mut cache, Removals::Defer).is_empty());
+    ///
+    /// cache.remove(&clusters, &cart, now, &mut woken);
+    /// assert_eq!(leaving(&mut cache, Removals::Defer), ["body"]);
+    /// assert!(leaving(&mut cache, Removals::Include).is_empty());
+    /// ```
+    pub fn visit_leaving(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<V>) -> bool,
+    ) {
+        if !self.is_open(id) {
+            return;
+        }
+        let type_index = self.subscribers[id.index()].type_index;
+        let mut state = FullState { of: self.seq, ..FullState::default() };
+        if removals == Removals::Defer {
+            self.pull_parting(id);
+            let last = self.subscribers[id.index()].full_state.as_deref();
+            for departed in last.iter().flat_map(|last| self.in_full_state(id, type_index, last)) {
+                if self.is_leaving(id, type_index, &departed.name) && visitor(&departed.name, &departed.resource) {
+                    state.leaving.insert(departed.name.clone(), departed.gone);
+                }
+            }
+            // What else is gone, this state says.
+            let _ = self.pull_removals(id, |name| state.leaving.contains_key(name), &mut |_| ControlFlow::Continue(()));
+        }
+        self.types[type_index as usize].departures.readers.insert(id.index() as u32);
+        self.subscribers[id.index()].full_state = Some(Box::new(state));
+    }
+
+    /// What a subscriber had in its last full state, because of what it still wants, and is gone.
+    fn in_full_state<'a>(
+        &'a self,
+        id: SubscriberId,
+        type_index: u32,
+        last: &'a FullState,
+    ) -> impl Iterator<Item = &'a Departed<V>> {
+        let was_in = move |departed: &&Departed<V>| {
+            let was_there = (departed.born..departed.gone).contains(&last.of);
+            let by_name = self.slot_of(type_index, &departed.name).into_iter().flat_map(|at| self.links_to(id, at));
+            let mut links = by_name.chain(self.covering(id, type_index, &departed.name));
+            (was_there || last.leaving.get(&departed.name) == Some(&departed.gone))
+                && links.any(|link| !last.later.contains(&link) || last.others.contains(&departed.name))
+        };
+        self.types[type_index as usize].departures.departed.iter().filter(was_in)
+    }
+
+    /// The names that the last full state has because of a link, or had.
+    pub(crate) fn in_full_state_by(&self, id: SubscriberId, link: u32) -> Vec<ResourceName> {
+        let Subscriber { full_state, type_index, .. } = &self.subscribers[id.index()];
+        if full_state.as_ref().is_none_or(|last| last.later.contains(&link)) {
+            return Vec::new();
+        }
+        match self.links[link as usize].target {
+            Target::Slot(slot) => vec![self.slots[slot as usize].name.clone()],
+            Target::List(list) => {
+                let members = self.lists[list as usize].members(&self.slots);
+                let departed =
+                    self.types[*type_index as usize].departures.departed.iter().map(|departed| &departed.name);
+                let departed = departed.filter(|name| self.collections_of(*type_index, name).contains(&list));
+                members.map(|at| &self.slots[at as usize].name).chain(departed).cloned().collect()
+            }
+        }
+    }
+
+    /// The link that had these names in the last full state is gone.
+    pub(crate) fn leave_in_full_state(&mut self, id: SubscriberId, names: Vec<ResourceName>) {
+        let subscriber = &mut self.subscribers[id.index()];
+        let type_index = subscriber.type_index;
+        let Some(mut last) = subscriber.full_state.take() else { return };
+        last.others.extend(names);
+        last.others.retain(|name| self.is_wanted(id, type_index, name));
+        self.subscribers[id.index()].full_state = Some(last);
+    }
+
+    /// Whether a name is to be told as gone to a subscriber, and is not back.
+    fn is_leaving(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
+        let Subscriber { leaving, missing, .. } = &self.subscribers[id.index()];
+        let present = || self.slot_of(type_index, name).and_then(|at| self.slots[at as usize].state.resource());
+        leaving.contains(name) && !missing.contains(name) && present().is_none()
+    }
+
+    /// A subscriber was told all there is.
+    pub(crate) fn drop_departed(&mut self, type_index: u32) {
+        let Self { types, subscribers, .. } = self;
+        let departures = &mut types[type_index as usize].departures;
+        if !departures.departed.is_empty() {
+            let behind = |subscriber: &Subscriber| subscriber.has_changes() || subscriber.has_removals();
+            departures.drop_told(|reader| behind(&subscribers[reader as usize]));
+        }
+    }
+
+    /// A subscriber is closed.
+    pub(crate) fn end_full_states(&mut self, type_index: u32, subscriber: u32) {
+        if self.types[type_index as usize].departures.readers.remove(&subscriber) {
+            self.drop_departed(type_index);
+        }
+    }
+}
