@@ -49,11 +49,12 @@ pub(crate) enum Fault {
     RouteUngated,
     WaitAsLongAsLinger,
     StarveReferrers,
+    StarveWhileClustersAreBusy,
     CountNamesOfOthers,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 24] = [
+    pub(crate) const ALL: [Self; 25] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -77,6 +78,7 @@ impl Fault {
         Self::RouteUngated,
         Self::WaitAsLongAsLinger,
         Self::StarveReferrers,
+        Self::StarveWhileClustersAreBusy,
         Self::CountNamesOfOthers,
     ];
 
@@ -97,9 +99,20 @@ impl Fault {
                     _ => {}
                 });
             }
+            Self::StarveWhileClustersAreBusy => keep_clusters_busy(&mut history),
             _ => {}
         }
         history
+    }
+
+    /// What it is found by, where another check may find the same.
+    pub(crate) fn found_by(self) -> &'static str {
+        if self == Self::StarveWhileClustersAreBusy { "rule 158" } else { "" }
+    }
+
+    /// Whether listeners and routes are kept back as long as there are others.
+    pub(crate) fn starves(self) -> bool {
+        [Self::StarveReferrers, Self::StarveWhileClustersAreBusy].contains(&self)
     }
 
     /// In how many seeds it is looked for.
@@ -109,8 +122,15 @@ impl Fault {
 
     fn is_of_order(self) -> bool {
         use Fault::*;
-        let of_order =
-            [ClustersLast, RemoveInPlace, RouteUngated, WaitAsLongAsLinger, StarveReferrers, CountNamesOfOthers];
+        let of_order = [
+            ClustersLast,
+            RemoveInPlace,
+            RouteUngated,
+            WaitAsLongAsLinger,
+            StarveReferrers,
+            StarveWhileClustersAreBusy,
+            CountNamesOfOthers,
+        ];
         of_order.contains(&self)
     }
 
@@ -193,6 +213,24 @@ impl Fault {
         }
         Box::new(ShareBy::new(vec![xds_relay::config::NodeField::Cluster]))
     }
+}
+
+/// Once all has come to rest for the first time, something that refers to clusters changes while these change all the time:
+/// nothing goes, so that nothing but a turn that never comes is wrong.
+fn keep_clusters_busy(history: &mut History) {
+    let switches = history.steps.iter().take_while(|step| !matches!(step, Step::Settle));
+    let referring = switches.filter_map(|step| match *step {
+        Step::Switch { of, name, at, to, .. } if to != 0 => Some((of, name, at, to.trailing_zeros() as usize)),
+        _ => None,
+    });
+    let Some((of, name, at, cluster)) = referring.last() else { return };
+    let first = history.steps.iter().position(|step| matches!(step, Step::Settle));
+    history.steps.truncate(first.map_or(0, |at| at + 1));
+    history.steps.extend([
+        Step::Busy { of: REFERRED[0], name: cluster, at, ms: 40_000 },
+        Step::Busy { of, name, at, ms: 0 },
+        Step::Wait(40_000),
+    ]);
 }
 
 /// A grouping that mixes up who may share.

@@ -31,6 +31,8 @@ use crate::world::{Body, Of, REFERRED, REFERRERS, World};
 const HOLD: Duration = Duration::from_secs(1);
 /// Nobody waits longer.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// What is gone is in full states for no longer: a removal waits for those that join it, and for others then.
+const REPEATED: Duration = Duration::from_secs(2 * PATIENCE.as_secs() + HOLD.as_secs());
 /// So many responses may overtake what has waited for longer than that: every type may have waited as long.
 const OVERTAKE: u64 = World::KINDS as u64;
 
@@ -47,6 +49,7 @@ impl Books {
         let rules = TypeRules::envoy();
         let Some(own) = self.types.get(&of) else { return Ok(()) };
         let said = Said::of(own, world, of, self.variant, response);
+        own.check_gone_for_good(now, world, of, &said)?;
         if !said.put.is_empty() {
             let rule = rules.of(&world.kinds[of].url);
             for (lower, told) in &self.types {
@@ -66,11 +69,6 @@ impl Books {
             }
         }
         if REFERRED.contains(&of) && own.responded {
-            // TEMPORARY: over SotW a full state that is sent for another reason drops a cluster whose removal is deferred.
-            let finding = self.variant == Variant::Sotw;
-            if finding && std::env::var("SIMULATION_STRICT").is_err() {
-                return self.check_starved(now, world, of);
-            }
             for name in said.gone.iter().filter(|name| own.told.contains_key(*name) && own.covers(name)) {
                 self.check_gone(now, world, words, of, name)?;
             }
@@ -146,6 +144,20 @@ impl Books {
 }
 
 impl Told {
+    /// What is gone may be in a full state until that may be told (rule 122), and is not back once it was.
+    fn check_gone_for_good(&self, now: Instant, world: &World, of: Of, said: &Said) -> Result<(), String> {
+        let what = kind(world, of);
+        let mut put = said.put.iter();
+        if let Some((name, _)) = put.find(|(name, body)| self.parted.get(*name) == Some(&body.serial)) {
+            return Err(format!("rule 122: {what} {name} is back as it was after it was told as gone"));
+        }
+        let waits = |name: &ResourceName| self.repeated.get(name).is_none_or(|since| now < *since + REPEATED);
+        match said.repeated.iter().find(|name| self.going.contains_key(*name) && !waits(name)) {
+            Some(name) => Err(format!("rule 158: {what} {name} is gone, and is in full states for ever")),
+            None => Ok(()),
+        }
+    }
+
     /// Whether who has waited `since` a time need not wait for its additions any more.
     fn released(&self, since: Instant, now: Instant) -> bool {
         let full = self.full.is_some_and(|full| now >= since.max(full) + HOLD);

@@ -32,6 +32,10 @@ pub(super) struct Told {
     unacked: VecDeque<String>,
     /// What the client was told, and not told as gone.
     pub(super) told: BTreeMap<ResourceName, Body>,
+    /// The serial of what it was told as gone, as long as it asks for the name.
+    pub(super) parted: BTreeMap<ResourceName, u64>,
+    /// Since when a full state has what is gone.
+    pub(super) repeated: BTreeMap<ResourceName, Instant>,
     /// What it said it holds, and was not told since.
     brought: BTreeSet<ResourceName>,
     pub(super) responded: bool,
@@ -66,6 +70,8 @@ struct InHand {
 pub(super) struct Said {
     pub(super) put: BTreeMap<ResourceName, Body>,
     pub(super) gone: BTreeSet<ResourceName>,
+    /// What a full state has that is no news.
+    pub(super) repeated: BTreeSet<ResourceName>,
 }
 
 impl Books {
@@ -116,8 +122,10 @@ impl Books {
         }
         told.note_full(now, self.variant);
         told.ever_named |= !named.is_empty();
-        let Told { interests, told, .. } = told;
-        told.retain(|name, _| interests.keys().any(|interest| covers(interest, name)));
+        let Told { interests, told, parted, .. } = told;
+        let covered = |name: &ResourceName| interests.keys().any(|interest| covers(interest, name));
+        told.retain(|name, _| covered(name));
+        parted.retain(|name, _| covered(name));
     }
 
     /// To be called before the relay is asked what it has to say.
@@ -139,9 +147,13 @@ impl Books {
         let Some(told) = self.types.get_mut(&of) else { return };
         let said = Said::of(told, world, of, self.variant, response);
         told.brought.retain(|name| !said.put.contains_key(name) && !said.gone.contains(name));
+        told.parted.retain(|name, _| !said.put.contains_key(name));
         told.told.extend(said.put);
-        for name in &said.gone {
-            told.told.remove(name);
+        let parted = said.gone.iter().filter_map(|name| Some((name.clone(), told.told.remove(name)?.serial)));
+        told.parted.extend(parted);
+        told.repeated.retain(|name, _| told.going.contains_key(name));
+        for name in said.repeated.iter().filter(|name| told.going.contains_key(*name)) {
+            told.repeated.entry(name.clone()).or_insert(now);
         }
         told.unacked.push_back(response.nonce.clone());
         told.last_nonce = Some(response.nonce.clone());
@@ -245,11 +257,10 @@ impl Said {
             Variant::Sotw => BTreeSet::new(),
         };
         let news = |name: &ResourceName, body: &Body| told.told.get(name).is_none_or(|held| held.serial != body.serial);
-        let put = match variant {
-            // A full state repeats what is no news.
-            Variant::Sotw => put.into_iter().filter(|(name, body)| news(name, body)).collect(),
-            Variant::Delta => put,
+        let (put, repeated) = match variant {
+            Variant::Sotw => put.into_iter().partition(|(name, body)| news(name, body)),
+            Variant::Delta => (put, BTreeMap::new()),
         };
-        Self { put, gone }
+        Self { put, gone, repeated: repeated.into_keys().collect() }
     }
 }
