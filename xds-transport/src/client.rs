@@ -31,6 +31,7 @@ mod sotw;
 mod update;
 mod verdict;
 mod wanted;
+mod wildcards;
 
 #[cfg(test)]
 mod tests;

@@ -15,6 +15,7 @@ use super::room::Room;
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
 use super::wanted::Wanted;
+use super::wildcards::Wildcards;
 use super::{ProtocolError, expiry};
 use crate::frame::Frame;
 use crate::response::{Rejected, Response};
@@ -46,6 +47,7 @@ pub(super) struct Session {
     asked: BTreeSet<ResourceName>,
     /// The first request of this stream was sent.
     opened: bool,
+    wildcards: Wildcards,
     acks: VecDeque<Ack>,
 }
 
@@ -71,6 +73,7 @@ impl Session {
             unasked: BTreeSet::new(),
             asked: BTreeSet::new(),
             opened: false,
+            wildcards: Wildcards::default(),
             acks: VecDeque::new(),
         }
     }
@@ -97,6 +100,7 @@ impl Session {
 
     pub(super) fn disconnected(&mut self) {
         self.opened = false;
+        self.wildcards = Wildcards::default();
         self.acks.clear();
         self.absences.clear();
         self.undecided.clear();
@@ -164,15 +168,16 @@ impl Session {
         if self.acks.len() >= MAX_ACKS {
             return Err(ProtocolError::Unread);
         }
+        let empty = response.resources.is_empty()
+            && response.removed.is_empty()
+            && response.errors.is_empty()
+            && response.rejected.is_empty();
+        let ends_wildcard = empty && self.wildcards.end();
         if self.wanted.is_empty() {
             self.acks.push_back(Ack { nonce: response.nonce, error: None });
             return Ok(None);
         }
         let mut update = Update::new(id, self.type_url.clone());
-        let empty = response.resources.is_empty()
-            && response.removed.is_empty()
-            && response.errors.is_empty()
-            && response.rejected.is_empty();
         update.version = response.version;
         update.rejected = response.rejected;
         let refused: HashSet<_> = update.rejected.iter().map(|rejected| rejected.name.clone()).collect();
@@ -180,7 +185,7 @@ impl Session {
         if self.wanted.answer(&Interest::Wildcard) {
             update.answered.push(Interest::Wildcard);
         }
-        if empty && self.wanted.wish(&Interest::Wildcard).is_some() {
+        if ends_wildcard && self.wanted.wish(&Interest::Wildcard).is_some() {
             // Rule 86: there is nothing, or nothing but what the origin was told that we have.
             update.complete.push(Interest::Wildcard);
         }
@@ -203,6 +208,9 @@ impl Session {
                 continue;
             }
             update.answered.extend(self.wanted.answer_parent(&name));
+            if !self.wanted.hears_errors(&name) {
+                self.wildcards.answered();
+            }
             let Some(frame) = resource.frame else {
                 match (ttl, self.held.get(&name)) {
                     (Some(ttl), Some(entry)) if resource.version.as_ref() == Some(&entry.version) => {
@@ -389,6 +397,7 @@ impl Session {
             if !(self.legacy_wildcard && only_wildcard && left_out.is_empty()) {
                 request.resource_names_subscribe = names(&asked);
             }
+            self.wildcards.asked(&asked);
             (request.initial_resource_versions, self.unasked) = (versions, left_out);
             self.await_answers(now, asked);
             return Some(request);
@@ -396,13 +405,16 @@ impl Session {
         if self.wanted.is_told() && self.unasked.is_empty() {
             return None;
         }
-        request.resource_names_unsubscribe = names(&self.wanted.give_up(&mut room));
+        let left = self.wanted.give_up(&mut room);
+        self.wildcards.left(&left);
+        request.resource_names_unsubscribe = names(&left);
         while self.unasked.first().is_some_and(|member| room.take_name(member.as_str())) {
             let member = self.unasked.pop_first();
             request.resource_names_subscribe.extend(member.iter().map(|member| member.as_str().to_owned()));
             self.asked.extend(member);
         }
         let asked = self.wanted.ask(|interest| room.take_name(interest.as_str()));
+        self.wildcards.asked(&asked);
         request.resource_names_subscribe.extend(names(&asked));
         self.await_answers(now, asked);
         Some(request)

@@ -227,6 +227,34 @@ fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged() {
 }
 
 #[test]
+fn rule_144_that_a_wildcard_is_as_it_was_is_no_answer_to_the_one_that_is_asked_for_again() {
+    let mut client = client(&["*", "a"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]));
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("a", "1"), ("b", "1")]));
+    client.unsubscribe(CDS, &["*"]);
+    assert_eq!(client.delta().unwrap().resource_names_unsubscribe, ["*"]);
+    client.subscribe(CDS, &["*"]);
+    assert_eq!(client.delta().unwrap().resource_names_subscribe, ["*"]);
+    // It crossed both.
+    assert_eq!(complete(&client.accept(&delta(CDS, "n2", &[], &[]))), [""; 0]);
+    assert_eq!(complete(&client.accept(&delta(CDS, "n3", &[], &[]))), ["*"]);
+}
+
+#[test]
+fn rule_086_a_wildcard_that_was_answered_and_is_asked_for_again_is_complete_when_it_is_empty() {
+    for members in [&[("b", "1")][..], &[]] {
+        let mut client = client(&["*", "a"]);
+        client.accept(&delta(CDS, "n1", members, &[]));
+        client.unsubscribe(CDS, &["*"]);
+        while client.delta().is_some() {}
+        client.subscribe(CDS, &["*"]);
+        while client.delta().is_some() {}
+        assert_eq!(complete(&client.accept(&delta(CDS, "n2", &[], &[]))), ["*"]);
+    }
+}
+
+#[test]
 fn rule_072_the_removal_of_something_unknown_is_acknowledged() {
     let mut client = client(&["a"]);
     let update = client.accept(&delta(CDS, "n1", &[], &["never-seen"]));
