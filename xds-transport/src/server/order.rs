@@ -15,8 +15,8 @@
 //! after the last. A gRPC client uses that while to ask for what it goes to.
 //!
 //! No wait is for ever. After [`HOLD`] nobody waits any more for a type whose window has been full for as long, because
-//! its client may never answer, nor for one that has meanwhile said all it had, because it may never have nothing to
-//! say. A type that is still at what it had is waited for while it gets on, over a slow link for example, up to
+//! its client may never answer, nor for one that has meanwhile spoken and said all it had, because it may never have nothing
+//! to say. A type that is still at what it had is waited for while it gets on, over a slow link for example, up to
 //! [`PATIENCE`]. Of those that wait for nobody removals go first, then the one whose last turn is the longest ago.
 
 use std::time::{Duration, Instant};
@@ -54,8 +54,10 @@ pub(crate) struct Standing {
     newest_removal: u64,
     /// Since when its window is full.
     pub(crate) full: Option<Instant>,
-    /// When it last had no additions.
+    /// When it had last told all its additions: to have had none before is not to have had a turn.
     pub(crate) said_all: Option<Instant>,
+    /// It told additions, and may have more.
+    telling: bool,
     /// Its last turn: they are counted on the stream.
     pub(crate) turn: u64,
 }
@@ -136,12 +138,12 @@ impl Standing {
     pub(crate) fn observe(&mut self, now: Instant, additions: bool, removals: Option<bool>, room: bool) {
         self.full = (!room).then(|| self.full.unwrap_or(now));
         self.additions = additions.then(|| self.additions.unwrap_or(now));
-        if !additions {
+        if !additions && std::mem::take(&mut self.telling) {
             self.said_all = Some(now);
         }
         match removals {
             Some(true) => self.removals = Some(self.removals.unwrap_or(now)),
-            Some(false) => self.removals = None,
+            Some(false) => (self.removals, self.first_removal) = (None, None),
             // Behind its additions they are not seen.
             None => {}
         }
@@ -156,9 +158,10 @@ impl Standing {
         self.newest_removal = newest;
     }
 
-    /// It had its turn.
-    pub(crate) fn told(&mut self, turn: u64, say: Say) {
+    /// It had its turn, and said something or, after all, nothing.
+    pub(crate) fn told(&mut self, turn: u64, say: Say, said: bool) {
         self.turn = turn;
+        self.telling |= said && say != Say::All;
         if say == Say::All {
             (self.removals, self.first_removal) = (None, None);
         }
@@ -184,6 +187,7 @@ mod tests {
             newest_removal: 0,
             full: None,
             said_all: None,
+            telling: false,
             turn: 0,
         }
     }
@@ -268,11 +272,36 @@ mod tests {
         }
         assert_eq!(clusters.removals, Some(at(14_400)));
         // Others are told meanwhile.
-        clusters.told(1, Say::All);
+        clusters.told(1, Say::All, true);
         clusters.join(at(20_000), 26);
         clusters.observe(at(21_000), false, Some(true), true);
         clusters.join(at(21_000), 27);
         assert_eq!(clusters.removals, Some(at(21_000)));
+        // What was gone is back: the next ones have nothing to do with it.
+        clusters.observe(at(21_500), false, Some(false), true);
+        clusters.observe(at(40_000), false, Some(true), true);
+        clusters.join(at(40_000), 28);
+        clusters.join(at(40_900), 29);
+        assert_eq!(clusters.removals, Some(at(40_900)));
+    }
+
+    #[test]
+    fn rule_122_who_had_nothing_to_say_and_now_has_is_no_type_that_always_has_news() {
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let clusters = with(CLUSTERS, &[('-', 0)], start);
+        let mut routes = ROUTES;
+        routes.observe(at(500), false, Some(false), true);
+        routes.observe(at(900), true, Some(false), true);
+        let wait = Duration::from_secs(1);
+        assert_eq!(next(at(1000), &[clusters, routes], wait), Turn::Of(1, Say::Additions));
+        // Over a full link it has no turn for a while.
+        assert_eq!(next(at(5000), &[clusters, routes], wait), Turn::Of(1, Say::Additions));
+        routes.told(10, Say::Additions, true);
+        routes.observe(at(5000), false, Some(false), true);
+        routes.observe(at(5001), true, Some(false), true);
+        assert_eq!(next(at(5001), &[clusters, routes], wait), Turn::Of(0, Say::All));
     }
 
     #[test]

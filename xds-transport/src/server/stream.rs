@@ -485,7 +485,7 @@ impl Stream {
             },
             _ => poll(Tells::All)?,
         };
-        standing.told(*nonces, say);
+        standing.told(*nonces, say, transmit.is_some());
         let additions = transmit.is_some() && of.has_additions(source);
         let removals = of.defers() && of.session.has_work(source) && (transmit.is_some() || say == Say::Additions);
         standing.observe(now, additions, (!additions).then_some(removals), of.session.has_room());
