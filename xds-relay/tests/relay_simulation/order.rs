@@ -116,7 +116,7 @@ impl Books {
                     continue;
                 }
                 let since = self.types.get(&of).and_then(|own| own.going.get(name)).copied().unwrap_or(now);
-                let busy = told.spoke.is_some_and(|spoke| spoke >= since) && now >= since + HOLD;
+                let busy = told.said_all.is_some_and(|said_all| said_all >= since) && now >= since + HOLD;
                 let full = told.full.is_some_and(|full| now >= since.max(full) + HOLD);
                 if !busy && !full && now < since + PATIENCE {
                     return Err(format!("rule 122: {what} {name} goes before {who} is told not to use it"));

@@ -88,9 +88,13 @@ impl Consumer for Feed {
             (Command::Unsubscribe(..), Some(Fault::NeverUnsubscribe)) => {}
             (Command::Unsubscribe(_, interest), Some(Fault::DropUnsubscribeOfNames)) if !interest.is_collection() => {}
             _ => {
-                if let Command::Unsubscribe(type_url, interest) = &command {
-                    heard.lock().unwrap().unsubscribe(place, type_url, interest);
+                let mut heard = heard.lock().unwrap();
+                match &command {
+                    Command::Subscribe(type_url, interest) => heard.subscribe(place, type_url, interest),
+                    Command::Unsubscribe(type_url, interest) => heard.unsubscribe(place, type_url, interest),
+                    _ => {}
                 }
+                drop(heard);
                 apply(command);
             }
         });

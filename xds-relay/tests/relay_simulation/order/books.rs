@@ -32,7 +32,7 @@ pub(super) struct Told {
     unacked: VecDeque<String>,
     /// What the client was told, and not told as gone.
     pub(super) told: BTreeMap<ResourceName, Body>,
-    /// The serial of what it was told as gone, as long as it asks for the name.
+    /// The serial of what it was told as gone, and did not ask for anew.
     pub(super) parted: BTreeMap<ResourceName, u64>,
     /// Since when a full state has what is gone.
     pub(super) repeated: BTreeMap<ResourceName, Instant>,
@@ -47,8 +47,10 @@ pub(super) struct Told {
     unsure: Option<Instant>,
     /// What something refers to that came is sent again, whatever there is of it (rule 124).
     again: Option<Instant>,
-    /// When it last had nothing.
+    /// When it last had told all of it: to have had nothing before is not to have had a turn.
     pub(super) said_all: Option<Instant>,
+    /// It was told something, and there may be more.
+    telling: bool,
     /// Since when it has in hand that something is gone.
     pub(super) going: BTreeMap<ResourceName, Instant>,
     /// The last response.
@@ -84,6 +86,7 @@ impl Books {
         let Some(of) = world.of(&request.type_url) else { return };
         let told = self.types.entry(of).or_default();
         told.asked.get_or_insert(now);
+        let before: BTreeSet<_> = told.interests.keys().cloned().collect();
         let named = request.names.iter().map(|name| Interest::from(name.parse::<ResourceName>().unwrap()));
         let named: BTreeSet<_> = named.collect();
         let legacy = world.kinds[of].full_state && !told.ever_named && named.is_empty();
@@ -123,9 +126,10 @@ impl Books {
         told.note_full(now, self.variant);
         told.ever_named |= !named.is_empty();
         let Told { interests, told, parted, .. } = told;
-        let covered = |name: &ResourceName| interests.keys().any(|interest| covers(interest, name));
-        told.retain(|name, _| covered(name));
-        parted.retain(|name, _| covered(name));
+        told.retain(|name, _| interests.keys().any(|interest| covers(interest, name)));
+        // Who asks anew is answered anew.
+        let anew: Vec<_> = interests.keys().filter(|interest| !before.contains(*interest)).collect();
+        parted.retain(|name, _| !anew.iter().any(|interest| covers(interest, name)));
     }
 
     /// To be called before the relay is asked what it has to say.
@@ -135,7 +139,7 @@ impl Books {
             told.unsure = unsure.then(|| told.unsure.unwrap_or(now));
             let puts = puts && told.is_answered(self.variant);
             told.waiting = puts.then(|| told.waiting.unwrap_or(now));
-            if !puts {
+            if !puts && std::mem::take(&mut told.telling) {
                 told.said_all = Some(now);
             }
             told.going = gone.into_iter().map(|name| (name.clone(), *told.going.get(&name).unwrap_or(&now))).collect();
@@ -157,7 +161,7 @@ impl Books {
         }
         told.unacked.push_back(response.nonce.clone());
         told.last_nonce = Some(response.nonce.clone());
-        (told.responded, told.spoke, told.overtaken) = (true, Some(now), 0);
+        (told.responded, told.telling, told.spoke, told.overtaken) = (true, true, Some(now), 0);
         told.interests.values_mut().for_each(|answered| *answered = true);
         (told.asked, told.again) = (None, None);
         told.note_full(now, self.variant);

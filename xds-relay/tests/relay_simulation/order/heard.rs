@@ -1,6 +1,6 @@
 //! What the relay was told last of each name, on which stream of an origin: it can be held to no more than that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -17,6 +17,7 @@ pub(crate) struct Words {
     urls: Vec<TypeUrl>,
     full_state: Vec<bool>,
     words: BTreeMap<(Place, Of), BTreeMap<ResourceName, Word>>,
+    asked: BTreeMap<(Place, Of), BTreeSet<Interest>>,
 }
 
 /// That something is there, or is gone, and since when the relay knows.
@@ -30,7 +31,7 @@ impl Words {
     pub(crate) fn new(world: &World) -> Self {
         let kinds = world.kinds.iter();
         let (urls, full_state) = kinds.map(|kind| (kind.url.clone(), kind.full_state)).unzip();
-        Self { urls, full_state, words: BTreeMap::new() }
+        Self { urls, full_state, words: BTreeMap::new(), asked: BTreeMap::new() }
     }
 
     pub(crate) fn word(&self, place: Place, of: Of, name: &ResourceName) -> Option<&Word> {
@@ -62,17 +63,26 @@ impl Words {
         }
     }
 
-    /// The relay gives something up, and forgets it.
+    /// The relay asks for something.
+    pub(crate) fn subscribe(&mut self, place: Place, type_url: &TypeUrl, interest: &Interest) {
+        let Some(of) = self.of(type_url) else { return };
+        self.asked.entry((place, of)).or_default().insert(interest.clone());
+    }
+
+    /// The relay gives something up, and forgets it, unless it asks for it otherwise.
     pub(crate) fn unsubscribe(&mut self, place: Place, type_url: &TypeUrl, interest: &Interest) {
         let Some(of) = self.of(type_url) else { return };
+        let asked = self.asked.entry((place, of)).or_default();
+        asked.remove(interest);
         if let Some(words) = self.words.get_mut(&(place, of)) {
-            words.retain(|name, _| !covers(interest, name));
+            words.retain(|name, _| asked.iter().any(|asked| covers(asked, name)));
         }
     }
 
     /// The relay has no stream there any more.
     pub(crate) fn forget(&mut self, place: Place) {
         self.words.retain(|(at, _), _| *at != place);
+        self.asked.retain(|(at, _), _| *at != place);
     }
 
     fn of(&self, type_url: &TypeUrl) -> Option<Of> {
