@@ -119,7 +119,7 @@ impl<V> Cache<V> {
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
     /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, "body"), now, &mut woken);
-    /// let mut leaving = |cache: &mut Cache<&str>, removals| {
+    /// let mut leaving = |cache: &mut Cache<&'static str>, removals| {
     ///     let mut bodies = Vec::new();
     ///     cache.pull(subscriber, removals, &mut |_| ControlFlow::Continue(()));
     ///     cache.visit_leaving(subscriber, removals, &mut |_, resource| {
