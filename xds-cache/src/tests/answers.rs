@@ -49,6 +49,17 @@ fn rule_150_what_was_complete_says_nothing_is_gone_once_the_origin_is_lost() {
     }
 }
 
+#[test]
+fn a_glob_that_failed_is_known_to_be_answered_though_nobody_asks_for_it_any_more() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.fail(GLOB, 14);
+    world.cache.close(id);
+    world.answered(GLOB);
+    let again = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(again), [format!("-{GLOB}")]);
+}
+
 /// An empty glob is told by a removal of the glob: who lists no members when it comes back would lose them.
 #[test]
 fn rule_150_a_glob_is_not_told_empty_while_the_origin_is_lost() {
