@@ -139,6 +139,18 @@ fn rule_084_what_is_held_by_an_alias_is_not_sent_again() {
     assert_eq!(world.pull(gone), ["-rc/else", "-rc/shop"]);
 }
 
+/// With its wildcard it left all that it does not ask for by name, as far as it knows.
+#[test]
+fn rule_054_what_was_brought_along_under_a_wildcard_that_is_left_is_sent_by_an_alias() {
+    let mut world = World::authoritative();
+    world.host("1");
+    world.put("a", "1");
+    let id = world.subscriber(&["*", ALIAS, "a"]);
+    world.cache.resume(id, [(name(HOST), "1".into()), (name("a"), "1".into())]);
+    world.cache.unsubscribe(id, &Interest::Wildcard);
+    assert_eq!(world.pull(id), ["rc/shop@1"], "a it asks for itself, and has");
+}
+
 #[test]
 fn rule_052_who_leaves_an_alias_is_sent_what_something_else_covers() {
     let mut world = World::authoritative();

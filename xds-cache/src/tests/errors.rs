@@ -163,6 +163,18 @@ fn a_relay_keeps_no_errors_that_nobody_asked_for() {
 }
 
 #[test]
+fn a_relay_keeps_no_passing_error_for_who_does_not_hold_the_name() {
+    let mut world = World::relay();
+    let asks = world.subscriber(&["a"]);
+    let other = world.subscriber(&["*"]);
+    world.cache.resume(other, [(name("b"), "1".into())]);
+    world.fail("a", 14);
+    world.cache.close(asks);
+    world.cache.evict(&world.of, &interest("a"), world.now);
+    assert!(!world.cache.is_known(&world.of, &interest("a")), "who asks next has to wait for the origin");
+}
+
+#[test]
 fn an_error_wakes_who_has_nothing_but_errors_to_pull_when_something_else_comes() {
     let mut world = World::authoritative();
     world.put("a", "1");
@@ -198,4 +210,9 @@ fn rule_158_while_removals_wait_an_error_is_told_if_it_takes_nothing_away() {
     assert_eq!(pull_errors(&mut world, Removals::Defer), ["missing"]);
     assert_eq!(pull_errors(&mut world, Removals::Defer), [""; 0]);
     assert_eq!(pull_errors(&mut world, Removals::Include), ["held"]);
+}
+
+#[test]
+fn an_error_says_why_and_its_code() {
+    assert_eq!(ResourceError::new(7, "not yours").to_string(), "not yours (code 7)");
 }

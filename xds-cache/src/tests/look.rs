@@ -16,6 +16,26 @@ fn what_is_not_content_is_changed_without_a_word() {
 }
 
 #[test]
+fn what_may_be_held_by_a_collection_is_what_is_there_and_what_went_and_was_not_told() {
+    let mut world = World::relay();
+    let away = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    let id = world.subscriber(&[GLOB]);
+    world.put(OTHER, "1");
+    let may_hold = |world: &World| world.cache.may_hold(id, &interest(GLOB));
+    assert_eq!(may_hold(&world), [name(MEMBER), name(OTHER)].into(), "one went before it came");
+    world.answered(GLOB);
+    world.pull(id);
+    assert_eq!(may_hold(&world), [name(OTHER)].into());
+    world.remove(OTHER);
+    assert_eq!(may_hold(&world), [name(OTHER)].into());
+    world.pull(id);
+    assert_eq!(may_hold(&world), [].into());
+    world.cache.close(away);
+}
+
+#[test]
 fn there_are_no_aliases_until_there_is_one() {
     let mut aliases = Aliases::default();
     assert!(aliases.is_empty());

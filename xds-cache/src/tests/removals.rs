@@ -65,6 +65,17 @@ fn tombstones_are_bounded_in_number_for_who_comes_later() {
     assert_eq!(world.pull(id).len(), 4);
 }
 
+#[test]
+fn tombstones_may_be_kept_for_years() {
+    let years = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+    for tombstone_age in [years, Duration::MAX] {
+        let mut world = World::new(Options { tombstone_age, ..Options::default() });
+        world.put(MEMBER, "1");
+        world.remove(MEMBER);
+        assert!(world.cache.next_expiry().unwrap() >= world.now + years);
+    }
+}
+
 /// Names come and go, and a subscriber reads nothing of it: what is kept for it is what it was sent.
 #[test]
 fn rule_155_what_is_kept_for_who_never_reads_is_what_it_was_sent() {
