@@ -48,6 +48,17 @@ fn rule_105_who_asks_later_is_answered_at_once() {
 }
 
 #[test]
+fn rule_105_an_alias_is_what_was_asked_for_and_stands_for_another_name() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS, HOST, "missing"]);
+    let is_alias = |id, text| world.cache.is_alias(id, &name(text));
+    assert!(is_alias(id, ALIAS));
+    assert!(!is_alias(id, HOST) && !is_alias(id, "missing"));
+    assert!(!is_alias(id, OTHER), "nobody asked for it");
+}
+
+#[test]
 fn rule_103_a_resource_asked_for_by_all_its_names_is_sent_once() {
     let mut world = World::authoritative();
     let id = world.subscriber(&["*", HOST, ALIAS, OTHER]);

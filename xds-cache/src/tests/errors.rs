@@ -213,6 +213,20 @@ fn rule_158_while_removals_wait_an_error_is_told_if_it_takes_nothing_away() {
 }
 
 #[test]
+fn rule_158_nobody_waits_for_the_error_of_what_was_told_as_gone() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["a"]);
+    world.pull(id);
+    world.remove("a");
+    assert_eq!(world.pull(id), ["-a"]);
+    assert_eq!(world.fail("a", 7), [id]);
+    assert!(world.cache.has_work(id) && !world.cache.has_additions(id));
+    world.pull(id);
+    assert_eq!(world.errors(id), ["-a:7"]);
+}
+
+#[test]
 fn an_error_says_why_and_its_code() {
     assert_eq!(ResourceError::new(7, "not yours").to_string(), "not yours (code 7)");
 }

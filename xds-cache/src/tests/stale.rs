@@ -21,6 +21,7 @@ fn a_stale_id_says_nothing_and_changes_nothing() {
         assert!(!world.cache.visit(stale, &mut |_, _| unreachable!()).any());
         assert_eq!(world.cache.interests(stale).count(), 0);
         assert!(!world.cache.is_subscribed(stale, &interest("a")) && !world.cache.covers(stale, &name("a")));
+        assert!(!world.cache.is_alias(stale, &name("a")) && !world.cache.will_tell(stale, &name("a")));
         assert!(world.cache.wanted(stale, &name("a")).is_none() && !world.cache.is_absent(stale, &name("b")));
         world.cache.set_type_version(&world.of, Some("1".into()));
         assert!(world.cache.type_version(stale).is_none());
