@@ -65,6 +65,18 @@ fn rule_117_of_two_errors_the_newer_is_told_once() {
 }
 
 #[test]
+fn rule_117_the_errors_of_a_glob_s_members_are_told_once_each() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    for text in [MEMBER, OTHER] {
+        world.fail(text, 7);
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.errors(id), [format!("-{text}:7")]);
+    }
+}
+
+#[test]
 fn rule_117_an_upsert_ends_an_error_even_if_nothing_else_changed() {
     let mut world = World::authoritative();
     world.put("a", "1");
