@@ -162,6 +162,17 @@ fn rule_054_what_was_brought_along_under_a_wildcard_that_is_left_is_sent_by_an_a
     assert_eq!(world.pull(id), ["rc/shop@1"], "a it asks for itself, and has");
 }
 
+/// Whether it knows that it had it by the alias, only it can tell.
+#[test]
+fn rule_054_what_was_brought_along_is_told_as_gone_when_the_alias_that_covered_it_is_left() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS]);
+    world.cache.resume(id, [(name(HOST), "1".into())]);
+    world.cache.unsubscribe(id, &interest(ALIAS));
+    assert_eq!(world.pull(id), ["-rc/shop"]);
+}
+
 #[test]
 fn rule_052_who_leaves_an_alias_is_sent_what_something_else_covers() {
     let mut world = World::authoritative();

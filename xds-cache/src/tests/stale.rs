@@ -35,6 +35,17 @@ fn a_stale_id_says_nothing_and_changes_nothing() {
 }
 
 #[test]
+fn only_open_subscribers_are_counted() {
+    let mut world = World::authoritative();
+    let ids = [(); 3].map(|()| world.subscriber(&["a"]));
+    for (closed, id) in ids.into_iter().enumerate() {
+        assert_eq!(world.cache.subscriber_count(), 3 - closed);
+        world.cache.close(id);
+    }
+    assert_eq!(world.cache.subscriber_count(), 0);
+}
+
+#[test]
 fn an_id_that_another_source_made_is_no_subscriber_of_a_cache() {
     let mut world = World::authoritative();
     let id = world.subscriber(&["a"]);
