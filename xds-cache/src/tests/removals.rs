@@ -103,6 +103,21 @@ fn rule_155_what_is_kept_for_who_never_reads_is_what_it_was_sent() {
     }
 }
 
+/// What is owed to who never reads is gone through again and again.
+#[test]
+fn rule_099_that_a_glob_is_empty_is_told_once_however_much_comes_and_goes() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 2, ..Options::default() });
+    let [told, _slow] = [(); 2].map(|()| world.subscriber(&[GLOB]));
+    world.fail(GLOB, 14);
+    world.answered(GLOB);
+    assert_eq!(world.pull(told), [format!("-{GLOB}")]);
+    for number in 0..10 {
+        world.put(&member(GLOB, number), "1");
+        world.remove(&member(GLOB, number));
+    }
+    assert!(!world.pull(told).contains(&format!("-{GLOB}")));
+}
+
 /// Envoy holds members that it does not list: what goes while it is being sent the rest is owed it as well.
 #[test]
 fn rule_155_what_was_there_when_a_glob_was_asked_for_is_told_as_gone_though_it_was_not_sent_yet() {
