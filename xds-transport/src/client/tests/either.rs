@@ -131,6 +131,19 @@ fn rule_088_no_answer_outlives_its_stream_in_either_variant() {
     }
 }
 
+/// Types are named by a relay's clients.
+#[test]
+fn a_type_that_nobody_wants_any_more_leaves_nothing_behind_on_the_next_stream() {
+    for protocol in BOTH {
+        let mut client = Client::subscribed(protocol, CDS, &["*"]);
+        client.subscribe(EDS, &["a"]);
+        client.requests();
+        client.unsubscribe(EDS, &["a"]);
+        client.reconnect();
+        assert_eq!(client.stream.sessions.len(), 1, "{protocol:?}");
+    }
+}
+
 /// What was under way on a stream is nothing to the next: its first request names all that is wanted, as a first one does.
 #[test]
 fn rule_088_a_first_request_is_one_whatever_was_said_before() {
