@@ -215,6 +215,22 @@ fn rule_040_the_legacy_wildcard_is_named_before_it_can_be_given_up() {
     assert!(client.poll().is_none());
 }
 
+/// A server drops what does not answer its newest response (rule 16): as far as it knows, no names were ever sent.
+#[test]
+fn rule_040_names_that_a_response_crossed_have_not_ended_the_wildcard() {
+    let mut client = clusters(&["*"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[]));
+    client.sotw();
+    client.subscribe(CDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*", "a"]);
+    client.unsubscribe(CDS, &["*", "a"]);
+    assert!(client.sotw().unwrap().resource_names.is_empty());
+    client.receive(&sotw(CDS, "v2", "n2", &[("b", "1")]));
+    let requests: Vec<_> = std::iter::from_fn(|| client.sotw()).collect();
+    let said = |request: &DiscoveryRequest| (request.resource_names.join(" "), request.response_nonce.clone());
+    assert_eq!(requests.iter().map(said).collect::<Vec<_>>(), owned(&[("*", "n2"), ("", "n2")]));
+}
+
 #[test]
 fn rule_087_a_version_of_what_was_given_up_is_not_named() {
     let mut client = clusters(&["*"]);
