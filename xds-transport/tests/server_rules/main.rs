@@ -9,6 +9,7 @@
 mod support;
 
 mod absence;
+mod anew;
 mod errors;
 mod flow;
 mod lifetime;
