@@ -19,6 +19,7 @@ mod nonces;
 mod on_demand;
 mod order;
 mod reconnect;
+mod sessions;
 mod streams;
 mod subscriptions;
 mod wildcards;

@@ -353,30 +353,6 @@ fn what_a_stream_has_to_say_is_work() {
     }
 }
 
-/// As an admin page sums up a stream.
-#[test]
-fn what_sessions_did_adds_up_and_the_last_rejection_stays() {
-    let mut server = Server::with(CLUSTERS, &["a", "b"]);
-    server.put(ENDPOINTS, "e", "1");
-    let mut client = Client::delta();
-    client.subscribe(&mut server, CLUSTERS, &["a", "b", "gone"]);
-    client.nack(&mut server, CLUSTERS);
-    server.now += seconds(1);
-    client.subscribe(&mut server, ENDPOINTS, &["e"]);
-    client.ack(&mut server, ENDPOINTS);
-    server.put(ENDPOINTS, "e", "2");
-    client.poll(&mut server);
-    client.nack(&mut server, ENDPOINTS);
-    let tallies: Vec<_> = client.stream.sessions().map(|session| session.tally.clone()).collect();
-    for order in [[0, 1], [1, 0]] {
-        let mut sum = Tally::default();
-        order.iter().for_each(|at| sum.add(&tallies[*at]));
-        assert_eq!((sum.requests, sum.responses, sum.resources, sum.removed, sum.acks, sum.nacks), (5, 3, 4, 1, 1, 2));
-        assert_eq!(sum.bytes, tallies[0].bytes + tallies[1].bytes);
-        assert_eq!(sum.last_nack.unwrap().at, server.now);
-    }
-}
-
 /// Answers that are empty, errors and refusals are responses as well.
 #[test]
 fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own() {
