@@ -626,6 +626,10 @@ fn rule_150_to_a_relay_no_time_answers_a_collection() {
         client.sotw();
         client.advance(3600);
         assert!(client.update().is_none());
+        // Nor after a response that holds nothing of it.
+        client.accept(&sotw(of, "v1", "n1", &[("a", "1")]));
+        client.advance(3600);
+        assert!(client.update().is_none());
     }
 }
 
