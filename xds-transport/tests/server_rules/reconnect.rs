@@ -65,7 +65,7 @@ fn rule_087_what_was_left_and_asked_for_again_is_sent_whatever_was_held() {
     for (names, version) in [(&["*"][..], &*version), (&["b"], ""), (&["*"], "")] {
         let request = DiscoveryRequest {
             type_url: CLUSTERS.to_string(),
-            resource_names: names.iter().map(|name| name.to_string()).collect(),
+            resource_names: names.iter().map(ToString::to_string).collect(),
             version_info: version.to_owned(),
             ..Default::default()
         };
