@@ -217,7 +217,8 @@ impl<V> Cache<V> {
                 // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
                 let since = if list.glob.is_some() { seq } else { 0 };
                 self.pass(at, None, Some(seq));
-                let walk = Walk { gone_cursor: seq, since, sent: 0, at: NONE, answered: false, complete: false };
+                let walk =
+                    Walk { opened: seq, gone_cursor: seq, since, sent: 0, at: NONE, answered: false, complete: false };
                 (watchers, index::add(&mut self.walks, walk))
             }
         };

@@ -54,6 +54,18 @@ fn rule_155_who_was_up_to_date_is_told_of_ten_thousand_removals_in_one_change() 
 }
 
 #[test]
+fn what_a_wildcard_has_told_as_gone_a_glob_that_comes_later_does_not_repeat() {
+    let mut world = World::new(Options { authoritative: false, wildcard_covers_xdstp: true, ..Options::default() });
+    let id = world.subscriber(&["*"]);
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    world.cache.subscribe(id, &interest(GLOB));
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+}
+
+#[test]
 fn tombstones_are_bounded_in_number_for_who_comes_later() {
     let mut world = World::new(Options { tombstones: 2, ..Options::default() });
     world.replace(GLOB, 0..5);
