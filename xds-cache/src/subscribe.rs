@@ -270,6 +270,13 @@ impl<V> Cache<V> {
             Target::Slot(slot) => self.names_of(at, slot),
             Target::List(_) => BTreeSet::new(),
         };
+        if let Target::Slot(_) = target {
+            // Whether the name is an alias by which it holds what it brought along, only it can tell.
+            let Subscriber { resumed, unclaimed, .. } = &mut self.subscribers[id.index()];
+            for name in &*unclaimed {
+                resumed.get_mut(name).map(Option::take);
+            }
+        }
         // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
         self.hand_over(at);

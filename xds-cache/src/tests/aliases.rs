@@ -23,6 +23,20 @@ impl World {
     }
 }
 
+/// Who knows by which name it holds what it brought along, gives that up with the name.
+#[test]
+fn rule_105_what_was_brought_along_is_sent_again_if_a_name_that_may_stand_for_it_was_left_meanwhile() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[OTHER]);
+    world.cache.resume(id, [(name(HOST), "1".into())]);
+    world.cache.subscribe(id, &interest(ALIAS));
+    world.alias(HOST, &[ALIAS], "0");
+    world.remove(ALIAS);
+    world.cache.unsubscribe(id, &interest(ALIAS));
+    world.alias(HOST, &[OTHER], "1");
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+}
+
 #[test]
 fn rule_105_who_asks_for_an_alias_is_sent_the_resource_and_its_changes_under_its_own_name() {
     let mut world = World::relay();
