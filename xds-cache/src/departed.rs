@@ -158,6 +158,7 @@ impl<V> Cache<V> {
         }
         self.types[type_index as usize].departures.readers.insert(id.index() as u32);
         self.subscribers[id.index()].full_state = Some(Box::new(state));
+        self.drop_departed(type_index);
     }
 
     /// What a subscriber had in its last full state, because of what it still wants, and is gone.
@@ -212,7 +213,7 @@ impl<V> Cache<V> {
         leaving.contains(name) && !missing.contains(name) && present().is_none()
     }
 
-    /// A subscriber was told all there is.
+    /// A subscriber was told what there is, or is gone.
     pub(crate) fn drop_departed(&mut self, type_index: u32) {
         let Self { types, subscribers, .. } = self;
         let departures = &mut types[type_index as usize].departures;

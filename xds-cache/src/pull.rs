@@ -116,10 +116,6 @@ impl<V> Cache<V> {
             };
         }
         pulled.more = visited.is_break();
-        let Subscriber { full_state, type_index, .. } = &self.subscribers[id.index()];
-        if full_state.is_some() && !pulled.more {
-            self.drop_departed(*type_index);
-        }
         pulled
     }
 
