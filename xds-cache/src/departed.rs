@@ -169,11 +169,13 @@ impl<V> Cache<V> {
         last: &'a FullState,
     ) -> impl Iterator<Item = &'a Departed<V>> {
         let was_in = move |departed: &&Departed<V>| {
-            let was_there = (departed.born..departed.gone).contains(&last.of);
-            let by_name = self.slot_of(type_index, &departed.name).into_iter().flat_map(|at| self.links_to(id, at));
-            let mut links = by_name.chain(self.covering(id, type_index, &departed.name));
-            (was_there || last.leaving.get(&departed.name) == Some(&departed.gone))
-                && links.any(|link| !last.later.contains(&link) || last.others.contains(&departed.name))
+            let Departed { name, born, gone, .. } = departed;
+            if !(*born..*gone).contains(&last.of) && last.leaving.get(name) != Some(gone) {
+                return false;
+            }
+            let by_name = self.slot_of(type_index, name).into_iter().flat_map(|at| self.links_to(id, at));
+            let mut links = by_name.chain(self.covering(id, type_index, name));
+            links.any(|link| !last.later.contains(&link) || last.others.contains(name))
         };
         self.types[type_index as usize].departures.departed.iter().filter(was_in)
     }
@@ -214,7 +216,7 @@ impl<V> Cache<V> {
     }
 
     /// A subscriber was told what there is, or is gone.
-    pub(crate) fn drop_departed(&mut self, type_index: u32) {
+    fn drop_departed(&mut self, type_index: u32) {
         let Self { types, subscribers, .. } = self;
         let departures = &mut types[type_index as usize].departures;
         if !departures.departed.is_empty() {
