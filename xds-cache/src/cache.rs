@@ -226,13 +226,13 @@ impl<V> Cache<V> {
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_index = self.type_index(type_url);
         let Some(list) = self.answered_list(type_index, collection) else { return };
+        // First, for it may be all that keeps the list when its error is over.
+        let before = std::mem::replace(&mut self.lists[list as usize].answer, Answer::Complete);
         let failed = self.end_collection_error(list, woken);
-        // With its error went the last that kept it.
         if !self.lists.contains(list as usize) {
             return self.drop_type_if_unused(type_index);
         }
-        if self.lists[list as usize].answer != Answer::Complete {
-            self.lists[list as usize].answer = Answer::Complete;
+        if before != Answer::Complete {
             self.renew_list(list);
         } else if !failed {
             return;

@@ -119,7 +119,7 @@ impl<V> Cache<V> {
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
     /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, "body"), now, &mut woken);
-    /// let mut leaving = |cache: &mut Cache<&str>, removals| {
+    /// let mut leaving = |cache: &mut Cache<&'static str>, removals| {
     ///     let mut bodies = Vec::new();
     ///     cache.pull(subscriber, removals, &mut |_| ControlFlow::Continue(()));
     ///     cache.visit_leaving(subscriber, removals, &mut |_, resource| {
@@ -158,6 +158,7 @@ impl<V> Cache<V> {
         }
         self.types[type_index as usize].departures.readers.insert(id.index() as u32);
         self.subscribers[id.index()].full_state = Some(Box::new(state));
+        self.drop_departed(type_index);
     }
 
     /// What a subscriber had in its last full state, because of what it still wants, and is gone.
@@ -168,11 +169,13 @@ impl<V> Cache<V> {
         last: &'a FullState,
     ) -> impl Iterator<Item = &'a Departed<V>> {
         let was_in = move |departed: &&Departed<V>| {
-            let was_there = (departed.born..departed.gone).contains(&last.of);
-            let by_name = self.slot_of(type_index, &departed.name).into_iter().flat_map(|at| self.links_to(id, at));
-            let mut links = by_name.chain(self.covering(id, type_index, &departed.name));
-            (was_there || last.leaving.get(&departed.name) == Some(&departed.gone))
-                && links.any(|link| !last.later.contains(&link) || last.others.contains(&departed.name))
+            let Departed { name, born, gone, .. } = departed;
+            if !(*born..*gone).contains(&last.of) && last.leaving.get(name) != Some(gone) {
+                return false;
+            }
+            let by_name = self.slot_of(type_index, name).into_iter().flat_map(|at| self.links_to(id, at));
+            let mut links = by_name.chain(self.covering(id, type_index, name));
+            links.any(|link| !last.later.contains(&link) || last.others.contains(name))
         };
         self.types[type_index as usize].departures.departed.iter().filter(was_in)
     }
@@ -212,8 +215,8 @@ impl<V> Cache<V> {
         leaving.contains(name) && !missing.contains(name) && present().is_none()
     }
 
-    /// A subscriber was told all there is.
-    pub(crate) fn drop_departed(&mut self, type_index: u32) {
+    /// A subscriber was told what there is, or is gone.
+    fn drop_departed(&mut self, type_index: u32) {
         let Self { types, subscribers, .. } = self;
         let departures = &mut types[type_index as usize].departures;
         if !departures.departed.is_empty() {

@@ -5,7 +5,7 @@
 //! chain of work of its subscriber. An update moves the first chain over to the second, so a
 //! subscriber that is behind already costs nothing per further update.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
 use slab::Slab;
@@ -225,10 +225,10 @@ impl List {
         self.owed.iter().skip(owed).chain(self.gone.iter().skip(gone)).map(|gone| &gone.name)
     }
 
-    /// The names that went up to a moment, and are not said to be gone after it too.
-    pub(crate) fn gone_before(&self, moment: Seq) -> BTreeSet<&ResourceName> {
-        let mut before: BTreeSet<_> =
-            self.gone.iter().take_while(|gone| gone.seq <= moment).map(|gone| &gone.name).collect();
+    /// The names that went up to a moment, each with when, and are not said to be gone after it too.
+    pub(crate) fn gone_before(&self, moment: Seq) -> BTreeMap<&ResourceName, Seq> {
+        let mut before: BTreeMap<_, _> =
+            self.gone.iter().take_while(|gone| gone.seq <= moment).map(|gone| (&gone.name, gone.seq)).collect();
         if !before.is_empty() {
             self.gone_after(moment).for_each(|name| _ = before.remove(name));
         }
@@ -283,7 +283,9 @@ pub(crate) struct Link {
 pub(crate) struct Walk {
     /// The cursor for tombstones and errors: never reset, or a removal before a re-subscribe is lost.
     pub(crate) gone_cursor: Seq,
-    /// When it began: what was there then, the subscriber may hold already.
+    /// When it began.
+    pub(crate) opened: Seq,
+    /// When it began, for a glob: what was there then, the subscriber may hold already.
     pub(crate) since: Seq,
     /// How far the cursor was before it was reset.
     pub(crate) sent: Seq,

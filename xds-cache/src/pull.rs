@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Answer, Chain, Link, NONE, State, Target, Walk};
+use crate::links::{Answer, Chain, Link, NONE, Seq, State, Target, Walk};
 use crate::resource::Resource;
 use crate::subscribe::{Subscriber, SubscriberId};
 
@@ -116,10 +116,6 @@ impl<V> Cache<V> {
             };
         }
         pulled.more = visited.is_break();
-        let Subscriber { full_state, type_index, .. } = &self.subscribers[id.index()];
-        if full_state.is_some() && !pulled.more {
-            self.drop_departed(*type_index);
-        }
         pulled
     }
 
@@ -311,8 +307,10 @@ impl<V> Cache<V> {
             let since = self.walks[walk as usize].since;
             let before = members.gone_before(since).into_iter();
             // That it is empty is said below.
-            let missed = before.filter(|name| !name.is_glob() && !self.is_asked_for(id, type_index, name));
-            let missed: Vec<_> = missed.cloned().collect();
+            let missed = before.filter(|(name, gone)| {
+                !name.is_glob() && !self.is_asked_for(id, type_index, name) && !self.saw_go(id, link, name, *gone)
+            });
+            let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
             let empty = members.glob.clone().filter(|_| members.live == 0);
             let walk = &mut self.walks[walk as usize];
             walk.complete = true;
@@ -336,6 +334,15 @@ impl<V> Cache<V> {
         }
         self.rechain(link, Chain::Clean);
         ControlFlow::Continue(())
+    }
+
+    /// Whether a name went while another collection of the subscriber had it, and that has told so.
+    fn saw_go(&self, id: SubscriberId, link: u32, name: &ResourceName, gone: Seq) -> bool {
+        let type_index = self.subscribers[id.index()].type_index;
+        self.covering(id, type_index, name).filter(|other| *other != link).any(|other| {
+            let Walk { opened, gone_cursor, .. } = self.walks[self.links[other as usize].walk as usize];
+            opened < gone && gone <= gone_cursor
+        })
     }
 
     /// What a subscriber brought along of a collection that is answered now, and that is not in it, is gone.

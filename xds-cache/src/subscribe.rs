@@ -217,7 +217,8 @@ impl<V> Cache<V> {
                 // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
                 let since = if list.glob.is_some() { seq } else { 0 };
                 self.pass(at, None, Some(seq));
-                let walk = Walk { gone_cursor: seq, since, sent: 0, at: NONE, answered: false, complete: false };
+                let walk =
+                    Walk { opened: seq, gone_cursor: seq, since, sent: 0, at: NONE, answered: false, complete: false };
                 (watchers, index::add(&mut self.walks, walk))
             }
         };
@@ -269,6 +270,13 @@ impl<V> Cache<V> {
             Target::Slot(slot) => self.names_of(at, slot),
             Target::List(_) => BTreeSet::new(),
         };
+        if let Target::Slot(_) = target {
+            // Whether the name is an alias by which it holds what it brought along, only it can tell.
+            let Subscriber { resumed, unclaimed, .. } = &mut self.subscribers[id.index()];
+            for name in &*unclaimed {
+                resumed.get_mut(name).map(Option::take);
+            }
+        }
         // Another collection of the subscriber may cover what they name, and have none of its own.
         self.pull_tombstones(at);
         self.hand_over(at);

@@ -155,6 +155,13 @@ fn a_collection_is_no_resource() {
 }
 
 #[test]
+fn an_interest_is_written_as_on_the_wire() {
+    for text in ["*", "a", GLOB] {
+        assert_eq!((interest(text).as_str(), interest(text).to_string()), (text, text.to_owned()));
+    }
+}
+
+#[test]
 fn tombstones_reach_a_glob_subscriber_that_was_away() {
     let mut world = World::authoritative();
     world.put(MEMBER, "1");

@@ -23,6 +23,20 @@ impl World {
     }
 }
 
+/// Who knows by which name it holds what it brought along, gives that up with the name.
+#[test]
+fn rule_105_what_was_brought_along_is_sent_again_if_a_name_that_may_stand_for_it_was_left_meanwhile() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[OTHER]);
+    world.cache.resume(id, [(name(HOST), "1".into())]);
+    world.cache.subscribe(id, &interest(ALIAS));
+    world.alias(HOST, &[ALIAS], "0");
+    world.remove(ALIAS);
+    world.cache.unsubscribe(id, &interest(ALIAS));
+    world.alias(HOST, &[OTHER], "1");
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+}
+
 #[test]
 fn rule_105_who_asks_for_an_alias_is_sent_the_resource_and_its_changes_under_its_own_name() {
     let mut world = World::relay();
@@ -45,6 +59,17 @@ fn rule_105_who_asks_later_is_answered_at_once() {
         let id = world.subscriber(&[OTHER]);
         assert_eq!(world.pull(id), ["rc/shop@1"]);
     }
+}
+
+#[test]
+fn rule_105_an_alias_is_what_was_asked_for_and_stands_for_another_name() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS, HOST, "missing"]);
+    let is_alias = |id, text| world.cache.is_alias(id, &name(text));
+    assert!(is_alias(id, ALIAS));
+    assert!(!is_alias(id, HOST) && !is_alias(id, "missing"));
+    assert!(!is_alias(id, OTHER), "nobody asked for it");
 }
 
 #[test]
@@ -137,6 +162,29 @@ fn rule_084_what_is_held_by_an_alias_is_not_sent_again() {
     world.remove("rc/else");
     assert_eq!(world.pull(told), [""; 0]);
     assert_eq!(world.pull(gone), ["-rc/else", "-rc/shop"]);
+}
+
+/// With its wildcard it left all that it does not ask for by name, as far as it knows.
+#[test]
+fn rule_054_what_was_brought_along_under_a_wildcard_that_is_left_is_sent_by_an_alias() {
+    let mut world = World::authoritative();
+    world.host("1");
+    world.put("a", "1");
+    let id = world.subscriber(&["*", ALIAS, "a"]);
+    world.cache.resume(id, [(name(HOST), "1".into()), (name("a"), "1".into())]);
+    world.cache.unsubscribe(id, &Interest::Wildcard);
+    assert_eq!(world.pull(id), ["rc/shop@1"], "a it asks for itself, and has");
+}
+
+/// Whether it knows that it had it by the alias, only it can tell.
+#[test]
+fn rule_054_what_was_brought_along_is_told_as_gone_when_the_alias_that_covered_it_is_left() {
+    let mut world = World::authoritative();
+    world.host("1");
+    let id = world.subscriber(&[ALIAS]);
+    world.cache.resume(id, [(name(HOST), "1".into())]);
+    world.cache.unsubscribe(id, &interest(ALIAS));
+    assert_eq!(world.pull(id), ["-rc/shop"]);
 }
 
 #[test]

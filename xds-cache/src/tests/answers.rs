@@ -1,6 +1,7 @@
 //! How far a collection is answered, and what that says.
 
 use super::{GLOB, MEMBER, OTHER, World, interest, name};
+use crate::{Removals, Unanswered};
 
 fn resumed(world: &mut World, interests: &[&str], held: &[(&str, &str)]) -> crate::SubscriberId {
     let id = world.subscriber(interests);
@@ -49,6 +50,17 @@ fn rule_150_what_was_complete_says_nothing_is_gone_once_the_origin_is_lost() {
     }
 }
 
+#[test]
+fn a_glob_that_failed_is_known_to_be_answered_though_nobody_asks_for_it_any_more() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.fail(GLOB, 14);
+    world.cache.close(id);
+    world.answered(GLOB);
+    let again = world.subscriber(&[GLOB]);
+    assert_eq!(world.pull(again), [format!("-{GLOB}")]);
+}
+
 /// An empty glob is told by a removal of the glob: who lists no members when it comes back would lose them.
 #[test]
 fn rule_150_a_glob_is_not_told_empty_while_the_origin_is_lost() {
@@ -62,4 +74,23 @@ fn rule_150_a_glob_is_not_told_empty_while_the_origin_is_lost() {
     world.cache.answered(&world.of, &interest(GLOB), &mut Vec::new());
     assert_eq!(world.pull(id), [format!("-{GLOB}")]);
     assert_eq!(world.pull(first), [""; 0]);
+}
+
+#[test]
+fn rule_158_that_a_glob_is_empty_after_all_is_told_though_removals_wait() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.cache.begun(&world.of, &interest(GLOB), &mut Vec::new());
+    assert!(world.pull_as(id, Removals::Defer).1.answered);
+    assert!(!world.cache.has_additions(id));
+    world.answered(GLOB);
+    assert!(world.cache.has_additions(id));
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [format!("-{GLOB}")]);
+}
+
+#[test]
+fn what_several_sources_have_not_answered_is_counted_together() {
+    let one = Unanswered { names: 1, collections: 2, incomplete: 3, held: 4 };
+    let other = Unanswered { names: 10, collections: 20, incomplete: 30, held: 40 };
+    assert_eq!(one.and(other), Unanswered { names: 11, collections: 22, incomplete: 33, held: 44 });
 }

@@ -65,6 +65,18 @@ fn rule_117_of_two_errors_the_newer_is_told_once() {
 }
 
 #[test]
+fn rule_117_the_errors_of_a_glob_s_members_are_told_once_each() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.pull(id);
+    for text in [MEMBER, OTHER] {
+        world.fail(text, 7);
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.errors(id), [format!("-{text}:7")]);
+    }
+}
+
+#[test]
 fn rule_117_an_upsert_ends_an_error_even_if_nothing_else_changed() {
     let mut world = World::authoritative();
     world.put("a", "1");
@@ -204,6 +216,18 @@ fn a_relay_keeps_no_errors_that_nobody_asked_for() {
 }
 
 #[test]
+fn a_relay_keeps_no_passing_error_for_who_does_not_hold_the_name() {
+    let mut world = World::relay();
+    let asks = world.subscriber(&["a"]);
+    let other = world.subscriber(&["*"]);
+    world.cache.resume(other, [(name("b"), "1".into())]);
+    world.fail("a", 14);
+    world.cache.close(asks);
+    world.cache.evict(&world.of, &interest("a"), world.now);
+    assert!(!world.cache.is_known(&world.of, &interest("a")), "who asks next has to wait for the origin");
+}
+
+#[test]
 fn an_error_wakes_who_has_nothing_but_errors_to_pull_when_something_else_comes() {
     let mut world = World::authoritative();
     world.put("a", "1");
@@ -239,4 +263,23 @@ fn rule_158_while_removals_wait_an_error_is_told_if_it_takes_nothing_away() {
     assert_eq!(pull_errors(&mut world, Removals::Defer), ["missing"]);
     assert_eq!(pull_errors(&mut world, Removals::Defer), [""; 0]);
     assert_eq!(pull_errors(&mut world, Removals::Include), ["held"]);
+}
+
+#[test]
+fn rule_158_nobody_waits_for_the_error_of_what_was_told_as_gone() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["a"]);
+    world.pull(id);
+    world.remove("a");
+    assert_eq!(world.pull(id), ["-a"]);
+    assert_eq!(world.fail("a", 7), [id]);
+    assert!(world.cache.has_work(id) && !world.cache.has_additions(id));
+    world.pull(id);
+    assert_eq!(world.errors(id), ["-a:7"]);
+}
+
+#[test]
+fn an_error_says_why_and_its_code() {
+    assert_eq!(ResourceError::new(7, "not yours").to_string(), "not yours (code 7)");
 }

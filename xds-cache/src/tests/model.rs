@@ -444,6 +444,8 @@ impl Model {
                     client.owed.remove(&name);
                     client.owed_removal.remove(&name);
                 } else if !interest.is_collection() {
+                    // It may hold it, and hears from what else covers it.
+                    client.brought.insert(name.clone());
                     client.resumed.remove(&name);
                     client.owed.insert(name.clone());
                     client.owed_removal.insert(name.clone());

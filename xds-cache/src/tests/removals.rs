@@ -54,6 +54,18 @@ fn rule_155_who_was_up_to_date_is_told_of_ten_thousand_removals_in_one_change() 
 }
 
 #[test]
+fn what_a_wildcard_has_told_as_gone_a_glob_that_comes_later_does_not_repeat() {
+    let mut world = World::new(Options { authoritative: false, wildcard_covers_xdstp: true, ..Options::default() });
+    let id = world.subscriber(&["*"]);
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    world.cache.subscribe(id, &interest(GLOB));
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+}
+
+#[test]
 fn tombstones_are_bounded_in_number_for_who_comes_later() {
     let mut world = World::new(Options { tombstones: 2, ..Options::default() });
     world.replace(GLOB, 0..5);
@@ -63,6 +75,17 @@ fn tombstones_are_bounded_in_number_for_who_comes_later() {
     let later = world.subscriber(&[GLOB]);
     assert_eq!(world.pull(later).len(), 3, "one is there, two are the last that went");
     assert_eq!(world.pull(id).len(), 4);
+}
+
+#[test]
+fn tombstones_may_be_kept_for_years() {
+    let years = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+    for tombstone_age in [years, Duration::MAX] {
+        let mut world = World::new(Options { tombstone_age, ..Options::default() });
+        world.put(MEMBER, "1");
+        world.remove(MEMBER);
+        assert!(world.cache.next_expiry().unwrap() >= world.now + years);
+    }
 }
 
 /// Names come and go, and a subscriber reads nothing of it: what is kept for it is what it was sent.
@@ -90,6 +113,21 @@ fn rule_155_what_is_kept_for_who_never_reads_is_what_it_was_sent() {
         assert_eq!(world.kept(collection), 100);
         world.cache.close(id);
     }
+}
+
+/// What is owed to who never reads is gone through again and again.
+#[test]
+fn rule_099_that_a_glob_is_empty_is_told_once_however_much_comes_and_goes() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 2, ..Options::default() });
+    let [told, _slow] = [(); 2].map(|()| world.subscriber(&[GLOB]));
+    world.fail(GLOB, 14);
+    world.answered(GLOB);
+    assert_eq!(world.pull(told), [format!("-{GLOB}")]);
+    for number in 0..10 {
+        world.put(&member(GLOB, number), "1");
+        world.remove(&member(GLOB, number));
+    }
+    assert!(!world.pull(told).contains(&format!("-{GLOB}")));
 }
 
 /// Envoy holds members that it does not list: what goes while it is being sent the rest is owed it as well.

@@ -21,6 +21,7 @@ fn a_stale_id_says_nothing_and_changes_nothing() {
         assert!(!world.cache.visit(stale, &mut |_, _| unreachable!()).any());
         assert_eq!(world.cache.interests(stale).count(), 0);
         assert!(!world.cache.is_subscribed(stale, &interest("a")) && !world.cache.covers(stale, &name("a")));
+        assert!(!world.cache.is_alias(stale, &name("a")) && !world.cache.will_tell(stale, &name("a")));
         assert!(world.cache.wanted(stale, &name("a")).is_none() && !world.cache.is_absent(stale, &name("b")));
         world.cache.set_type_version(&world.of, Some("1".into()));
         assert!(world.cache.type_version(stale).is_none());
@@ -31,6 +32,17 @@ fn a_stale_id_says_nothing_and_changes_nothing() {
             assert_eq!(world.pull(other), ["a@1"]);
         }
     }
+}
+
+#[test]
+fn only_open_subscribers_are_counted() {
+    let mut world = World::authoritative();
+    let ids = [(); 3].map(|()| world.subscriber(&["a"]));
+    for (closed, id) in ids.into_iter().enumerate() {
+        assert_eq!(world.cache.subscriber_count(), 3 - closed);
+        world.cache.close(id);
+    }
+    assert_eq!(world.cache.subscriber_count(), 0);
 }
 
 #[test]

@@ -588,7 +588,7 @@ impl Source for Routes {
 
     fn has_additions(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        subscriber.all_parts().any(|part| part.scope.has_additions(part.id))
+        subscriber.all_parts().any(|part| part.scope.has_additions(part.id)) || subscriber.has_settled(&self.relay)
     }
 
     fn newest_removal(&self, id: SubscriberId) -> u64 {

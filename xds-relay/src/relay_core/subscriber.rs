@@ -197,6 +197,14 @@ impl Subscriber {
         !self.contested.is_empty() || !self.unanswered.is_empty()
     }
 
+    /// Whether one of those names is there by now.
+    pub(crate) fn has_settled(&self, relay: &RelayCore) -> bool {
+        let is_there = |(name, news): (&ResourceName, &News)| {
+            matches!(self.counts(relay, name, *news), Counts::Other(..) | Counts::ByAlias(..))
+        };
+        self.contested.iter().chain(&self.unanswered).any(is_there)
+    }
+
     /// The shared parts, then the private ones.
     pub(crate) fn all_parts(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().chain(&self.private_parts)

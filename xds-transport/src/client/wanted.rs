@@ -216,9 +216,7 @@ impl Wanted {
 
     /// Whether `name` is wanted by more than a wildcard, whose members have no errors of their own (TP3).
     pub(super) fn hears_errors(&self, name: &ResourceName) -> bool {
-        let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
-        let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
-        glob.is_some() || self.names.contains_key(name) || !self.aliases.of(name).is_empty()
+        self.covering_names(name).next().is_some()
     }
 
     /// Whether the error of a name or glob is worth knowing still.
@@ -282,10 +280,15 @@ impl Wanted {
     }
 
     fn covering(&self, name: &ResourceName) -> impl Iterator<Item = &Wish> {
+        self.covering_names(name).chain(&self.wildcard)
+    }
+
+    /// The same, but for the wildcard.
+    fn covering_names(&self, name: &ResourceName) -> impl Iterator<Item = &Wish> {
         let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
         let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
         let aliases = self.aliases.of(name).iter().filter_map(|alias| self.names.get(alias));
-        self.names.get(name).into_iter().chain(aliases).chain(glob).chain(&self.wildcard)
+        self.names.get(name).into_iter().chain(aliases).chain(glob)
     }
 
     /// Whether this is news on this stream.

@@ -28,7 +28,7 @@ pub(crate) struct Session {
     pub(crate) tally: Tally,
     wanted: Wanted,
     /// The version the client came with: what it, or who it asks for, holds must not be deleted before it is known to be
-    /// gone.
+    /// gone. Empty once it left anything: that it does not hold any more.
     resumed: Option<String>,
     last_nonce: Option<u64>,
     awaits_ack: bool,
@@ -115,6 +115,7 @@ impl Session {
     ) -> Result<(), ProtocolError> {
         if self.wanted.change(self.id, names, room, rule, source)? {
             self.running.invalidate();
+            self.resumed.as_mut().map(String::clear);
         }
         if self.wanted.is_empty() {
             self.refreshes.clear();
@@ -188,7 +189,7 @@ impl Session {
             None => self.errors(rule, outgoing, &mut references, source)?,
         };
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
-        if self.resumed.take().is_some_and(|held| held == version)
+        if self.resumed.take().is_some_and(|held| !held.is_empty() && held == version)
             && rule.full_state_in_sotw
             && self.wanted.wildcard
             && self.wanted.names.is_empty()

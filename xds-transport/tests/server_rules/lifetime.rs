@@ -289,6 +289,35 @@ fn rule_114_what_a_sotw_client_refused_is_not_refreshed() {
 }
 
 #[test]
+fn rule_113_a_full_state_of_one_that_was_refused_is_not_refreshed() {
+    let mut server = Server::origin();
+    put(&mut server, CLUSTERS, "a", "1", Some(30));
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    client.names(&mut server, CLUSTERS, &[]);
+    client.nack(&mut server, CLUSTERS);
+    assert_eq!(client.stream.poll_timeout(), None);
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server), [""; 0], "it would be refused again (rule 23)");
+}
+
+#[test]
+fn rule_114_what_came_over_sotw_with_something_bad_is_refreshed_alone() {
+    let mut server = Server::origin();
+    for name in ["bad", "good"] {
+        put(&mut server, ENDPOINTS, name, "1", Some(30));
+    }
+    let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+    assert_eq!(client.names(&mut server, ENDPOINTS, &["bad", "good"]), ["E bad@1 good@1"]);
+    client.nack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server), ["E bad@1"]);
+    assert_eq!(client.nack(&mut server, ENDPOINTS), ["E good@1"]);
+    client.ack(&mut server, ENDPOINTS);
+    server.now += seconds(10);
+    assert_eq!(client.poll(&mut server), ["E good@1"]);
+}
+
+#[test]
 fn rule_148_what_remains_of_a_ttl_is_passed_on_and_nothing_is_made_up() {
     let mut server = Server::relay();
     let start = server.now;

@@ -9,6 +9,7 @@
 mod support;
 
 mod absence;
+mod anew;
 mod errors;
 mod flow;
 mod lifetime;
@@ -18,6 +19,7 @@ mod nonces;
 mod on_demand;
 mod order;
 mod reconnect;
+mod sessions;
 mod streams;
 mod subscriptions;
 mod wildcards;

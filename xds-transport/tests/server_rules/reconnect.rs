@@ -55,6 +55,26 @@ fn rule_087_only_a_pure_wildcard_at_the_same_version_is_not_sent_again() {
 }
 
 #[test]
+fn rule_087_what_was_left_and_asked_for_again_is_sent_whatever_was_held() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::sotw();
+    client.names(&mut server, CLUSTERS, &[]);
+    let version = client.sotw[0].version_info.clone();
+    let mut again = Client::sotw();
+    // All of it is read before anything is said.
+    for (names, version) in [(&["*"][..], &*version), (&["b"], ""), (&["*"], "")] {
+        let request = DiscoveryRequest {
+            type_url: CLUSTERS.to_string(),
+            resource_names: names.iter().map(ToString::to_string).collect(),
+            version_info: version.to_owned(),
+            ..Default::default()
+        };
+        again.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+    }
+    assert_eq!(again.poll(&mut server), ["C a@1"]);
+}
+
+#[test]
 fn rule_036_the_version_of_an_origin_is_passed_on_over_delta_too() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut client = Client::delta();

@@ -214,3 +214,15 @@ fn rule_158_that_a_glob_is_empty_is_told_at_once() {
     server.put(ROUTES, "r", "1");
     assert_eq!(client.subscribe(&mut server, CLUSTERS, &["xdstp://x/T/d/*"]), ["C -xdstp://x/T/d/*", "R r@1"]);
 }
+
+#[test]
+fn rule_158_over_sotw_the_first_answer_says_at_once_why_a_cluster_is_not_there() {
+    let mut server = Server::origin();
+    server.put(ROUTES, "r", "0");
+    server.fail(CLUSTERS, "on-demand", 7);
+    let mut client = Client::sotw();
+    client.names(&mut server, ROUTES, &["r"]);
+    client.settle(&mut server);
+    server.put(ROUTES, "r", "1");
+    assert_eq!(client.names(&mut server, CLUSTERS, &["on-demand"]), ["C !on-demand:7", "R r@1"]);
+}

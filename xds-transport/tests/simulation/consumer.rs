@@ -226,6 +226,11 @@ impl Consumer {
         for complete in &update.complete {
             if let (Interest::Name(glob), Variant::Delta) = (complete, world.setup.protocol) {
                 kind.errors.remove(glob);
+                // An empty glob has no members that fail; of names it says nothing (rule 99).
+                if cause.removed.contains(glob) {
+                    let Kind { errors, wants, .. } = &mut *kind;
+                    errors.retain(|name, _| !name.answers(glob) || wants.contains(&Interest::Name(name.clone())));
+                }
                 kind.recovered.insert(glob.clone(), cause.moment);
             }
         }

@@ -76,6 +76,26 @@ fn rule_105_an_alias_is_no_resource() {
 }
 
 #[test]
+fn rule_099_an_alias_that_nobody_wants_keeps_no_member_of_a_glob_that_is_empty() {
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB]);
+    let mut response = delta(CDS, "n1", &[(MEMBER_A, "1")], &[]);
+    response.resources[0].aliases = vec!["another".into()];
+    client.accept(&response);
+    assert_eq!(removed(&client.accept(&delta(CDS, "n2", &[], &[GLOB]))), [MEMBER_A]);
+}
+
+#[test]
+fn rule_099_what_is_wanted_otherwise_too_stays_when_its_glob_is_empty() {
+    for other in ["*", MEMBER_A, "another"] {
+        let mut client = Client::subscribed(Protocol::Delta, CDS, &[GLOB, other]);
+        let mut response = delta(CDS, "n1", &[(MEMBER_A, "1")], &[]);
+        response.resources[0].aliases = vec!["another".into()];
+        client.accept(&response);
+        assert_eq!(removed(&client.accept(&delta(CDS, "n2", &[], &[GLOB]))), [""; 0], "{other}");
+    }
+}
+
+#[test]
 fn rule_106_an_alias_that_stands_for_nothing_takes_what_it_stood_for_along() {
     let mut client = client(&["rc/a"]);
     client.accept(&host("n1", "rc/host", "1", &["rc/a"]));

@@ -131,6 +131,36 @@ fn rule_088_no_answer_outlives_its_stream_in_either_variant() {
     }
 }
 
+#[test]
+fn rule_076_what_comes_before_the_request_is_no_answer_to_it_in_either_variant() {
+    for protocol in BOTH {
+        let mut client = Client::subscribed(protocol, CDS, &["a"]);
+        client.subscribe(CDS, &["*"]);
+        let mut told = Vec::new();
+        for nonce in ["n1", "n2"] {
+            client.receives(CDS, nonce, &[("a", nonce)]);
+            let update = client.update().unwrap();
+            client.finish(&update, Verdict::Accept);
+            told.push(answered(&update).join(" "));
+            client.requests();
+        }
+        assert_eq!(told, ["", "*"], "{protocol:?}");
+    }
+}
+
+/// Types are named by a relay's clients.
+#[test]
+fn a_type_that_nobody_wants_any_more_leaves_nothing_behind_on_the_next_stream() {
+    for protocol in BOTH {
+        let mut client = Client::subscribed(protocol, CDS, &["*"]);
+        client.subscribe(EDS, &["a"]);
+        client.requests();
+        client.unsubscribe(EDS, &["a"]);
+        client.reconnect();
+        assert_eq!(client.stream.sessions.len(), 1, "{protocol:?}");
+    }
+}
+
 /// What was under way on a stream is nothing to the next: its first request names all that is wanted, as a first one does.
 #[test]
 fn rule_088_a_first_request_is_one_whatever_was_said_before() {

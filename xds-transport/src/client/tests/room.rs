@@ -194,3 +194,17 @@ fn rule_058_names_that_a_sotw_request_cannot_hold_are_refused_as_they_come() {
     let asked = std::iter::from_fn(|| client.sotw()).find(|request| request.type_url == EDS).unwrap();
     assert_eq!(asked.resource_names, names[100..]);
 }
+
+#[test]
+fn rule_058_a_name_that_leaves_makes_room_for_one_of_its_length() {
+    let mut client = small(Client::new(Protocol::Sotw));
+    let names = numbered(200);
+    client.subscribe(EDS, &texts(&names));
+    let refused: Vec<_> =
+        std::iter::from_fn(|| client.update()).map(|update| update.errors[0].name.to_string()).collect();
+    client.unsubscribe(EDS, &[&names[7]]);
+    client.subscribe(EDS, &texts(&refused[..3]));
+    let again: Vec<_> =
+        std::iter::from_fn(|| client.update()).map(|update| update.errors[0].name.to_string()).collect();
+    assert_eq!(again, refused[1..3]);
+}

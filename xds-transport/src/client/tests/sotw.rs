@@ -231,6 +231,22 @@ fn rule_055_a_wildcard_that_is_asked_for_again_is_seen_to_leave_first() {
     assert_eq!(changed_names(&client.accept(&sotw(CDS, "v1", "n2", &[("a", "1")]))), ["a"]);
 }
 
+/// A server drops what does not answer its newest response (rule 16): as far as it knows, no names were ever sent.
+#[test]
+fn rule_040_names_that_a_response_crossed_have_not_ended_the_wildcard() {
+    let mut client = clusters(&["*"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[]));
+    client.sotw();
+    client.subscribe(CDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*", "a"]);
+    client.unsubscribe(CDS, &["*", "a"]);
+    assert!(client.sotw().unwrap().resource_names.is_empty());
+    client.receive(&sotw(CDS, "v2", "n2", &[("b", "1")]));
+    let requests: Vec<_> = std::iter::from_fn(|| client.sotw()).collect();
+    let said = |request: &DiscoveryRequest| (request.resource_names.join(" "), request.response_nonce.clone());
+    assert_eq!(requests.iter().map(said).collect::<Vec<_>>(), owned(&[("*", "n2"), ("", "n2")]));
+}
+
 #[test]
 fn rule_087_a_version_of_what_was_given_up_is_not_named() {
     let mut client = clusters(&["*"]);
@@ -624,6 +640,10 @@ fn rule_150_to_a_relay_no_time_answers_a_collection() {
         client.subscribe(of, &["a", glob]);
         client.connect();
         client.sotw();
+        client.advance(3600);
+        assert!(client.update().is_none());
+        // Nor after a response that holds nothing of it.
+        client.accept(&sotw(of, "v1", "n1", &[("a", "1")]));
         client.advance(3600);
         assert!(client.update().is_none());
     }
