@@ -276,7 +276,8 @@ pub(crate) struct Link {
     /// The subscriber was sent the resource of a slot, or brought it along, and is not about to be told that it is gone.
     pub(crate) sent: bool,
     pub(crate) next: u32,
-    prev: u32,
+    /// Of the first on a chain: the last one.
+    pub(crate) prev: u32,
 }
 
 /// What a link to a list has beyond one to a slot, of which there are many more.
@@ -314,22 +315,22 @@ impl Keyed for Link {
 /// Puts a link that stands on no chain in front of the chain `head`.
 pub(crate) fn push(links: &mut Slab<Link>, head: &mut u32, at: u32, chain: Chain) {
     let next = *head;
-    if next != NONE {
-        links[next as usize].prev = at;
-    }
+    let last = if next == NONE { at } else { std::mem::replace(&mut links[next as usize].prev, at) };
     let link = &mut links[at as usize];
-    (link.next, link.prev, link.chain) = (next, NONE, chain);
+    (link.next, link.prev, link.chain) = (next, last, chain);
     *head = at;
 }
 
 /// Takes a link off its chain, which starts at `head`.
 pub(crate) fn unlink(links: &mut Slab<Link>, head: &mut u32, at: u32) {
     let Link { next, prev, .. } = links[at as usize];
-    match prev {
-        NONE => *head = next,
-        prev => links[prev as usize].next = next,
+    if *head == at {
+        *head = next;
+    } else {
+        links[prev as usize].next = next;
     }
-    if next != NONE {
-        links[next as usize].prev = prev;
+    let after = if next == NONE { *head } else { next };
+    if after != NONE {
+        links[after as usize].prev = prev;
     }
 }

@@ -173,7 +173,7 @@ impl<V> Cache<V> {
         while let Some(name) = self.subscribers[id.index()].forced.pop_first() {
             self.pull_forced(id, name, visitor)?;
         }
-        while let Some(link) = self.first(self.subscribers[id.index()].slots) {
+        while let Some(link) = self.oldest(self.subscribers[id.index()].slots) {
             self.pull_slot(id, link, visitor)?;
         }
         while let Some(link) = self.next_list(id) {
@@ -182,8 +182,10 @@ impl<V> Cache<V> {
         ControlFlow::Continue(())
     }
 
-    fn first(&self, head: u32) -> Option<u32> {
-        (head != NONE).then_some(head)
+    /// What has waited on a chain for longest: where the visitor takes a little at a time, what changes all the time does
+    /// not hold back what changed once.
+    fn oldest(&self, head: u32) -> Option<u32> {
+        (head != NONE).then(|| self.links[head as usize].prev)
     }
 
     /// A name that the subscriber left, and that a collection of its still covers, is answered once more.
@@ -226,13 +228,14 @@ impl<V> Cache<V> {
 
     /// The next collection to walk: the wildcard last, because it passes over what the others sent.
     fn next_list(&self, id: SubscriberId) -> Option<u32> {
-        let first = self.first(self.subscribers[id.index()].lists)?;
+        let head = self.subscribers[id.index()].lists;
+        let first = self.oldest(head)?;
         let wildcard = |link: u32| match self.links[link as usize].target {
             Target::List(list) => self.lists[list as usize].glob.is_none(),
             Target::Slot(_) => false,
         };
-        let second = self.links[first as usize].next;
-        Some(if second != NONE && wildcard(first) { second } else { first })
+        let second = self.links[first as usize].prev;
+        Some(if first != head && wildcard(first) { second } else { first })
     }
 
     fn pull_slot(
@@ -290,8 +293,10 @@ impl<V> Cache<V> {
             self.links[link as usize].cursor = seq;
             self.walks[walk as usize].at = at;
             let already = several && self.narrower(id, at, list).any(|other| self.links[other as usize].cursor >= seq);
-            if !already {
-                self.put(id, at, visitor)?;
+            if !already && self.put(id, at, visitor).is_break() {
+                // The others come first now.
+                self.rechain(link, Chain::Work);
+                return ControlFlow::Break(());
             }
             at = self.lists[list as usize].after(&self.slots, at);
         }

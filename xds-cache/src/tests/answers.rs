@@ -94,3 +94,26 @@ fn what_several_sources_have_not_answered_is_counted_together() {
     let other = Unanswered { names: 10, collections: 20, incomplete: 30, held: 40 };
     assert_eq!(one.and(other), Unanswered { names: 11, collections: 22, incomplete: 33, held: 44 });
 }
+
+#[test]
+fn what_changes_all_the_time_does_not_hold_back_what_changed_once() {
+    for interests in [["a", "b"], ["xdstp://x/T/a/*", "xdstp://x/T/b/*"]] {
+        let member = |text: &str| text.replace('*', "1");
+        let [quiet, busy] = interests.map(member);
+        let mut world = World::authoritative();
+        let id = world.subscriber(&interests);
+        world.put(&quiet, "1");
+        world.put(&busy, "1");
+        world.pull(id);
+        world.put(&busy, "2");
+        world.put(&quiet, "2");
+        let told: Vec<_> = (3..6)
+            .map(|version| {
+                let told = world.pull_one(id);
+                world.put(&busy, &version.to_string());
+                told
+            })
+            .collect();
+        assert_eq!(told, [format!("{busy}@2"), format!("{quiet}@2"), format!("{busy}@4")]);
+    }
+}

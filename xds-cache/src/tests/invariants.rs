@@ -28,7 +28,11 @@ pub(super) fn check<V>(cache: &Cache<V>) {
 
 fn chain<V>(cache: &Cache<V>, head: u32) -> Vec<u32> {
     let next = |at: u32| (at != NONE).then_some(at);
-    std::iter::successors(next(head), |at| next(cache.links[*at as usize].next)).take(10_000).collect()
+    let all: Vec<_> =
+        std::iter::successors(next(head), |at| next(cache.links[*at as usize].next)).take(10_000).collect();
+    let before = all.iter().cycle().skip(all.len().saturating_sub(1));
+    assert!(all.iter().zip(before).all(|(at, before)| cache.links[*at as usize].prev == *before), "a chain is broken");
+    all
 }
 
 fn check_links<V>(cache: &Cache<V>) {
