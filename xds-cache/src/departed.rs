@@ -7,7 +7,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Seq, Target};
+use crate::links::{Seq, State, Target};
 use crate::pull::Removals;
 use crate::resource::Resource;
 use crate::subscribe::{Subscriber, SubscriberId};
@@ -208,11 +208,22 @@ impl<V> Cache<V> {
         self.subscribers[id.index()].full_state = Some(last);
     }
 
-    /// Whether a name is to be told as gone to a subscriber, and is not back.
+    /// Whether a name is to be told as gone to a subscriber, or may yet be, and is not back.
     fn is_leaving(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        let Subscriber { leaving, missing, .. } = &self.subscribers[id.index()];
-        let present = || self.slot_of(type_index, name).and_then(|at| self.slots[at as usize].state.resource());
-        leaving.contains(name) && !missing.contains(name) && present().is_none()
+        let Subscriber { leaving, missing, resumed, .. } = &self.subscribers[id.index()];
+        let slot = self.slot_of(type_index, name);
+        match slot.map(|at| (at, &self.slots[at as usize].state)) {
+            Some((_, State::Present(_))) => false,
+            // It asked for it anew, and is not answered.
+            Some((at, State::Unknown)) if self.was_sent(id, at) => true,
+            // Of what it left by name, a collection of its that was not answered may say something else.
+            _ => leaving.contains(name) && !missing.contains(name) || resumed.contains_key(name),
+        }
+    }
+
+    /// Whether a subscriber holds what it asks for by this name, for all that it was told.
+    fn was_sent(&self, id: SubscriberId, slot: u32) -> bool {
+        self.link_of(id, Target::Slot(slot)).is_some_and(|link| self.links[link as usize].sent)
     }
 
     /// A subscriber was told what there is, or is gone.
@@ -220,7 +231,8 @@ impl<V> Cache<V> {
         let Self { types, subscribers, .. } = self;
         let departures = &mut types[type_index as usize].departures;
         if !departures.departed.is_empty() {
-            let behind = |subscriber: &Subscriber| subscriber.has_changes() || subscriber.has_removals();
+            let repeats = |last: &Option<Box<FullState>>| last.as_ref().is_some_and(|last| !last.leaving.is_empty());
+            let behind = |one: &Subscriber| one.has_changes() || one.has_removals() || repeats(&one.full_state);
             departures.drop_told(|reader| behind(&subscribers[reader as usize]));
         }
     }

@@ -31,6 +31,11 @@ impl<K: Ord> Deadlines<K> {
         self.0.first().map(|(due, _)| *due)
     }
 
+    /// The next key.
+    pub(crate) fn first(&self) -> Option<&K> {
+        self.0.first().map(|(_, key)| key)
+    }
+
     /// Takes one key that is due at `now`.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<K> {
         if self.next()? > now {

@@ -174,6 +174,42 @@ fn what_is_left_is_not_leaving() {
     assert_eq!(world.full_state(id, Removals::Defer), ["b@1"]);
 }
 
+#[test]
+fn what_is_left_stays_for_as_long_as_the_glob_that_still_covers_it_is_not_answered() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB, MEMBER]);
+    world.put(MEMBER, "1");
+    world.full_state(id, Removals::Include);
+    world.remove(MEMBER);
+    let held = [format!("{MEMBER}@1")];
+    assert_eq!(world.full_state(id, Removals::Defer), held);
+    world.cache.unsubscribe(id, &super::interest(MEMBER));
+    for _ in 0..2 {
+        assert_eq!(world.full_state(id, Removals::Defer), held);
+    }
+    world.answered(GLOB);
+    assert_eq!(world.full_state(id, Removals::Defer), held);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+    assert_eq!(world.full_state(id, Removals::Defer), [""; 0]);
+}
+
+#[test]
+fn what_a_glob_covers_stays_while_it_is_asked_for_by_name_anew() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB, MEMBER]);
+    world.put(MEMBER, "1");
+    world.full_state(id, Removals::Include);
+    world.remove(MEMBER);
+    let held = [format!("{MEMBER}@1")];
+    assert_eq!(world.full_state(id, Removals::Defer), held);
+    world.cache.unsubscribe(id, &super::interest(MEMBER));
+    world.cache.subscribe(id, &super::interest(MEMBER));
+    assert_eq!(world.full_state(id, Removals::Defer), held);
+    world.remove(MEMBER);
+    assert_eq!(world.full_state(id, Removals::Defer), held);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+}
+
 #[derive(Clone, Debug)]
 enum Op {
     Put(usize, u8),

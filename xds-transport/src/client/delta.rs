@@ -363,11 +363,11 @@ impl Session {
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
         let Self { held, unfinished, .. } = self;
-        let awaits_verdict = |name: &ResourceName| unfinished.names().any(|unfinished| unfinished == name);
-        update.removed.extend(std::iter::from_fn(|| held.pop_expired(now, awaits_verdict)));
+        let over = || held.pop_expired(now, |name| unfinished.awaits_verdict(name));
+        update.removed.extend(std::iter::from_fn(over));
         while let Some(interest) = self.absences.pop(now, &self.wanted) {
             if let Interest::Name(name) = interest
-                && !self.unfinished.names().any(|unfinished| *unfinished == name)
+                && !self.unfinished.awaits_verdict(&name)
                 && self.wanted.answer(&Interest::Name(name.clone()))
             {
                 update.missing.push(name);

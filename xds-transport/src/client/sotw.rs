@@ -368,8 +368,7 @@ impl Session {
     pub(super) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
         let mut update = Update::new(id, self.type_url.clone());
         let Self { held, unfinished, .. } = self;
-        let awaits_verdict = |name: &ResourceName| unfinished.names().any(|unfinished| unfinished == name);
-        while let Some(name) = held.pop_expired(now, awaits_verdict) {
+        while let Some(name) = held.pop_expired(now, |name| unfinished.awaits_verdict(name)) {
             update.removed.push(name);
             // A server that is told this version may think that we have it (rule 87).
             self.outgrown = true;

@@ -78,6 +78,11 @@ impl Unfinished {
         self.pending.values().flat_map(|pending| &pending.received).map(|(name, _)| name)
     }
 
+    /// Whether something newer came of a name, and waits for a verdict.
+    pub(super) fn awaits_verdict(&self, name: &ResourceName) -> bool {
+        self.names().any(|unfinished| unfinished == name)
+    }
+
     pub(super) fn any(&self) -> bool {
         !self.pending.is_empty()
     }

@@ -277,17 +277,17 @@ impl Session {
                 transmit.push_removed(&name);
             }
             // Apart from what changed: a client that refuses that says nothing of what lives on.
-            if transmit.resources == 0 && transmit.removed == 0 {
+            if transmit.is_empty() {
                 self.refresh(&mut transmit, told, source);
             }
         }
-        let mut empty = transmit.resources == 0 && transmit.removed == 0 && transmit.refreshed == 0;
+        let mut empty = transmit.is_empty();
         if empty && !pulled.more && tells.errors() {
             if std::mem::take(&mut self.refuses) {
                 transmit.push_error(9, "*", &type_rules::no_sotw(outgoing.type_url));
             }
             self.push_errors(&mut transmit, removals, rule, source);
-            empty = transmit.removed == 0 && transmit.errors == 0;
+            empty = transmit.is_empty();
         }
         // Rule 86: a wildcard or glob is answered even when there is nothing to say, once. Removals that wait are that
         // answer too.
@@ -342,11 +342,9 @@ impl Session {
     fn refresh(&mut self, transmit: &mut Transmit, told: Told, source: &impl Source) {
         let Self { refreshes, spelling, .. } = self;
         while transmit.budget_used() < BUDGET
+            && refreshes.fits(transmit)
             && let Some(due) = refreshes.pop(told.now)
         {
-            if due.alone && transmit.resources + transmit.removed + transmit.refreshed > 0 {
-                return refreshes.put_back(told.now, due);
-            }
             source.look_up(self.id, &due.name, &mut |resource| {
                 // What changed is sent by a pull.
                 if resource.version != due.version {

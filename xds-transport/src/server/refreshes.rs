@@ -8,6 +8,7 @@ use xdstp_uri::ResourceName;
 
 use crate::deadlines::Deadlines;
 use crate::frame::Frame;
+use crate::server::transmit::Transmit;
 
 /// How often a resource is refreshed within its TTL (rule 111).
 const PER_TTL: u32 = 3;
@@ -144,6 +145,12 @@ impl Refreshes {
         self.told.insert(name, refresh);
     }
 
+    /// Whether what is next may go in a response: what needs one of its own waits for one that is empty yet.
+    pub(crate) fn fits(&self, response: &Transmit) -> bool {
+        let unsure = |name| self.told.get(name).is_some_and(|refresh| refresh.unsure);
+        response.is_empty() || !self.due.first().is_some_and(unsure)
+    }
+
     /// Something to look at now: a name, and the version that the client has.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Due> {
         let name = self.due.pop(now)?;
@@ -154,14 +161,6 @@ impl Refreshes {
             Last::Refused => false,
         };
         Some(Due { name, version, until, has_it, alone: unsure })
-    }
-
-    /// What is due goes in the next response: it must go alone, and there is something in this one.
-    pub(crate) fn put_back(&mut self, now: Instant, due: Due) {
-        let Due { name, version, until, has_it, alone } = due;
-        let last = if has_it { Last::Nothing } else { Last::Refused };
-        self.due.insert(now, name.clone());
-        self.told.insert(name, Refresh { version, until, due: now, nonce: 0, last, unsure: alone });
     }
 
     /// The TTL to tell the client of a resource that it has, if that is news. Otherwise it is looked at again later.

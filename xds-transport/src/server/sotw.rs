@@ -324,12 +324,9 @@ impl Session {
         // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
         while !pulled.more
             && transmit.budget_used() < BUDGET
+            && refreshes.fits(&transmit)
             && let Some(due) = refreshes.pop(outgoing.now)
         {
-            if due.alone && transmit.resources > 0 {
-                refreshes.put_back(outgoing.now, due);
-                break;
-            }
             source.look_up(self.id, &due.name, &mut |resource| {
                 if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
                 {

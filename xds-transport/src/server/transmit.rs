@@ -210,6 +210,11 @@ impl Transmit {
         self
     }
 
+    /// Whether nothing is told in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.resources + self.removed + self.refreshed + self.errors == 0
+    }
+
     /// How many bytes have been appended so far, bodies included.
     pub(crate) fn budget_used(&self) -> usize {
         self.remaining + self.heads.len()

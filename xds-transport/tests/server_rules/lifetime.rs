@@ -25,6 +25,18 @@ fn delta() -> (Server, Client) {
     (server, client)
 }
 
+/// A delta client that refused one of two resources with a TTL of 30 seconds: which of them, each alone can tell.
+fn refusing() -> (Server, Client) {
+    let mut server = Server::origin();
+    for name in ["bad", "good"] {
+        put(&mut server, ENDPOINTS, name, "1", Some(30));
+    }
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &["bad", "good"]);
+    client.nack(&mut server, ENDPOINTS);
+    (server, client)
+}
+
 /// (name, version, seconds of TTL, whether it has a body) of what came last.
 fn last(client: &Client) -> Vec<(String, String, Option<i64>, bool)> {
     let resources: Vec<Resource> = match client.delta.last() {
@@ -131,14 +143,7 @@ fn rule_112_no_heartbeat_waits_behind_responses_that_nobody_reads() {
 
 #[test]
 fn rule_111_what_came_with_something_bad_is_refreshed_and_what_is_bad_is_not() {
-    let mut server = Server::origin();
-    for name in ["bad", "good"] {
-        put(&mut server, ENDPOINTS, name, "1", Some(30));
-    }
-    let mut client = Client::delta().with_features(&FEATURES);
-    client.subscribe(&mut server, ENDPOINTS, &["bad", "good"]);
-    client.nack(&mut server, ENDPOINTS);
-    // Which of them the client has, each of them alone can tell.
+    let (mut server, mut client) = refusing();
     server.now += seconds(10);
     assert_eq!(client.poll(&mut server).len(), 2);
     let told: Vec<_> = client.delta.iter().rev().take(2).rev().map(|response| &response.resources[..]).collect();
@@ -158,13 +163,7 @@ fn rule_111_what_came_with_something_bad_is_refreshed_and_what_is_bad_is_not() {
 
 #[test]
 fn rule_111_a_refresh_that_is_refused_says_nothing_of_what_was_sent_since() {
-    let mut server = Server::origin();
-    for name in ["bad", "good"] {
-        put(&mut server, ENDPOINTS, name, "1", Some(30));
-    }
-    let mut client = Client::delta().with_features(&FEATURES);
-    client.subscribe(&mut server, ENDPOINTS, &["bad", "good"]);
-    client.nack(&mut server, ENDPOINTS);
+    let (mut server, mut client) = refusing();
     server.now += seconds(10);
     client.poll(&mut server);
     assert_eq!(last(&client), [one("good", "1", Some(30), false)]);
