@@ -314,23 +314,24 @@ impl Keyed for Link {
 
 /// Puts a link that stands on no chain in front of the chain `head`.
 pub(crate) fn push(links: &mut Slab<Link>, head: &mut u32, at: u32, chain: Chain) {
-    let next = *head;
+    let next = std::mem::replace(head, at);
     let last = if next == NONE { at } else { std::mem::replace(&mut links[next as usize].prev, at) };
     let link = &mut links[at as usize];
     (link.next, link.prev, link.chain) = (next, last, chain);
-    *head = at;
 }
 
 /// Takes a link off its chain, which starts at `head`.
 pub(crate) fn unlink(links: &mut Slab<Link>, head: &mut u32, at: u32) {
     let Link { next, prev, .. } = links[at as usize];
+    if prev == at {
+        *head = NONE;
+        return;
+    }
     if *head == at {
         *head = next;
     } else {
         links[prev as usize].next = next;
     }
     let after = if next == NONE { *head } else { next };
-    if after != NONE {
-        links[after as usize].prev = prev;
-    }
+    links[after as usize].prev = prev;
 }

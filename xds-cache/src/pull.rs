@@ -230,12 +230,12 @@ impl<V> Cache<V> {
     fn next_list(&self, id: SubscriberId) -> Option<u32> {
         let head = self.subscribers[id.index()].lists;
         let first = self.oldest(head)?;
-        let wildcard = |link: u32| match self.links[link as usize].target {
-            Target::List(list) => self.lists[list as usize].glob.is_none(),
-            Target::Slot(_) => false,
-        };
-        let second = self.links[first as usize].prev;
-        Some(if first != head && wildcard(first) { second } else { first })
+        if first == head {
+            return Some(first);
+        }
+        let Link { target, prev: second, .. } = self.links[first as usize];
+        let is_wildcard = matches!(target, Target::List(list) if self.lists[list as usize].glob.is_none());
+        Some(if is_wildcard { second } else { first })
     }
 
     fn pull_slot(
