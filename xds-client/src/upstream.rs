@@ -215,6 +215,11 @@ impl Upstream {
         self.stream.set_node(node);
     }
 
+    /// Bytes came in last `at` this time, as [`Consumer::received`] is told.
+    pub fn received(&mut self, at: Instant) {
+        self.stream.received(at);
+    }
+
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.stream.handle_timeout(now);

@@ -233,6 +233,12 @@ impl Stream {
         Ok(())
     }
 
+    /// Bytes came in last `at` this time, and may be part of an answer: to who takes [silence for no answer](Silence) it is
+    /// none while they come. To be said before [`handle_timeout`](Self::handle_timeout).
+    pub fn received(&mut self, at: Instant) {
+        self.sessions.values_mut().for_each(|session| session.received(at));
+    }
+
     /// Lets time pass: see [`poll_timeout`](Self::poll_timeout).
     pub fn handle_timeout(&mut self, now: Instant) {
         for session in self.sessions.values_mut() {
@@ -390,6 +396,10 @@ impl Session {
             Self::Delta(session) => session.handle_response(now, id, response),
             Self::Sotw(session) => Ok(session.handle_response(now, id, response)),
         }
+    }
+
+    fn received(&mut self, at: Instant) {
+        either!(self, session => session.received(at));
     }
 
     fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {

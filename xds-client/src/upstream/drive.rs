@@ -45,14 +45,14 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
     let mut link = Link::Down;
     loop {
         consumer.commands(now(), &mut |command| upstream.apply(command));
-        if is_due(&consumer) {
+        if is_due(consumer.poll_timeout()) || is_due(upstream.poll_timeout()) {
             // What came in may be a reason to wait on.
-            link.tell_received(&mut consumer);
-            if is_due(&consumer) {
+            link.tell_received(&mut upstream, &mut consumer);
+            if is_due(consumer.poll_timeout()) {
                 consumer.handle_timeout(now());
             }
+            upstream.handle_timeout(now());
         }
-        upstream.handle_timeout(now());
         deliver(&mut upstream, &mut consumer);
         if upstream.should_connect(now()) {
             if let Some(node) = consumer.node() {
@@ -102,7 +102,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                 continue;
             }
             Happened::Message(message) => {
-                link.tell_received(&mut consumer);
+                link.tell_received(&mut upstream, &mut consumer);
                 match upstream.handle_message(now(), message) {
                     Ok(answered) => {
                         if let Some(connection) = answered {
@@ -177,7 +177,7 @@ enum Link {
         ads: Ads,
         /// The consumer was told what the origin answered the stream with.
         opened: bool,
-        /// What the consumer was told last.
+        /// What the consumer and the machine were told last.
         received_at: Option<Instant>,
         place: Place,
     },
@@ -232,17 +232,20 @@ impl Link {
         }
     }
 
-    fn tell_received(&mut self, consumer: &mut impl Consumer) {
+    fn tell_received(&mut self, upstream: &mut Upstream, consumer: &mut impl Consumer) {
         let Self::Up { ads, received_at, .. } = self else { return };
         if *received_at != ads.received_at() {
             *received_at = ads.received_at();
-            received_at.iter().for_each(|at| consumer.received(*at));
+            for at in received_at.iter() {
+                upstream.received(*at);
+                consumer.received(*at);
+            }
         }
     }
 }
 
-fn is_due(consumer: &impl Consumer) -> bool {
-    consumer.poll_timeout().is_some_and(|due| due <= now())
+fn is_due(timeout: Option<Instant>) -> bool {
+    timeout.is_some_and(|due| due <= now())
 }
 
 fn deliver(upstream: &mut Upstream, consumer: &mut impl Consumer) {

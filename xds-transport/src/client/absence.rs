@@ -17,7 +17,7 @@ pub enum Silence {
     #[default]
     IsAbsence,
     /// Nothing, because others would be told so (rule 150). Over SotW a response that came after the request and lacks the
-    /// name says something: the time runs from there.
+    /// name says something: the time runs from there, or from the last byte of [whatever came](super::Stream::received).
     IsNoAnswer,
 }
 
@@ -28,11 +28,13 @@ pub(super) struct Absences {
     /// Asked for, and no response came since.
     unheard: Vec<Interest>,
     due: Deadlines<Interest>,
+    /// When bytes of any type came last.
+    received_at: Option<Instant>,
 }
 
 impl Absences {
     pub(super) fn new(silence: Silence) -> Self {
-        Self { silence, unheard: Vec::new(), due: Deadlines::default() }
+        Self { silence, unheard: Vec::new(), due: Deadlines::default(), received_at: None }
     }
 
     pub(super) fn clear(&mut self) {
@@ -62,14 +64,23 @@ impl Absences {
         }
     }
 
+    pub(super) fn received(&mut self, at: Instant) {
+        self.received_at = Some(at);
+    }
+
     /// Something that waited long enough. A deadline is not taken back when an answer comes, or the name goes: it is found
     /// void here.
     pub(super) fn pop(&mut self, now: Instant, wanted: &Wanted) -> Option<Interest> {
         loop {
             let interest = self.due.pop(now)?;
             let waits_since = wanted.wish(&interest).filter(|wish| wish.is_open()).and_then(|wish| wish.waits_since);
-            if waits_since.and_then(|since| since.checked_add(ABSENT_AFTER)).is_some_and(|due| due <= now) {
-                return Some(interest);
+            if !waits_since.and_then(|since| since.checked_add(ABSENT_AFTER)).is_some_and(|due| due <= now) {
+                continue;
+            }
+            let received_at = self.received_at.filter(|_| self.silence == Silence::IsNoAnswer);
+            match received_at.and_then(|at| at.checked_add(ABSENT_AFTER)).filter(|due| *due > now) {
+                Some(due) => self.due.insert(due, interest),
+                None => return Some(interest),
             }
         }
     }

@@ -354,6 +354,10 @@ impl Session {
         }
     }
 
+    pub(super) fn received(&mut self, at: Instant) {
+        self.absences.received(at);
+    }
+
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         [self.absences.next(), self.held.next_expiry()].into_iter().flatten().min()
     }

@@ -3,6 +3,7 @@
 mod aged;
 mod frames;
 mod pace;
+mod pieces;
 mod shared;
 
 use std::collections::VecDeque;

@@ -106,6 +106,7 @@ impl Network<'_> {
             progress = true;
         }
         if hop.far.as_ref().is_some_and(|far| far.wire.down.next().is_some()) {
+            hop.machine.received(now);
             hop.feed.received(now);
         }
         while let Some(far) = &mut hop.far

@@ -604,6 +604,27 @@ fn rule_150_to_a_relay_silence_is_no_answer_and_a_response_without_the_name_is_o
     }
 }
 
+#[test]
+fn rule_150_to_a_relay_nothing_is_absent_while_bytes_come_that_may_be_its_answer() {
+    for (silence, expected) in [(Silence::IsNoAnswer, 28), (Silence::IsAbsence, 15)] {
+        let mut client = Client::new(Protocol::Sotw);
+        client.stream = client.stream.with_silence(silence);
+        client.subscribe(CDS, &["a", "b"]);
+        client.connect();
+        client.sotw();
+        client.accept(&sotw(CDS, "v1", "n1", &[("b", "1")]));
+        client.sotw();
+        let absent = (1..60).find_map(|second| {
+            client.advance(1);
+            if second <= 13 {
+                client.stream.received(client.now);
+            }
+            client.update().map(|update| (second, update.missing))
+        });
+        assert_eq!(absent, Some((expected, vec!["a".parse().unwrap()])));
+    }
+}
+
 /// A server that is told no version may send a piece of its answer as the full state, which deletes the rest.
 #[test]
 fn rule_151_who_holds_something_names_a_version_even_if_that_is_of_something_else() {
