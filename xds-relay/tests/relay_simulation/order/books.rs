@@ -23,8 +23,7 @@ pub(crate) struct Books {
 /// One type.
 #[derive(Default)]
 pub(super) struct Told {
-    /// What is asked for, and whether anything was said since.
-    interests: BTreeMap<Interest, bool>,
+    interests: BTreeMap<Interest, Asked>,
     ever_named: bool,
     /// When something was last asked for that was not before.
     asked: Option<Instant>,
@@ -59,6 +58,14 @@ pub(super) struct Told {
     pub(super) overtaken: u64,
 }
 
+/// Something that is asked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    at: Instant,
+    /// Anything was said since.
+    answered: bool,
+}
+
 /// What the relay has in hand of a type.
 #[derive(Default)]
 struct InHand {
@@ -89,6 +96,7 @@ impl Books {
         let before: BTreeSet<_> = told.interests.keys().cloned().collect();
         let named = request.names.iter().map(|name| Interest::from(name.parse::<ResourceName>().unwrap()));
         let named: BTreeSet<_> = named.collect();
+        let new = Asked { at: now, answered: false };
         let legacy = world.kinds[of].full_state && !told.ever_named && named.is_empty();
         match self.variant {
             Variant::Delta => {
@@ -96,10 +104,10 @@ impl Books {
                     told.unacked.drain(..=at);
                 }
                 if legacy && told.interests.is_empty() && !told.responded {
-                    told.interests.insert(Interest::Wildcard, false);
+                    told.interests.insert(Interest::Wildcard, new);
                 }
                 told.brought.extend(request.initial.iter().map(|(name, _)| name.parse::<ResourceName>().unwrap()));
-                told.interests.extend(named.iter().map(|interest| (interest.clone(), false)));
+                told.interests.extend(named.iter().map(|interest| (interest.clone(), new)));
                 for left in &request.unsubscribe {
                     told.interests.remove(&Interest::from(left.parse::<ResourceName>().unwrap()));
                 }
@@ -115,12 +123,11 @@ impl Books {
                 }
                 let wildcard = legacy.then_some(Interest::Wildcard);
                 let before = std::mem::take(&mut told.interests);
-                let answered = |interest: &Interest| before.get(interest).copied().unwrap_or(false);
-                told.interests =
-                    named.iter().cloned().chain(wildcard).map(|one| (one.clone(), answered(&one))).collect();
+                let asked = |interest: &Interest| before.get(interest).copied().unwrap_or(new);
+                told.interests = named.iter().cloned().chain(wildcard).map(|one| (one.clone(), asked(&one))).collect();
             }
         }
-        if told.interests.values().all(|answered| *answered) && told.responded {
+        if told.interests.values().all(|asked| asked.answered) && told.responded {
             told.asked = None;
         }
         told.note_full(now, self.variant);
@@ -162,7 +169,7 @@ impl Books {
         told.unacked.push_back(response.nonce.clone());
         told.last_nonce = Some(response.nonce.clone());
         (told.responded, told.telling, told.spoke, told.overtaken) = (true, true, Some(now), 0);
-        told.interests.values_mut().for_each(|answered| *answered = true);
+        told.interests.values_mut().for_each(|asked| asked.answered = true);
         (told.asked, told.again) = (None, None);
         told.note_full(now, self.variant);
         if let [clusters, endpoints] = REFERRED
@@ -176,18 +183,18 @@ impl Books {
     /// What the client is to be told of a name, as far as the relay knows, and since when it does (rule 152).
     pub(super) fn due<'a>(&self, words: &'a Words, of: Of, name: &ResourceName) -> Option<&'a Word> {
         let told = self.types.get(&of)?;
-        let asks = |one: &Interest| told.interests.get(one).copied().unwrap_or(false);
-        let wildcard = asks(&Interest::Wildcard) && origin_of(name) == 0;
+        let asked = |one: &Interest| told.interests.get(one).filter(|asked| asked.answered);
+        let wildcard = asked(&Interest::Wildcard).is_some() && origin_of(name) == 0;
         let of_wildcard = || words.word(Place::wildcard(self.group), of, name).filter(|_| wildcard);
-        let by_name =
-            asks(&Interest::Name(name.clone())) || name.glob_parent().is_some_and(|glob| asks(&Interest::Name(glob)));
+        let by_glob = name.glob_parent().and_then(|glob| asked(&Interest::Name(glob)));
+        let by_name = [asked(&Interest::Name(name.clone())), by_glob].into_iter().flatten().map(|asked| asked.at).min();
         if name.is_opaque() {
-            return words.word(place_of(name, self.group), of, name).filter(|_| wildcard || by_name);
+            return words.word(place_of(name, self.group), of, name).filter(|_| wildcard || by_name.is_some());
         }
-        if !by_name {
-            return of_wildcard();
-        }
-        let own = words.word(place_of(name, self.group), of, name)?;
+        let Some(since) = by_name else { return of_wildcard() };
+        // That there is no such name may be forgotten until somebody asks for it.
+        let own =
+            words.word(place_of(name, self.group), of, name).filter(|own| own.body.is_some() || own.at >= since)?;
         match (&own.body, of_wildcard()) {
             (None, Some(other)) if other.body.is_some() => Some(other),
             _ => Some(own),
@@ -237,7 +244,7 @@ impl Told {
 
     /// Over SotW a full state waits until all that is asked for was answered (rule 151).
     pub(super) fn is_answered(&self, variant: Variant) -> bool {
-        variant == Variant::Delta || self.interests.values().all(|answered| *answered)
+        variant == Variant::Delta || self.interests.values().all(|asked| asked.answered)
     }
 
     /// Whether a name is asked for.
