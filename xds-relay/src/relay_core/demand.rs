@@ -173,6 +173,13 @@ impl Demand {
         self.wanted.range(first..).next().is_some_and(|(wanted, _)| wanted == type_url)
     }
 
+    /// Whether anything of a type was given up, and the origin was not told yet: it may answer still.
+    pub(crate) fn gives_up(&self, type_url: &TypeUrl) -> bool {
+        let first = (type_url.clone(), Interest::Wildcard);
+        let asks = self.asks.range(first..).take_while(|((of, _), _)| of == type_url);
+        asks.into_iter().any(|(_, ask)| *ask == Ask::Unsubscribe)
+    }
+
     /// Whether nothing is subscribed upstream and the origin knows it.
     pub(crate) fn is_idle(&self) -> bool {
         self.wanted.is_empty() && self.asks.is_empty()

@@ -26,6 +26,9 @@ use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope_key::ScopeKey;
 use crate::relay_core::upstream::Upstream;
 
+#[cfg(test)]
+mod tests;
+
 /// How long what files had is remembered for who comes back: as long as tombstones are kept.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
@@ -332,7 +335,7 @@ impl Scope {
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
-        // What lost an alias: it may be all that it was wanted by.
+        // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
         let mut bereft = BTreeSet::new();
         let mut over = false;
         while !over {
@@ -348,6 +351,9 @@ impl Scope {
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
                     let owners = aliases.iter().filter_map(|alias| cache.canonical(type_url, alias));
                     bereft.extend(owners.filter(|owner| **owner != name).cloned());
+                    if demand.as_ref().is_some_and(|demand| demand.gives_up(type_url)) {
+                        bereft.insert(name.clone());
+                    }
                     cache.upsert_raw_with_aliases(type_url, &name, aliases, resource, now, woken);
                     if touched {
                         if let Some(held) = cache.value_mut(type_url, &name) {

@@ -144,6 +144,7 @@ impl Link {
                 if let Some(connection) = connection {
                     self.feed.connection(now, connection);
                 }
+                self.deliver(now);
                 self.turn(now)
             }
             Err(_) => {
@@ -157,6 +158,7 @@ impl Link {
     pub(crate) fn say_a_byte(&mut self, now: Instant) {
         if let Some(far) = &mut self.far {
             far.heard_at = far.heard_at.map(|_| now);
+            self.machine.received(now);
             self.feed.received(now);
         }
     }
@@ -178,12 +180,18 @@ impl Link {
             return Err("the same timeout again".into());
         }
         machine.handle_timeout(now);
+        self.deliver(now);
+        Ok(())
+    }
+
+    /// What came is taken before anything else is asked for.
+    fn deliver(&mut self, now: Instant) {
+        let Self { machine, feed, .. } = self;
         while let Some(Event::Update(update)) = machine.poll_event() {
             let id = update.id;
             let verdict = feed.update(now, update);
             machine.apply(xds_transport::client::Command::Finish(id, verdict));
         }
-        Ok(())
     }
 }
 

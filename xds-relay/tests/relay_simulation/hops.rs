@@ -87,6 +87,12 @@ impl UpHop {
             feed.handle_timeout(now);
         }
         machine.handle_timeout(now);
+        self.deliver(now);
+    }
+
+    /// What came is taken before anything else is asked for.
+    pub(crate) fn deliver(&mut self, now: Instant) {
+        let Self { machine, feed, .. } = self;
         while let Some(client::Event::Update(update)) = machine.poll_event() {
             let id = update.id;
             let verdict = feed.update(now, update);

@@ -176,6 +176,7 @@ impl Link {
         far.ready_at = None;
         if far.coming.is_some() {
             // Some of its bytes.
+            self.upstream.received(now);
             self.consumer.received(now);
         }
         let arrived = match far.coming.take() {

@@ -115,6 +115,7 @@ impl Network<'_> {
             if let Some(connection) = hop.machine.handle_message(now, message).map_err(|error| error.to_string())? {
                 hop.feed.connection(now, connection);
             }
+            hop.deliver(now);
             hop.turn(now);
             progress = true;
         }

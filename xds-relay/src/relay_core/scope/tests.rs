@@ -1,0 +1,49 @@
+use prost::Message as _;
+use xds_transport::client::{Event, Stream};
+use xds_transport::wire::{Any, DeltaDiscoveryResponse, Resource as WireResource};
+use xds_transport::{Protocol, TypeRules};
+
+use super::*;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// What a stream makes of a response with these names.
+fn came(now: Instant, names: &[&str]) -> Changes {
+    let resource = |name: &&str| WireResource {
+        name: (*name).into(),
+        resource: Some(Any { type_url: CDS.into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let resources = names.iter().map(resource).collect();
+    let response = DeltaDiscoveryResponse { type_url: CDS.into(), resources, ..Default::default() };
+    let mut stream = Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+    stream.apply(Command::Subscribe(CDS.into(), Interest::Wildcard));
+    stream.connected(now);
+    while stream.poll_transmit(now).is_some() {}
+    stream.handle_message(now, response.encode_to_vec().into()).unwrap();
+    let Some(Event::Update(update)) = stream.poll_event() else { panic!("no update") };
+    Changes { changed: update.changed, ..Changes::default() }
+}
+
+/// Another thread gives up names for want of room; the stream tells the origin a moment later.
+#[test]
+fn what_comes_as_it_is_given_up_is_not_kept() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None);
+    let type_url = CDS.into();
+    let id = scope.open(&type_url, Waker::noop().clone());
+    let interests = ["a", "b", "c"].map(|name| Interest::Name(name.parse().unwrap()));
+    for interest in &interests {
+        scope.subscribe(&type_url, id, interest);
+    }
+    scope.take_asks(now, true, &mut |_| ());
+    for left in &interests[..2] {
+        scope.unsubscribe(&type_url, id, left);
+    }
+    scope.store(&type_url, came(now, &["a"]), now);
+    assert!(scope.forgo(&type_url, now) > 0);
+    scope.store(&type_url, came(now, &["b", "c"]), now);
+    let held = scope.inspect(|cache| cache.resources().map(|stored| stored.name.to_string()).collect::<Vec<_>>());
+    assert_eq!(held, ["c"]);
+}
