@@ -496,7 +496,10 @@ impl<V> Cache<V> {
         if let Some(walk) = self.walks.get_mut(walk as usize) {
             (walk.at, walk.sent) = (NONE, walk.sent.max(cursor));
         }
-        self.rechain(at, Chain::Work);
+        // Who waits already keeps the place in the line.
+        if self.links[at as usize].chain != Chain::Work {
+            self.rechain(at, Chain::Work);
+        }
     }
 
     /// What narrower links of the subscriber have sent counts as sent when the list is walked: who asks for the

@@ -111,6 +111,8 @@ fn what_changes_all_the_time_does_not_hold_back_what_changed_once() {
             .map(|version| {
                 let told = world.pull_one(id);
                 world.put(&busy, &version.to_string());
+                // To be asked for once more is no reason to wait longer.
+                world.cache.subscribe(id, &interest(interests[0]));
                 told
             })
             .collect();

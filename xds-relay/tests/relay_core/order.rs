@@ -141,3 +141,30 @@ fn rule_122_a_cluster_that_goes_while_another_waits_goes_after_its_listener_too(
         }
     }
 }
+
+/// What is gone has had its turn, but could not be said.
+#[test]
+fn rule_122_a_cluster_that_goes_while_nothing_can_be_said_goes_after_its_listener_too() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::of(&[upstream, DELTA], &[&[], &["y"]], "");
+        let listener = "xdstp://y/envoy.config.listener.v3.Listener/l";
+        world.put(1, LISTENERS, listener, "uses-a");
+        world.put(0, CLUSTERS, "a", "1");
+        let client = world.client(SOTW, "n");
+        world.subscribe(client, LISTENERS, &[listener]);
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(2 * SECOND);
+        world.set_up(1, false);
+        world.subscribe(client, CLUSTERS, &["xdstp://y/envoy.config.cluster.v3.Cluster/d/*"]);
+        world.advance(2 * SECOND);
+        world.remove(0, CLUSTERS, "a");
+        world.advance(3 * SECOND);
+        world.told(client);
+        let now = world.now;
+        world.origins[1].put(now, LISTENERS, listener, "uses-b");
+        world.set_up(1, true);
+        world.advance(60 * SECOND);
+        let told = world.told(client);
+        assert_eq!(told, ["Cluster ok", &format!("Listener {listener}@uses-b"), "Cluster -a"], "{upstream:?}");
+    }
+}

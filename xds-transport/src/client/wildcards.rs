@@ -8,13 +8,15 @@ use xdstp_cache::Interest;
 pub(super) struct Wildcards {
     /// It was asked for, and nothing came that can only be for it.
     awaited: bool,
-    /// How often it was given up like that.
+    /// How often it was given up like that, or asked for once more.
     given_up: u32,
 }
 
 impl Wildcards {
     pub(super) fn asked(&mut self, interests: &[Interest]) {
-        self.awaited |= interests.contains(&Interest::Wildcard);
+        if interests.contains(&Interest::Wildcard) {
+            self.given_up += u32::from(std::mem::replace(&mut self.awaited, true));
+        }
     }
 
     pub(super) fn left(&mut self, interests: &[Interest]) {

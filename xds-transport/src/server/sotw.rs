@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use xdstp_cache::{Pull, Removals, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Pull, Removals, Resource, SubscriberId, TypeUrl, Unanswered};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
@@ -219,6 +219,18 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
         let (mut changed, mut left) = (self.changed, false);
+        // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
+        // everything else is gone.
+        while let Some(due) = self.refreshes.pop(outgoing.now) {
+            source.look_up(self.id, &due.name, &mut |resource| {
+                changed |= self.refreshes.extend(&due, &resource.value, outgoing.told()).is_some();
+            });
+        }
+        // What is gone counts as told once it is pulled, and would go with the first addition that can be said (rule 122).
+        let may_be_early = self.withheld || source.newest_removal(self.id) > 0;
+        let is_early = may_be_early && self.is_unknown(source.visit(self.id, &mut |_, _| {}));
+        let removals = if is_early { Removals::Defer } else { removals };
+        changed |= is_early;
         let mut visitor = |pull: Pull<'_, Frame>| {
             match pull {
                 Pull::Put { resource, .. } => {
@@ -231,13 +243,6 @@ impl Session {
             ControlFlow::Continue(())
         };
         let pulled = source.pull(self.id, removals, &mut visitor);
-        // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
-        // everything else is gone.
-        while let Some(due) = self.refreshes.pop(outgoing.now) {
-            source.look_up(self.id, &due.name, &mut |resource| {
-                changed |= self.refreshes.extend(&due, &resource.value, outgoing.told()).is_some();
-            });
-        }
         changed |= pulled.answered;
         if !changed && !left {
             return None;
@@ -290,12 +295,15 @@ impl Session {
             }
         });
         leaving.iter().for_each(|(name, resource)| tell(name, resource));
-        // Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To
-        // one that holds nothing, what there is of an answer does not lie.
-        let holds = self.resumed.is_some() && visited.any() || self.sent.is_some() && visited.held > 0;
-        let unknown = visited.collections > 0 && self.wanted.wildcard || holds;
         let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
-        (!unknown).then_some((transmit, version))
+        (!self.is_unknown(visited)).then_some((transmit, version))
+    }
+
+    /// Absence is deletion: what a reconnected client may hold is not left out before it is answered (rule 151). To one
+    /// that holds nothing, what there is of an answer does not lie.
+    fn is_unknown(&self, visited: Unanswered) -> bool {
+        let holds = self.resumed.is_some() && visited.any() || self.sent.is_some() && visited.held > 0;
+        visited.collections > 0 && self.wanted.wildcard || holds
     }
 
     /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others

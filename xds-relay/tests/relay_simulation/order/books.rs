@@ -186,8 +186,12 @@ impl Books {
         let asked = |one: &Interest| told.interests.get(one).filter(|asked| asked.answered);
         let wildcard = asked(&Interest::Wildcard).is_some() && origin_of(name) == 0;
         let of_wildcard = || words.word(Place::wildcard(self.group), of, name).filter(|_| wildcard);
-        let by_glob = name.glob_parent().and_then(|glob| asked(&Interest::Name(glob)));
-        let by_name = [asked(&Interest::Name(name.clone())), by_glob].into_iter().flatten().map(|asked| asked.at).min();
+        let names = || [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name);
+        // Until that is answered nothing else counts.
+        if !name.is_opaque() && names().any(|one| told.interests.get(&one).is_some_and(|asked| !asked.answered)) {
+            return None;
+        }
+        let by_name = names().filter_map(|one| asked(&one)).map(|asked| asked.at).min();
         if name.is_opaque() {
             return words.word(place_of(name, self.group), of, name).filter(|_| wildcard || by_name.is_some());
         }
@@ -230,11 +234,9 @@ impl Books {
 }
 
 impl Told {
-    /// Since when it has something to say, or may have: who is not asked for a while, over a link that is full, may have
-    /// seemed to have something all along.
-    pub(super) fn waits_since(&self, now: Instant, narrow: bool) -> Instant {
-        let spoke = self.spoke.filter(|_| narrow);
-        [self.waiting, self.asked, self.unsure, self.again, spoke].into_iter().flatten().min().unwrap_or(now)
+    /// Since when it has something to say, or may have.
+    pub(super) fn waits_since(&self, now: Instant) -> Instant {
+        [self.waiting, self.asked, self.unsure, self.again].into_iter().flatten().min().unwrap_or(now)
     }
 
     fn note_full(&mut self, now: Instant, variant: Variant) {
