@@ -114,10 +114,13 @@ impl Setup {
         let rates = if setup.large { [100, 1000] } else { [1, 10] };
         let narrow = Narrow { bytes_per_ms: random.pick(&rates), window: random.pick(&windows) };
         let narrow = (random.one_in(2) && !calm).then_some(narrow);
-        let linger = random.pick(&[1, 50, 30_000]);
+        // Where a response crosses the end of a collection and its new beginning, nobody can tell what it answers.
+        let linger = if narrow.is_some() { 30_000 } else { random.pick(&[1, 50, 30_000]) };
+        // Nobody waits for long for who always has news.
+        let latency = if calm { setup.latency.min(20) } else { setup.latency };
         let follows = std::array::from_fn(|_| random.one_in(3));
         let relay_restarts = !calm && random.one_in(4);
-        Self { refers: true, calm, narrow, linger, follows, relay_restarts, xdstp_in_wildcards: true, ..setup }
+        Self { refers: true, calm, narrow, linger, latency, follows, relay_restarts, xdstp_in_wildcards: true, ..setup }
     }
 }
 

@@ -74,7 +74,7 @@ impl Absences {
         loop {
             let interest = self.due.pop(now)?;
             let waits_since = wanted.wish(&interest).filter(|wish| wish.is_open()).and_then(|wish| wish.waits_since);
-            if !waits_since.and_then(|since| since.checked_add(ABSENT_AFTER)).is_some_and(|due| due <= now) {
+            if waits_since.and_then(|since| since.checked_add(ABSENT_AFTER)).is_none_or(|due| due > now) {
                 continue;
             }
             let received_at = self.received_at.filter(|_| self.silence == Silence::IsNoAnswer);

@@ -35,7 +35,9 @@ pub(super) struct Told {
     pub(super) parted: BTreeMap<ResourceName, u64>,
     /// Since when a full state has what is gone.
     pub(super) repeated: BTreeMap<ResourceName, Instant>,
-    /// What it said it holds, and was not told since.
+    /// What it said it holds.
+    resumed: BTreeSet<ResourceName>,
+    /// Of that, what it was not told since.
     brought: BTreeSet<ResourceName>,
     pub(super) responded: bool,
     /// Since when no response has room before another is acknowledged.
@@ -106,7 +108,10 @@ impl Books {
                 if legacy && told.interests.is_empty() && !told.responded {
                     told.interests.insert(Interest::Wildcard, new);
                 }
-                told.brought.extend(request.initial.iter().map(|(name, _)| name.parse::<ResourceName>().unwrap()));
+                let brought = request.initial.iter().map(|(name, _)| name.parse::<ResourceName>().unwrap());
+                let brought: BTreeSet<_> = brought.collect();
+                told.resumed.extend(brought.iter().cloned());
+                told.brought.extend(brought);
                 told.interests.extend(named.iter().map(|interest| (interest.clone(), new)));
                 for left in &request.unsubscribe {
                     told.interests.remove(&Interest::from(left.parse::<ResourceName>().unwrap()));
@@ -201,8 +206,19 @@ impl Books {
             words.word(place_of(name, self.group), of, name).filter(|own| own.body.is_some() || own.at >= since)?;
         match (&own.body, of_wildcard()) {
             (None, Some(other)) if other.body.is_some() => Some(other),
+            // It may hold what the wildcard had.
+            (None, None) if wildcard && told.resumed.contains(name) => None,
             _ => Some(own),
         }
+    }
+
+    /// Whether it was told of a name by a wildcard that it does not ask for any more: what another scope had is in no full
+    /// state.
+    pub(super) fn has_moved(&self, of: Of, name: &ResourceName) -> bool {
+        let Some(told) = self.types.get(&of).filter(|told| !told.interests.contains_key(&Interest::Wildcard)) else {
+            return false;
+        };
+        !name.is_opaque() && told.told.get(name).is_some_and(|body| body.group > 0)
     }
 
     pub(super) fn says_absence(&self, world: &World, of: Of) -> bool {
