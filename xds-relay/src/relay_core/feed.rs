@@ -176,8 +176,7 @@ impl Consumer for Feed {
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
         for scope in self.scopes.all() {
             scope.take_asks(now, there, &mut |command| {
-                // What was on its way as it was given up is no answer to who asks for it again.
-                if let Command::Subscribe(type_url, interest) | Command::Unsubscribe(type_url, interest) = &command {
+                if let Command::Unsubscribe(type_url, interest) = &command {
                     self.settling.forget(type_url, interest);
                 }
                 apply(command);
