@@ -324,9 +324,12 @@ impl<V> Cache<V> {
     /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
     pub(crate) fn forget_error(&mut self, type_index: u32, name: &ResourceName) {
         let Some(failure) = self.types[type_index as usize].errors.get(name) else { return };
+        if self.is_of_interest(type_index, name) {
+            return;
+        }
         let is_spared = |of: &Subscriber| of.type_index == type_index && of.resumed.contains_key(name);
         let spares = failure.error.is_transient() && self.subscribers.iter().any(|(_, of)| is_spared(of));
-        if !spares && !self.is_of_interest(type_index, name) {
+        if !spares {
             self.clear_error(type_index, name);
         }
     }
