@@ -1,6 +1,7 @@
 //! Routes: one downstream stream's view of the relay, a source over as many scopes as its names need.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -593,7 +594,12 @@ impl Source for Routes {
 
     fn newest_removal(&self, id: SubscriberId) -> u64 {
         let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
-        parts.map(|part| part.scope.newest_removal(part.id)).fold(0, u64::wrapping_add)
+        // Each scope counts for itself: what is newest here may be as new there.
+        let numbers = parts.filter_map(|part| match part.scope.newest_removal(part.id) {
+            0 => None,
+            newest => Some(BuildHasherDefault::<DefaultHasher>::default().hash_one((Arc::as_ptr(&part.scope), newest))),
+        });
+        numbers.fold(0, u64::wrapping_add)
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
