@@ -35,6 +35,8 @@ pub(crate) struct Kind {
     crossed: BTreeSet<ResourceName>,
     /// What the origin does not send, and why, as far as it was told.
     errors: BTreeMap<ResourceName, (i32, String)>,
+    /// Those of these that may be over: their glob is empty since.
+    over_unsaid: BTreeSet<ResourceName>,
     /// What it let go for an error of the resource itself, at which moment of the origin.
     denied: BTreeMap<ResourceName, u64>,
     /// The moment of what came last and ended an error of a glob, in its eyes.
@@ -226,10 +228,12 @@ impl Consumer {
         for complete in &update.complete {
             if let (Interest::Name(glob), Variant::Delta) = (complete, world.setup.protocol) {
                 kind.errors.remove(glob);
-                // An empty glob has no members that fail; of names it says nothing (rule 99).
+                // Of a member that failed nothing else may be said once that is over; of names it says nothing (rule 99).
                 if cause.removed.contains(glob) {
-                    let Kind { errors, wants, .. } = &mut *kind;
-                    errors.retain(|name, _| !name.answers(glob) || wants.contains(&Interest::Name(name.clone())));
+                    let Kind { errors, wants, over_unsaid, .. } = &mut *kind;
+                    let of_glob =
+                        |name: &&ResourceName| name.answers(glob) && !wants.contains(&Interest::Name((*name).clone()));
+                    over_unsaid.extend(errors.keys().filter(of_glob).cloned());
                 }
                 kind.recovered.insert(glob.clone(), cause.moment);
             }
@@ -249,6 +253,7 @@ impl Consumer {
                 if failure.is_data_error() {
                     kind.denied.insert(failure.name.clone(), cause.moment);
                 }
+                kind.over_unsaid.remove(&failure.name);
                 kind.errors.insert(failure.name, (failure.code, failure.message));
             }
         }

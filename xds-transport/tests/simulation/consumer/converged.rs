@@ -44,26 +44,18 @@ impl Kind {
         let unsaid = match &there {
             // What came of its members, or that it has none, ended it.
             Some(_) if told.is_none() && self.recovered.get(name).is_some_and(|moment| *moment >= since) => true,
-            // With its glob all that fails of it is gone, by an error that says so of all.
-            Some(_) if told.is_none() && self.fails_as_one(name) => true,
             // A refresh with content looks like a resource that is well again.
             Some(_) if told.is_none() && world.tells_ttl() && origin.ttl(of, name).is_some() => true,
             // The answer to who gives up a name that its glob covers says that it is gone, and not why once more.
             Some(_) if told.is_none() && self.absent.contains(name) && !beside => true,
             Some(_) => sotw && world.rule(of).full_state_in_sotw && beside,
             // That it is over is said by what comes or goes.
-            None => !beside && sotw || origin.ended_unsaid(of, name),
+            None => !beside && sotw || origin.ended_unsaid(of, name) || self.over_unsaid.contains(name),
         };
         if told != there.as_ref() && !unsaid {
             return Err(format!("fails with {told:?}, and the origin has {there:?}"));
         }
         Ok(())
-    }
-
-    /// Whether a name is known by a glob alone, which fails.
-    fn fails_as_one(&self, name: &ResourceName) -> bool {
-        let glob_fails = name.glob_parent().is_some_and(|glob| self.errors.contains_key(&glob));
-        glob_fails && !self.wants.contains(&Interest::Name(name.clone()))
     }
 
     fn check_name(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> Result<(), String> {
