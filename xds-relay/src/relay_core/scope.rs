@@ -341,6 +341,7 @@ impl Scope {
         while !over {
             self.change(|state, woken| {
                 let State { cache, demand, system_versions, .. } = state;
+                let gives_up = demand.as_ref().is_some_and(|demand| demand.gives_up(type_url));
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
                     let resource = if self.shared && resource.value.do_not_cache() {
@@ -351,7 +352,7 @@ impl Scope {
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
                     let owners = aliases.iter().filter_map(|alias| cache.canonical(type_url, alias));
                     bereft.extend(owners.filter(|owner| **owner != name).cloned());
-                    if demand.as_ref().is_some_and(|demand| demand.gives_up(type_url)) {
+                    if gives_up {
                         bereft.insert(name.clone());
                     }
                     cache.upsert_raw_with_aliases(type_url, &name, aliases, resource, now, woken);

@@ -52,40 +52,12 @@ const FAILED_REFERRING: [u64; 11] = [670, 1001, 1211, 1262, 1302, 1339, 1516, 19
 
 #[test]
 fn every_client_converges_and_sees_nothing_of_others() {
-    if let Some(seed) = number("SIMULATION_SEED") {
-        let history = History::random(seed);
-        println!("{history:#?}\n{}", transcript(&history, None));
-        return run(&history, None).map_or_else(|wrong| panic!("seed {seed}: {wrong}"), drop);
-    }
-    let first = number("SIMULATION_FIRST").unwrap_or(0);
-    let mut messages = 0;
-    for seed in (first..first + number("SIMULATION_SEEDS").unwrap_or(SEEDS)).chain(FAILED) {
-        let history = History::random(seed);
-        match run(&history, None) {
-            Ok(sent) => messages += sent,
-            Err(wrong) => panic!("{}", failure(seed, &history, &wrong)),
-        }
-    }
-    println!("{messages} messages");
+    keeps_the_rules(History::random, SEEDS, &FAILED);
 }
 
 #[test]
 fn what_belongs_together_is_told_in_order() {
-    if let Some(seed) = number("SIMULATION_SEED") {
-        let history = History::referring(seed);
-        println!("{history:#?}\n{}", transcript(&history, None));
-        return run(&history, None).map_or_else(|wrong| panic!("seed {seed}: {wrong}"), drop);
-    }
-    let first = number("SIMULATION_FIRST").unwrap_or(0);
-    let mut messages = 0;
-    for seed in (first..first + number("SIMULATION_SEEDS").unwrap_or(REFERRING)).chain(FAILED_REFERRING) {
-        let history = History::referring(seed);
-        match run(&history, None) {
-            Ok(sent) => messages += sent,
-            Err(wrong) => panic!("{}", failure(seed, &history, &wrong)),
-        }
-    }
-    println!("{messages} messages");
+    keeps_the_rules(History::referring, REFERRING, &FAILED_REFERRING);
 }
 
 #[test]
@@ -104,6 +76,25 @@ fn every_planted_fault_is_found() {
             assert_eq!(run(&history, Some(fault)).err(), None, "{fault:?} is found by another kind of world, too");
         }
     }
+}
+
+/// Runs so many histories, and those that failed once.
+fn keeps_the_rules(history_of: fn(u64) -> History, seeds: u64, failed: &[u64]) {
+    if let Some(seed) = number("SIMULATION_SEED") {
+        let history = history_of(seed);
+        println!("{history:#?}\n{}", transcript(&history, None));
+        return run(&history, None).map_or_else(|wrong| panic!("seed {seed}: {wrong}"), drop);
+    }
+    let first = number("SIMULATION_FIRST").unwrap_or(0);
+    let mut messages = 0;
+    for seed in (first..first + number("SIMULATION_SEEDS").unwrap_or(seeds)).chain(failed.iter().copied()) {
+        let history = history_of(seed);
+        match run(&history, None) {
+            Ok(sent) => messages += sent,
+            Err(wrong) => panic!("{}", failure(seed, &history, &wrong)),
+        }
+    }
+    println!("{messages} messages");
 }
 
 /// A failing history, as short as it gets, and all that is said in it.
