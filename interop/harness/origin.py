@@ -58,6 +58,11 @@ class Origin:
         """All names that are subscribed to of a type, over all open streams."""
         return sorted(name for stream in self.streams() for name in stream["types"].get(type_name, []))
 
+    def is_answered(self):
+        """Whether every response that it sent is acknowledged or rejected."""
+        answered = {(line["stream"], line.get("nonce")) for line in self.events("request")}
+        return all((line["stream"], line["nonce"]) in answered for line in self.events("response"))
+
     def events(self, event, **fields):
         """The lines of its trace that have these fields."""
         with open(self.trace, encoding="utf-8") as lines:
