@@ -309,7 +309,7 @@ impl<V> Cache<V> {
             let by_alias = !self.is_wanted_itself(id, type_index, &name);
             let wanted = self.is_wanted(id, type_index, &name);
             let waits = self.covered(id, type_index, &name) && !self.is_answered(id, type_index, &name);
-            let Subscriber { resumed, leaving, .. } = &mut self.subscribers[id.index()];
+            let Subscriber { resumed, leaving, forced, .. } = &mut self.subscribers[id.index()];
             if waits && leaving.remove(&name) {
                 resumed.insert(name.clone(), None);
             }
@@ -319,6 +319,7 @@ impl<V> Cache<V> {
             }
             if !wanted {
                 resumed.remove(&name);
+                forced.remove(&name);
                 if keeps {
                     leaving.insert(name);
                 } else {

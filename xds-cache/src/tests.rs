@@ -274,6 +274,18 @@ fn rule_052_a_name_left_under_a_wildcard_is_answered_once() {
 }
 
 #[test]
+fn rule_158_what_was_left_under_a_glob_that_is_left_too_is_asked_for_anew() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB, MEMBER]);
+    world.pull(id);
+    for text in [MEMBER, GLOB] {
+        world.cache.unsubscribe(id, &interest(text));
+    }
+    world.cache.subscribe(id, &interest(MEMBER));
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [format!("-{MEMBER}")]);
+}
+
+#[test]
 fn rule_054_what_was_left_is_sent_again_on_return_at_the_version_it_had() {
     let mut world = World::authoritative();
     world.put("a", "1");
