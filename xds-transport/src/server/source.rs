@@ -112,8 +112,8 @@ pub trait Source {
         false
     }
 
-    /// A number that is another one whenever a removal has joined those that wait. A source that leaves this out hears of
-    /// what belongs together at once.
+    /// A number that is another one whenever a removal has joined those that wait: they all wait anew then. Of a source that
+    /// leaves this out they wait from the first on.
     fn newest_removal(&self, _id: SubscriberId) -> u64 {
         0
     }

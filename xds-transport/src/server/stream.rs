@@ -410,7 +410,7 @@ impl Stream {
         }
         for (of, standing) in self.types.iter().zip(&mut self.standings) {
             of.observe(standing, now, source);
-            of.join(standing, now, self.settings.removals_wait, source);
+            of.join(standing, now, source);
         }
         self.held_until = None;
         loop {
@@ -489,7 +489,7 @@ impl Stream {
         let additions = transmit.is_some() && of.has_additions(source);
         let removals = of.defers() && of.session.has_work(source) && (transmit.is_some() || say == Say::Additions);
         standing.observe(now, additions, (!additions).then_some(removals), of.session.has_room());
-        of.join(standing, now, settings.removals_wait, source);
+        of.join(standing, now, source);
         for Reference { type_url, name } in references {
             if let (Some(of), Ok(name)) = (types.iter().find(|of| of.url == type_url), ResourceName::parse(&name)) {
                 source.resend(of.session.id(), &name);
@@ -604,9 +604,9 @@ impl Type {
         }
     }
 
-    /// Where removals wait for what may yet come, each of them does.
-    fn join(&self, standing: &mut Standing, now: Instant, wait: Duration, source: &impl Source) {
-        if wait > Duration::ZERO && standing.removals.is_some() {
+    /// Each removal waits, and those that wait wait with it.
+    fn join(&self, standing: &mut Standing, now: Instant, source: &impl Source) {
+        if standing.removals.is_some() {
             standing.join(now, source.newest_removal(self.session.id()));
         }
     }

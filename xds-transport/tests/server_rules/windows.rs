@@ -102,6 +102,29 @@ fn rule_158_a_removal_waits_no_longer_than_a_second_for_a_window_that_stays_full
 }
 
 #[test]
+fn rule_158_a_removal_that_joins_another_waits_as_long() {
+    let mut server = Server::with(CLUSTERS, &["old", "other"]);
+    server.put(ROUTES, "r", "0");
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &[]);
+    client.subscribe(&mut server, ROUTES, &["r"]);
+    for version in 1..9 {
+        server.put(ROUTES, "r", &version.to_string());
+        client.poll(&mut server);
+    }
+    server.remove(CLUSTERS, "old");
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    server.now += Duration::from_millis(900);
+    // The route that stops using it may still be behind the window.
+    server.remove(CLUSTERS, "other");
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    server.now += Duration::from_millis(999);
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    server.now += Duration::from_millis(1);
+    assert_eq!(client.poll(&mut server).concat(), "C -old -other");
+}
+
+#[test]
 fn rule_158_over_sotw_a_cluster_is_removed_after_the_route_that_uses_it() {
     let mut server = Server::with(CLUSTERS, &["old", "other"]);
     server.put(ROUTES, "r", "1");

@@ -110,9 +110,12 @@ impl Origin {
         if (!as_it_was || self.errors[of].contains_key(name))
             && let Some(glob) = name.glob_parent()
         {
-            // A full state repeats what is as it was.
+            // A full state repeats what is as it was, and what went and came back between two of them.
             let sotw = world.setup.protocol == Variant::Sotw;
-            let unsaid = as_it_was && sotw && world.rule(of).full_state_in_sotw;
+            let went = self.departed[of].get(name).and_then(|all| all.last()).filter(|last| last.body == body);
+            let came_back = went
+                .is_some_and(|last| self.errors[of].get(&glob).is_some_and(|(_, failed)| last.lived.contains(failed)));
+            let unsaid = (as_it_was || came_back) && sotw && world.rule(of).full_state_in_sotw;
             let ends = self.errors[of].remove(&glob).is_some();
             if ends {
                 self.note(of, &glob);

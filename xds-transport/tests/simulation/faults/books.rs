@@ -145,6 +145,10 @@ impl Source for Books<'_> {
         !self.has(Fault::PassOverFullWindow) && self.cache.has_additions(id)
     }
 
+    fn newest_removal(&self, id: SubscriberId) -> u64 {
+        self.cache.newest_removal(id)
+    }
+
     fn pull_errors(
         &mut self,
         id: SubscriberId,

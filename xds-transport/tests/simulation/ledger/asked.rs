@@ -79,6 +79,7 @@ impl Asked {
     }
 
     pub(super) fn unsubscribe(&mut self, world: &World, interest: &Interest) {
+        let (sotw, covers_all) = (world.setup.protocol == Variant::Sotw, world.setup.wildcard_covers_xdstp);
         if !self.interests.remove(interest) {
             return;
         }
@@ -88,12 +89,13 @@ impl Asked {
         self.held.retain(|name, _| !left(name));
         // Rules 52, 53: what another interest covers, or may cover in the eyes of the client, is answered once.
         self.sent.retain(|name, _| !left(name));
-        // A client cannot know where a wildcard ends.
-        let wants = |name: &ResourceName| self.interests.iter().any(|one| covers(one, name, true));
-        // What it gave up, it does not have.
-        for (_, (_, there)) in self.told.iter_mut().filter(|(name, _)| !wants(name)) {
+        // What it gave up, it does not have. Over SotW that is what the next full state is without.
+        let gave_up = |name: &ResourceName| !self.interests.iter().any(|one| covers(one, name, !sotw || covers_all));
+        for (_, (_, there)) in self.told.iter_mut().filter(|(name, _)| gave_up(name)) {
             *there = false;
         }
+        // A client cannot know where a wildcard ends.
+        let wants = |name: &ResourceName| self.interests.iter().any(|one| covers(one, name, true));
         self.lives.left(|name| !wants(name));
         self.errors.left(interest, &self.interests);
         self.due |= self.interests.iter().any(Interest::is_collection);
