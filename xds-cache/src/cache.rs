@@ -312,7 +312,38 @@ impl<V> Cache<V> {
 
     /// Every name the cache knows something about.
     pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
-        self.slots.iter().filter(|(_, slot)| !matches!(slot.state, State::Unknown)).map(|(_, slot)| Stored {
+        self.slots.iter().filter_map(|(_, slot)| self.stored(slot))
+    }
+
+    /// A part of the same, of at most `most`, and where the next part begins if there is one; the first begins at 0. For who
+    /// must not keep others from the cache for as long as all of it takes: what comes or goes between two parts may be in
+    /// none of them.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Options, Resource};
+    ///
+    /// let mut cache = Cache::new(Options::default());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// for name in ["a", "b", "c"] {
+    ///     cache.upsert_raw(&clusters, &name.parse().unwrap(), Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    /// }
+    /// let (mut names, mut next) = (Vec::new(), Some(0));
+    /// while let Some(from) = next {
+    ///     let (part, after) = cache.resources_from(from, 2);
+    ///     names.extend(part.map(|stored| stored.name.to_string()));
+    ///     next = after;
+    /// }
+    /// assert_eq!(names, ["a", "b", "c"]);
+    /// ```
+    pub fn resources_from(&self, from: usize, most: usize) -> (impl Iterator<Item = Stored<'_, V>>, Option<usize>) {
+        let end = from.saturating_add(most).min(self.slots.capacity());
+        let part = (from..end).filter_map(|at| self.stored(self.slots.get(at)?));
+        (part, (end < self.slots.capacity()).then_some(end))
+    }
+
+    fn stored<'a>(&'a self, slot: &'a Slot<V>) -> Option<Stored<'a, V>> {
+        (!matches!(slot.state, State::Unknown)).then(|| Stored {
             type_url: &self.types[slot.type_index as usize].url,
             name: &slot.name,
             resource: slot.state.resource(),

@@ -26,6 +26,7 @@ use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope_key::ScopeKey;
 use crate::relay_core::upstream::Upstream;
 
+mod look;
 #[cfg(test)]
 mod tests;
 
@@ -133,11 +134,6 @@ impl Scope {
             None => cache.resources().next().is_some() && now.saturating_duration_since(since) < REMEMBERED,
         };
         remembers.then_some(since)
-    }
-
-    /// Whether there is anything to see of it.
-    pub(crate) fn is_dormant(&self) -> bool {
-        self.is_idle() && self.lock().cache.resources().next().is_none()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -542,16 +538,6 @@ impl Scope {
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.lock();
         state.cache.subscriber_count() == 0 && state.demand.as_ref().is_none_or(Demand::is_idle)
-    }
-
-    /// The names and collections that are subscribed upstream.
-    pub(crate) fn subscriptions(&self) -> Vec<Wish> {
-        self.lock().demand.iter().flat_map(|demand| demand.wanted().iter().cloned()).collect()
-    }
-
-    /// Looks at what is held.
-    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Cache<Frame>) -> T) -> T {
-        look(&self.lock().cache)
     }
 
     fn change(&self, change: impl FnOnce(&mut State, &mut Vec<SubscriberId>)) {

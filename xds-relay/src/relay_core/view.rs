@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally, Variant};
 use xds_transport::wire::{ListValue, Struct, Value, value};
-use xdstp_cache::{Interest, TypeUrl};
+use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
 
 use crate::admin::{
     ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
@@ -50,7 +51,7 @@ impl RelayCore {
                         subscriptions: 0,
                     })
                 });
-                stream.subscriptions += scope.subscriptions().len();
+                stream.subscriptions += scope.subscription_count();
             }
             let protocol = match origin.from {
                 Supply::Server { .. } => origin.info.protocol.as_str().to_owned(),
@@ -76,14 +77,17 @@ impl RelayCore {
     /// Tells the metrics what happened since they were told last.
     pub fn gauges(&self) -> Gauges {
         let mut gauges = Gauges { ready: self.readiness() == Readiness::Ready, ..Gauges::default() };
+        let mut resources: HashMap<TypeUrl, u64> = HashMap::new();
         for scope in self.all_scopes() {
-            scope.inspect(|cache| {
-                gauges.subscribers += cache.subscriber_count() as u64;
-                for stored in cache.resources().filter(|stored| stored.resource.is_some()) {
-                    *gauges.resources.entry(stored.type_url.to_string()).or_default() += 1;
+            gauges.subscribers += scope.subscriber_count() as u64;
+            let type_of = |stored: Stored<'_, Frame>| stored.resource.is_some().then(|| stored.type_url.clone());
+            scope.visit_stored(type_of, |type_url| {
+                if let Some(type_url) = type_url {
+                    *resources.entry(type_url).or_default() += 1;
                 }
             });
         }
+        gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
         gauges.bodies = self.bodies.len() as u64;
         self.tell_metrics();
         gauges
@@ -147,21 +151,21 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
         let empty = || ScopeTypeDump { type_url: type_url.to_string(), ..ScopeTypeDump::default() };
         types.entry(type_url.to_string()).or_insert_with(empty)
     }
-    scope.inspect(|cache| {
-        for stored in cache.resources() {
-            let of = of(&mut types, stored.type_url);
-            let name = stored.name.to_string();
-            match stored.resource {
-                None => of.absent.push(name),
-                Some(resource) => of.resources.push(ResourceDump {
-                    name,
-                    version: resource.version.to_string(),
-                    bytes: resource.value.any().len(),
-                    last_changed_seconds_ago: stored
-                        .changed_at
-                        .map_or(0, |at| now.saturating_duration_since(at).as_secs()),
-                }),
-            }
+    let row = |stored: Stored<'_, Frame>| {
+        let of_resource = |resource: &Resource<Frame>| (resource.version.clone(), resource.value.any().len());
+        (stored.type_url.clone(), stored.name.clone(), stored.resource.map(of_resource), stored.changed_at)
+    };
+    scope.visit_stored(row, |(type_url, name, resource, changed_at)| {
+        let of = of(&mut types, &type_url);
+        let name = name.to_string();
+        match resource {
+            None => of.absent.push(name),
+            Some((version, bytes)) => of.resources.push(ResourceDump {
+                name,
+                version: version.to_string(),
+                bytes,
+                last_changed_seconds_ago: changed_at.map_or(0, |at| now.saturating_duration_since(at).as_secs()),
+            }),
         }
     });
     for (type_url, interest) in scope.subscriptions() {
@@ -207,7 +211,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     // Parts leave this list before they are closed: those in it are open.
     for (type_url, part) in lock(&stream.view.parts).iter() {
         let Some(of) = types.get_mut(type_url.as_str()) else { continue };
-        for interest in part.scope.inspect(|cache| cache.interests(part.id).collect::<Vec<_>>()) {
+        for interest in part.scope.interests(part.id) {
             match interest {
                 Interest::Wildcard => {}
                 Interest::Name(name) if name.is_glob() => of.globs.push(name.to_string()),

@@ -44,6 +44,7 @@ fn what_comes_as_it_is_given_up_is_not_kept() {
     scope.store(&type_url, came(now, &["a"]), now);
     assert!(scope.forgo(&type_url, now) > 0);
     scope.store(&type_url, came(now, &["b", "c"]), now);
-    let held = scope.inspect(|cache| cache.resources().map(|stored| stored.name.to_string()).collect::<Vec<_>>());
+    let mut held = Vec::new();
+    scope.visit_stored(|stored| stored.name.to_string(), |name| held.push(name));
     assert_eq!(held, ["c"]);
 }
