@@ -275,7 +275,7 @@ fn a_directory_is_read_whole_and_sorted_by_type_and_name() {
     );
     write(directory.path(), ".4.yaml", "not read");
     write(directory.path(), "5.yaml~", "not read");
-    std::fs::create_dir(directory.path().join("6.yaml")).unwrap();
+    std::fs::create_dir(directory.path().join("6")).unwrap();
     let names: Vec<String> =
         load(directory.path(), &descriptors()).unwrap().into_iter().map(|resource| resource.name).collect();
     assert_eq!(names, ["a", "b", "c"]);
@@ -303,6 +303,27 @@ fn what_cannot_be_read_is_named() {
     assert_eq!(load(&absent, &descriptors()).unwrap_err().file, absent);
     std::fs::write(directory.path().join("latin1.yaml"), b"resources: [] # \xe9").unwrap();
     assert_eq!(load(directory.path(), &descriptors()).unwrap_err().file, directory.path().join("latin1.yaml"));
+}
+
+/// To open a FIFO is to wait for who writes it.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_an_error_and_nothing_to_wait_for() {
+    use std::os::unix::fs::symlink;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.yaml");
+    let make: [&dyn Fn(); 4] = [
+        &|| std::fs::create_dir(&path).unwrap(),
+        &|| assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success()),
+        &|| symlink("/dev/zero", &path).unwrap(),
+        &|| symlink("nowhere", &path).unwrap(),
+    ];
+    for make in make {
+        make();
+        let error = load(directory.path(), &descriptors()).unwrap_err();
+        assert_eq!(error.file, path);
+        std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).unwrap();
+    }
 }
 
 #[test]

@@ -102,8 +102,8 @@ pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
         let path = entry.map_err(unreadable)?.path();
         let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
         let known = path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known));
-        // A link that leads nowhere is kept: reading it says so.
-        if known && !hidden && !path.is_dir() {
+        // A link that leads nowhere, or a directory, is kept: reading it says so.
+        if known && !hidden {
             files.push(path);
         }
     }
@@ -113,9 +113,14 @@ pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
 
 fn text(file: &Path) -> Result<String, FileError> {
     let mut text = String::new();
+    let unreadable = |error: std::io::Error| FileError::of_file(file, error.to_string());
+    // To open a FIFO is to wait for who writes it, and a device may have no end.
+    if !std::fs::metadata(file).map_err(unreadable)?.is_file() {
+        return Err(FileError::of_file(file, "not a file, but a directory, a FIFO or a device"));
+    }
     std::fs::File::open(file)
         .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
-        .map_err(|error| FileError::of_file(file, error.to_string()))?;
+        .map_err(unreadable)?;
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(FileError::of_file(file, format!("larger than {MAX_FILE_BYTES} bytes")));
     }
