@@ -8,14 +8,17 @@ use axum::{
     Router,
     extract::{Query, State},
     http::{StatusCode, header},
+    middleware,
     response::{Html, IntoResponse, Response},
     routing::get,
 };
 use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
 
+use self::hosts::Hosts;
 use crate::metrics::{Gauges, Metrics};
 
 mod dump;
+mod hosts;
 mod idle;
 mod index;
 
@@ -49,7 +52,8 @@ pub enum Readiness {
 }
 
 /// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is
-/// answered on for `longest_idle` is closed.
+/// answered on for `longest_idle` is closed. They answer to addresses and to the names in `hosts`; whether the relay is
+/// there and ready, they tell to everybody.
 ///
 /// # Errors
 /// The listener fails.
@@ -57,16 +61,19 @@ pub async fn serve(
     listener: TcpListener,
     state: Arc<dyn Inspect>,
     longest_idle: Duration,
+    hosts: Vec<String>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages { relay: state, dumps: Arc::new(Semaphore::new(1)) };
+    let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
     let router = Router::new()
         .route("/", get(|| async { Html(index::page(None)) }))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
         .route("/config_dump", get(config_dump))
         .route("/metrics", get(metrics))
+        .route_layer(hosts)
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
         .fallback(|| async { (StatusCode::NOT_FOUND, Html(index::page(Some("There is no such page.")))) })
         .with_state(pages);
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await

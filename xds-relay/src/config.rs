@@ -57,6 +57,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Where the admin pages are; `None` where the file says `admin: none`.
     pub admin: Option<SocketAddr>,
+    /// The names that the admin pages answer to, beside addresses; without ports.
+    pub admin_hosts: Vec<String>,
     /// Who the relay is on upstream streams that carry `xdstp:` names.
     pub node: Node,
     /// At least one; names are unique, and so is each authority over all of them.

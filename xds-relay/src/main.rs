@@ -2,18 +2,20 @@
 
 use std::{
     future::Future,
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
 };
 
 use clap::Parser;
 use tokio::sync::oneshot;
-use tracing_subscriber::{filter::Targets, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing_subscriber::{filter::Targets, util::SubscriberInitExt as _};
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay,
     config::{Origin, OriginKind},
 };
+
+mod log;
 
 /// A relay for xDS: one stream to each control plane, any number of Envoy and gRPC clients behind it.
 ///
@@ -41,7 +43,7 @@ Examples:
   xds-relay --config relay.yaml                  run it
   xds-relay --config relay.yaml --log info,xds_relay=debug
 
-SIGINT or SIGTERM drains, for as long as the configuration allows; a second one exits at once.";
+SIGINT, SIGTERM or SIGHUP drains, for as long as the configuration allows; a second one exits at once.";
 
 const FAILED: u8 = 1;
 const BAD_CONFIGURATION: u8 = 2;
@@ -87,8 +89,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
-    let log = tracing_subscriber::fmt::layer().with_ansi(io::stderr().is_terminal()).with_writer(io::stderr);
-    tracing_subscriber::registry().with(log).with(arguments.log).init();
+    log::to_stderr(arguments.log).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Start)?;
     let result = runtime.block_on(serve(config, example.as_ref()));
     // The drain is over, or not wanted: a file that is being read need not be waited for.
@@ -100,7 +101,12 @@ async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Fail
     // Before anything is said to be served, so that a signal right after that drains as well.
     let mut signals = Signals::new().map_err(Failure::Start)?;
     let drain = config.drain;
-    let relay = Relay::bind(config.clone()).await?;
+    // Apart, so that a signal is heard while files are read.
+    let bound = tokio::spawn(Relay::bind(config.clone()));
+    let relay = tokio::select! {
+        bound = bound => bound.map_err(io::Error::from).map_err(Failure::Start)??,
+        () = signals.next() => return Ok(()),
+    };
     say(&greeting(&relay, &config, example).map_err(Failure::Start)?);
 
     let (stop, stopped) = oneshot::channel::<()>();
@@ -201,13 +207,19 @@ struct Signals {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
 }
 
 impl Signals {
     #[cfg(unix)]
     fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     #[cfg(unix)]
@@ -215,6 +227,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 

@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::Request;
-use axum::middleware::{Next, from_fn};
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::service::Routes;
 use tonic::transport::server::{Connected, TcpConnectInfo};
@@ -60,8 +60,11 @@ struct Calls {
 #[derive(Clone, Debug)]
 pub(crate) struct OfConnection(Arc<Calls>);
 
+/// How many calls are open on all connections.
+pub(crate) type OpenCalls = Arc<watch::Sender<usize>>;
+
 /// An open call.
-struct Call(Arc<Calls>);
+struct Call(Arc<Calls>, OpenCalls);
 
 /// The answer to a call, which is open as long as this is there.
 struct Answer {
@@ -69,16 +72,15 @@ struct Answer {
     _call: Call,
 }
 
-/// Has calls say to their connections that they are open.
-pub(crate) fn count_calls(routes: Routes) -> Routes {
-    routes.into_axum_router().layer(from_fn(count)).into()
+/// Has calls say to their connections that they are open, and counts those of all connections.
+pub(crate) fn count_calls(routes: Routes, open: OpenCalls) -> Routes {
+    routes.into_axum_router().layer(from_fn_with_state(open, count)).into()
 }
 
-async fn count(mut request: Request, next: Next) -> Response {
+async fn count(State(open): State<OpenCalls>, mut request: Request, next: Next) -> Response {
     let Some(OfConnection(calls)) = request.extensions_mut().remove() else { return next.run(request).await };
     request.extensions_mut().insert(calls.peer.clone());
-    calls.open.fetch_add(1, Ordering::Relaxed);
-    let call = Call(calls);
+    let call = Call::begin(calls, open);
     next.run(request).await.map(|body| Body::new(Answer { body, _call: call }))
 }
 
@@ -115,10 +117,19 @@ impl<I> Patient<I> {
     }
 }
 
+impl Call {
+    fn begin(of_connection: Arc<Calls>, open: OpenCalls) -> Self {
+        of_connection.open.fetch_add(1, Ordering::Relaxed);
+        open.send_modify(|open| *open += 1);
+        Self(of_connection, open)
+    }
+}
+
 impl Drop for Call {
     fn drop(&mut self) {
         self.0.lately.store(true, Ordering::Relaxed);
         self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.1.send_modify(|open| *open -= 1);
     }
 }
 
@@ -244,11 +255,7 @@ mod tests {
     async fn a_connection_without_a_call_is_let_go() {
         let (mut patient, mut client, ended) = connection();
         client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-        let calls = patient.calls.clone();
-        let call = {
-            calls.open.fetch_add(1, Ordering::Relaxed);
-            Call(calls)
-        };
+        let call = Call::begin(patient.calls.clone(), OpenCalls::default());
         let reading = tokio::spawn(async move { seconds_to_end(&mut patient).await });
         sleep(Duration::from_secs(1000)).await;
         assert!(!reading.is_finished());

@@ -24,13 +24,15 @@ use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
-use crate::patience::{Ended, Patience, Patient, count_calls};
+use crate::patience::{Ended, OpenCalls, Patience, Patient, count_calls};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
 /// As gRPC's own do. Clients may ping as often as they like (rule 137).
 const KEEPALIVE: Duration = Duration::from_secs(300);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 const SWEEP: Duration = Duration::from_secs(1);
+/// How long a connection has for what was said last, once nothing is left to say.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How much of the requests of a stream may be under way, in bytes: hyper's default.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// How many streams of a connection may be stuck, with all that fits into their windows, before the others are: load reports
@@ -159,6 +161,7 @@ impl Relay {
         let routes = routes(&core, load_reports(&config, &core, reports_end)?);
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let (patience, ended) = patience(&config.limits, &core);
+        let open_calls = OpenCalls::default();
         let incoming =
             incoming.map(move |io| io.map(|(io, counted)| Patient::new(io, counted, patience, ended.clone())));
         let grpc = tonic::transport::Server::builder()
@@ -169,7 +172,7 @@ impl Relay {
             // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
             .accept_http1(true)
             .max_concurrent_streams(config.limits.streams_per_connection)
-            .add_routes(count_calls(health.add_to(routes)))
+            .add_routes(count_calls(health.add_to(routes), open_calls.clone()))
             .serve_with_incoming_shutdown(incoming, async move {
                 drop(grpc_stopped.wait_for(|stop| *stop).await);
             });
@@ -179,7 +182,7 @@ impl Relay {
                 match admin {
                     Some(listener) => {
                         let stopped = async move { drop(admin_stopped.wait_for(|stop| *stop).await) };
-                        admin::serve(listener, pages, config.limits.admin_idle, stopped).await
+                        admin::serve(listener, pages, config.limits.admin_idle, config.admin_hosts, stopped).await
                     }
                     None => {
                         drop(admin_stopped.wait_for(|stop| *stop).await);
@@ -204,9 +207,14 @@ impl Relay {
                 end_streams(&core, config.drain / 2).await;
                 let _ = end_reports.send(true);
                 health.end().await;
+                // A connection without a call has nothing to wait for, whether its client listens or not.
+                let _ = open_calls.subscribe().wait_for(|open| *open == 0).await;
+                sleep(LAST_WORDS).await;
             };
-            let (served, ()) = tokio::join!(&mut grpc, ending);
-            served
+            tokio::select! {
+                served = &mut grpc => served,
+                () = ending => Ok(()),
+            }
         };
         tokio::select! {
             ended = timeout(config.drain, drained) => match ended {
@@ -216,7 +224,7 @@ impl Relay {
             result = &mut admin => result?,
         }
         let _ = stop_admin.send(true);
-        timeout(Duration::from_secs(1), admin).await.unwrap_or(Ok(()))?;
+        timeout(LAST_WORDS, admin).await.unwrap_or(Ok(()))?;
         Ok(())
     }
 }

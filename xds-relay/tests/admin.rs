@@ -103,16 +103,23 @@ async fn admin(readiness: Readiness) -> Admin {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let relay = Arc::new(Relay { readiness, metrics: Metrics::new([]) });
-    let served = tokio::spawn(admin::serve(listener, relay, Duration::from_secs(60), async { drop(stopped.await) }));
+    let served =
+        tokio::spawn(admin::serve(listener, relay, Duration::from_secs(60), vec!["admin".to_owned()], async {
+            drop(stopped.await);
+        }));
     Admin { address, stop, served }
 }
 
 impl Admin {
     /// Status, header and body.
     async fn request(&self, method: &str, path: &str) -> (u16, String, String) {
+        self.request_of("admin", method, path).await
+    }
+
+    async fn request_of(&self, host: &str, method: &str, path: &str) -> (u16, String, String) {
         let exchange = async {
             let mut stream = TcpStream::connect(self.address).await.unwrap();
-            let request = format!("{method} {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
+            let request = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
             stream.write_all(request.as_bytes()).await.unwrap();
             let mut answer = String::new();
             stream.read_to_string(&mut answer).await.unwrap();
@@ -147,6 +154,26 @@ async fn the_index_lists_pages_that_exist() {
     assert!(paths.len() >= 4, "{body}");
     for path in paths {
         assert_eq!(admin.request("GET", path).await.0, 200, "{path}");
+    }
+    admin.stop().await;
+}
+
+/// A page in a browser may lead its own name to this address, and read what is answered to it.
+#[tokio::test]
+async fn only_health_is_told_to_who_reaches_the_pages_by_another_name() {
+    let admin = admin(Readiness::Ready).await;
+    for page in ["/", "/config_dump", "/metrics"] {
+        for host in ["admin", "127.0.0.1:18001", "[::1]"] {
+            assert_eq!(admin.request_of(host, "GET", page).await.0, 200, "{host}{page}");
+        }
+        for host in ["evil.example", "", "admin\r\nhost: evil.example"] {
+            let (status, _, body) = admin.request_of(host, "GET", page).await;
+            assert_eq!(status, 421, "{host}{page}");
+            assert!(body.contains("admin_hosts"), "{body}");
+        }
+    }
+    for page in ["/healthz", "/readyz"] {
+        assert_eq!(admin.request_of("pod.example", "GET", page).await.0, 200, "{page}");
     }
     admin.stop().await;
 }

@@ -201,7 +201,9 @@ fn connect(address: &str) -> TcpStream {
 
 /// What is answered over HTTP/1, whatever it is, until the connection is closed.
 fn answer(stream: &mut TcpStream, path: &str) -> String {
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").as_bytes()).unwrap();
+    stream
+        .write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes())
+        .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -242,7 +244,7 @@ fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pag
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
-    for signal in ["TERM", "INT"] {
+    for signal in ["TERM", "INT", "HUP"] {
         let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{ORIGIN}"));
         let mut command = relay();
         command.arg("--config").arg(&file);

@@ -24,6 +24,7 @@ fn every_field_but_origins_has_a_default() {
     let config = parse(ORIGINS).unwrap();
     assert_eq!(config.listen.to_string(), "127.0.0.1:18000");
     assert_eq!(config.admin.unwrap().to_string(), "127.0.0.1:18001");
+    assert_eq!(config.admin_hosts, ["localhost"]);
     assert_eq!((config.node.id.as_str(), config.node.cluster.as_str()), ("xds-relay", "relays"));
     assert!(config.node.metadata.is_empty());
     assert_eq!(config.default_origin, "a");
@@ -49,6 +50,7 @@ fn every_field_can_be_given() {
     let text = r#"
 listen: "[::]:0"
 admin: none
+admin_hosts: [relay.example, relay_2]
 node:
   id: relay-1
   cluster: edge
@@ -79,6 +81,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     let config = Config::load(&file).unwrap();
     assert_eq!(config.listen.to_string(), "[::]:0");
     assert_eq!(config.admin, None);
+    assert_eq!(config.admin_hosts, ["relay.example", "relay_2"]);
     assert_eq!(config.node.id, "relay-1");
     assert_eq!(config.node.locality.sub_zone, "s");
     assert_eq!(
@@ -153,6 +156,10 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("listen: localhost\n", "1:9: listen: `localhost`: expected IP:PORT".to_owned()),
         ("listen: 127.0.0.1:65536\n", "1:9: listen: `127.0.0.1:65536`: expected IP:PORT".to_owned()),
         ("admin: off\n", "1:8: admin: `off`: expected IP:PORT, such as 127.0.0.1:18001, or none".to_owned()),
+        (
+            "admin_hosts: [a, b:1]\n",
+            "1:18: admin_hosts[1]: `b:1`: expected the name of a host without a port".to_owned(),
+        ),
         ("listen: 127.0.0.1:1\nadmin: 127.0.0.1:1\n", "2:8: admin: the same address as listen".to_owned()),
         // origins
         ("origins: []\n", format!("1:10: origins: empty; {expected_origins}")),

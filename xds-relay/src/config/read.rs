@@ -33,6 +33,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     root.expect_fields(&[
         "listen",
         "admin",
+        "admin_hosts",
         "node",
         "origins",
         "default_origin",
@@ -45,6 +46,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let listen = |node: &yaml::Node| address(node, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000");
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
     let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
+    let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
@@ -55,7 +57,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let origins = root.required_field("origins", expected, |node| origins(node, directory, listen, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
-    Ok(Config { listen, admin, node, origins, default_origin, share_by, unknown, linger, drain, limits })
+    Ok(Config { listen, admin, admin_hosts, node, origins, default_origin, share_by, unknown, linger, drain, limits })
 }
 
 fn address(node: &yaml::Node, expected: &str) -> Result<SocketAddr, Error> {
@@ -72,6 +74,15 @@ fn admin(node: &yaml::Node, listen: SocketAddr) -> Result<Option<SocketAddr>, Er
         return node.refuse("the same address as listen; expected another port");
     }
     Ok(Some(admin))
+}
+
+fn host(node: &yaml::Node) -> Result<String, Error> {
+    let host = node.text()?;
+    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if host.is_empty() || !host.chars().all(letter) {
+        return node.refuse(format!("`{host}`: expected the name of a host without a port, such as relay.example.com"));
+    }
+    Ok(host.to_owned())
 }
 
 /// Who the relay is.

@@ -1,4 +1,6 @@
 use bytes::Bytes;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::Running;
 use crate::stream::{Call, framed, in_time};
@@ -41,4 +43,21 @@ async fn a_relay_that_is_ready_serves_and_one_that_drains_does_not() {
         assert_eq!(watch.message().await, None);
     }
     in_time(relay.stopped()).await;
+}
+
+/// One that says nothing, one that is half a beginning, and one whose last call is over.
+#[tokio::test]
+async fn a_connection_without_a_call_does_not_hold_up_a_drain() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut relay = Running::start(&format!("[{{ name: mesh, files: '{}' }}]", directory.path().display())).await;
+    let silent = TcpStream::connect(relay.address).await.unwrap();
+    let mut begun = TcpStream::connect(relay.address).await.unwrap();
+    begun.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
+    let mut check = asked(&relay, CHECK, "").await;
+    assert_eq!(check.message().await, Some(Bytes::from_static(SERVING)));
+    assert_eq!(check.status().await.0, 0);
+
+    relay.stop();
+    in_time(relay.stopped()).await;
+    drop((silent, begun, check));
 }

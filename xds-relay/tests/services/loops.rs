@@ -58,7 +58,7 @@ async fn asking(address: SocketAddr, headers: &[(&str, &[u8])]) -> Call {
 
 pub(crate) async fn page(relay: &Running, path: &str) -> String {
     let mut stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: admin\r\nconnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     in_time(stream.read_to_string(&mut answer)).await.unwrap();
