@@ -84,17 +84,23 @@ fn rule_158_a_cluster_is_removed_after_the_route_that_waits_for_its_window() {
     assert_eq!(client.ack(&mut server, ROUTES), ["R r@new", "C -old"]);
 }
 
+/// It has the clusters, and acknowledges no route.
+fn client_behind_a_full_window(server: &mut Server) -> Client {
+    server.put(ROUTES, "r", "0");
+    let mut client = Client::delta();
+    client.subscribe(server, CLUSTERS, &[]);
+    client.subscribe(server, ROUTES, &["r"]);
+    for version in 1..9 {
+        server.put(ROUTES, "r", &version.to_string());
+        client.poll(server);
+    }
+    client
+}
+
 #[test]
 fn rule_158_a_removal_waits_no_longer_than_a_second_for_a_window_that_stays_full() {
     let mut server = Server::with(CLUSTERS, &["old"]);
-    server.put(ROUTES, "r", "0");
-    let mut client = Client::delta();
-    client.subscribe(&mut server, CLUSTERS, &[]);
-    client.subscribe(&mut server, ROUTES, &["r"]);
-    for version in 1..9 {
-        server.put(ROUTES, "r", &version.to_string());
-        client.poll(&mut server);
-    }
+    let mut client = client_behind_a_full_window(&mut server);
     server.remove(CLUSTERS, "old");
     assert_eq!(client.poll(&mut server), [""; 0]);
     server.now = client.stream.poll_timeout().unwrap();
@@ -104,14 +110,7 @@ fn rule_158_a_removal_waits_no_longer_than_a_second_for_a_window_that_stays_full
 #[test]
 fn rule_158_a_removal_that_joins_another_waits_as_long() {
     let mut server = Server::with(CLUSTERS, &["old", "other"]);
-    server.put(ROUTES, "r", "0");
-    let mut client = Client::delta();
-    client.subscribe(&mut server, CLUSTERS, &[]);
-    client.subscribe(&mut server, ROUTES, &["r"]);
-    for version in 1..9 {
-        server.put(ROUTES, "r", &version.to_string());
-        client.poll(&mut server);
-    }
+    let mut client = client_behind_a_full_window(&mut server);
     server.remove(CLUSTERS, "old");
     assert_eq!(client.poll(&mut server), [""; 0]);
     server.now += Duration::from_millis(900);
