@@ -94,3 +94,24 @@ fn a_scope_that_nobody_comes_back_to_is_forgotten() {
     world.advance(3600 * SECOND);
     assert_eq!(world.scopes_of(relay), [""; 0]);
 }
+
+/// The answer that was on its way as it was given up counted for the next one.
+#[test]
+fn rule_151_what_came_as_it_was_given_up_is_no_answer_to_who_asks_for_it_again() {
+    let mut world = World::of(&[SOTW], &[&[]], "linger: 1ms");
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(SOTW, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    let other = world.client(DELTA, "n");
+    world.subscribe(other, LISTENERS, &["*"]);
+    world.advance(20 * SECOND);
+    world.set_up(0, false);
+    world.disconnect(client);
+    world.put(0, CLUSTERS, "a", "2");
+    world.advance(SECOND);
+    world.set_up(0, true);
+    world.advance(60 * SECOND);
+    world.connect(client, 0);
+    world.advance(20 * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS), ["a@2"]);
+}
