@@ -11,8 +11,10 @@
 //! | removals | any type, its own additions too | has additions, room or not: make before break |
 //!
 //! A source that hears of one change in several messages, as a relay does, may hear of a removal before the listener or
-//! route that stops using what goes: where a stream has any of these, removals wait a while for them, all of them for as long
-//! after the last. A gRPC client uses that while to ask for what it goes to.
+//! route that stops using what goes: where a stream has any of these, removals wait a while for them. A gRPC client uses that
+//! while to ask for what it goes to.
+//!
+//! A removal that joins others has them all wait as long as it does, whatever it is that they wait for, up to [`PATIENCE`].
 //!
 //! No wait is for ever. After [`HOLD`] nobody waits any more for a type whose window has been full for as long, because
 //! its client may never answer, nor for one that has meanwhile spoken and said all it had, because it may never have nothing
