@@ -33,8 +33,8 @@ pub(crate) struct Origin {
     given: Vec<u64>,
     /// When what it has from others is over, in ms.
     until: Vec<BTreeMap<ResourceName, u64>>,
-    /// Globs whose error ended and nothing says so, because their members are as they were.
-    ended_unsaid: BTreeSet<(Of, ResourceName)>,
+    /// Globs whose error ended and nothing says so, because their members are as they were; with the moment it came.
+    ended_unsaid: BTreeMap<(Of, ResourceName), u64>,
     /// In ms.
     pub(crate) now: u64,
     /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
@@ -80,7 +80,7 @@ impl Origin {
             errors: vec![BTreeMap::new(); World::KINDS],
             given: vec![0; World::KINDS],
             until: vec![BTreeMap::new(); World::KINDS],
-            ended_unsaid: BTreeSet::new(),
+            ended_unsaid: BTreeMap::new(),
             now: 0,
             versions: BTreeMap::new(),
             replicas: (0..2).map(|_| Replica::new(world)).collect(),
@@ -112,18 +112,20 @@ impl Origin {
         {
             // A full state repeats what is as it was, and what went and came back between two of them.
             let sotw = world.setup.protocol == Variant::Sotw;
-            let went = self.departed[of].get(name).and_then(|all| all.last()).filter(|last| last.body == body);
-            let came_back = went
-                .is_some_and(|last| self.errors[of].get(&glob).is_some_and(|(_, failed)| last.lived.contains(failed)));
-            let unsaid = (as_it_was || came_back) && sotw && world.rule(of).full_state_in_sotw;
-            let ends = self.errors[of].remove(&glob).is_some();
-            if ends {
+            let went = self.departed[of].get(name).and_then(|all| all.last());
+            let went = went.filter(|last| last.body == body).map(|last| last.lived.clone());
+            let ends = self.errors[of].remove(&glob).map(|(_, failed)| failed);
+            if ends.is_some() {
                 self.note(of, &glob);
             }
-            if ends && unsaid {
-                self.ended_unsaid.insert((of, glob));
-            } else if !unsaid {
-                self.ended_unsaid.remove(&(of, glob));
+            let of_glob = (of, glob);
+            let failed = ends.or_else(|| self.ended_unsaid.get(&of_glob).copied());
+            let came_back = went.is_some_and(|lived| failed.is_some_and(|failed| lived.contains(&failed)));
+            let unsaid = (as_it_was || came_back) && sotw && world.rule(of).full_state_in_sotw;
+            if !unsaid {
+                self.ended_unsaid.remove(&of_glob);
+            } else if let Some(failed) = ends {
+                self.ended_unsaid.insert(of_glob, failed);
             }
         }
         if news {
@@ -212,10 +214,10 @@ impl Origin {
     pub(crate) fn answer(&mut self, world: &World, of: Of, what: usize) {
         let interest = &world.kinds[of].interests[what];
         let Interest::Name(glob) = interest else { return };
-        if self.errors[of].remove(glob).is_some() {
+        if let Some((_, failed)) = self.errors[of].remove(glob) {
             self.note(of, glob);
             if self.has(of, glob) {
-                self.ended_unsaid.insert((of, glob.clone()));
+                self.ended_unsaid.insert((of, glob.clone()), failed);
             }
         }
         for Replica { cache, woken, .. } in &mut self.replicas {
@@ -290,7 +292,7 @@ impl Origin {
 
     /// Whether the error of a glob ended, and no member came since that would say so.
     pub(crate) fn ended_unsaid(&self, of: Of, name: &ResourceName) -> bool {
-        self.ended_unsaid.contains(&(of, name.clone()))
+        self.ended_unsaid.contains_key(&(of, name.clone()))
     }
 
     /// How long a name lives from now, in ms.

@@ -175,6 +175,8 @@ impl Books {
         told.last_nonce = Some(response.nonce.clone());
         (told.responded, told.telling, told.spoke, told.overtaken) = (true, true, Some(now), 0);
         told.interests.values_mut().for_each(|asked| asked.answered = true);
+        // What a response has no room for has waited for as long as the rest of it.
+        told.waiting = Some(told.waits_since(now));
         (told.asked, told.again) = (None, None);
         told.note_full(now, self.variant);
         if let [clusters, endpoints] = REFERRED
