@@ -298,12 +298,7 @@ impl Routes {
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
         let unanswered = std::mem::take(&mut subscriber.unanswered);
-        for (name, news) in unanswered.into_iter().chain(contested) {
-            // What its own part said last stays said, and so does that it went from another.
-            if news.is_own() || subscriber.contested.get(&name).is_none_or(|known| *known == News::OtherPut) {
-                subscriber.contested.insert(name, news);
-            }
-        }
+        unanswered.into_iter().chain(contested).for_each(|(name, news)| subscriber.contest(name, news));
         let mut later = BTreeMap::new();
         let mut settled: HashSet<ResourceName> = HashSet::new();
         let mut more = false;
@@ -435,6 +430,10 @@ impl Source for Routes {
             subscriber.shrinks(&scope, interest);
             self.names.shrink(1);
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
+            // Nobody waits for the answer of what was left.
+            for (name, news) in std::mem::take(&mut subscriber.unanswered) {
+                subscriber.contest(name, news);
+            }
         }
         if !subscriber.private.is_empty() {
             self.drop_private(id, |name, shared, parts| {

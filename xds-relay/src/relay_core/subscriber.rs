@@ -191,6 +191,14 @@ impl Subscriber {
         Counts::Gone
     }
 
+    /// A name that several parts may have is to be looked at. What its own part said last stays said, and so does that it
+    /// went from another.
+    pub(crate) fn contest(&mut self, name: ResourceName, news: News) {
+        if news.is_own() || self.contested.get(&name).is_none_or(|known| *known == News::OtherPut) {
+            self.contested.insert(name, news);
+        }
+    }
+
     /// Whether there are names of which something is to be said although no part has news of them: one that has may be the
     /// last of several.
     pub(crate) fn looks_again(&self) -> bool {

@@ -321,6 +321,28 @@ fn rule_152_what_the_wildcard_has_is_told_once_the_more_specific_one_has_answere
     }
 }
 
+/// Its origin says nothing of it, and so nothing happens but that it is left.
+#[test]
+fn rule_152_who_leaves_what_was_not_answered_is_told_what_the_wildcard_has() {
+    const NAME: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/g/x";
+    for downstream in [DELTA, SOTW] {
+        for specific in [NAME, "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/g/*"] {
+            let mut world = World::new(SOTW);
+            world.origins[0].wildcard_sends_xdstp_to("n");
+            let client = world.client(downstream, "n");
+            world.subscribe(client, ENDPOINTS, &["*"]);
+            world.subscribe(client, ENDPOINTS, &[specific]);
+            let now = world.now;
+            world.origins[0].put_frame(now, "n", ENDPOINTS, NAME, "wild", frame(ENDPOINTS, NAME, "wild"));
+            world.settle();
+            let case = format!("{downstream:?} {specific}");
+            assert_eq!(world.clients[client].held(ENDPOINTS), [""; 0], "{case}");
+            world.unsubscribe(client, ENDPOINTS, &[specific]);
+            assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{NAME}@wild")], "{case}");
+        }
+    }
+}
+
 /// What it had from the wildcard, and asks for by name still, is gone with the wildcard if nobody else has it.
 #[test]
 fn rule_152_who_leaves_the_wildcard_is_told_what_the_more_specific_one_has() {

@@ -299,7 +299,9 @@ impl Session {
         update.version.clone_from(&response.version);
         self.absences.heard(now, &mut self.wanted);
         let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
-        self.unfinished.insert(id, Pending { nonce, version: response.version, outgrown: false, received, rejected });
+        // It may be of what was wanted before.
+        let outgrown = self.full_state && (self.crossable || !self.wanted.is_told());
+        self.unfinished.insert(id, Pending { nonce, version: response.version, outgrown, received, rejected });
         Some(update)
     }
 

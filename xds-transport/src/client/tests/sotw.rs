@@ -721,3 +721,22 @@ fn rule_087_a_version_that_is_accepted_after_its_names_were_left_says_nothing_of
     client.reconnect();
     assert_eq!(client.sotw().unwrap().version_info, "", "who has all of v1 would be sent nothing, and a is not held");
 }
+
+#[test]
+fn rule_087_a_version_that_crossed_a_change_says_nothing_of_what_is_wanted_now() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a"]);
+    client.subscribe(CDS, &["*"]);
+    client.unsubscribe(CDS, &["a"]);
+    assert_eq!(client.sotw().unwrap().resource_names, ["*"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    let answer = client.sotw().unwrap();
+    assert_eq!((answer.response_nonce.as_str(), answer.version_info.as_str()), ("n1", ""), "or all of v1 is not sent");
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "v1?");
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+    // What is wanted was not even said yet.
+    client.subscribe(CDS, &["xdstp://x/T/d/1"]);
+    client.accept(&sotw(CDS, "v2", "n2", &[("a", "1")]));
+    assert_eq!(client.sotw().unwrap().version_info, "");
+}
