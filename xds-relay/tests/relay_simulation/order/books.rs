@@ -46,6 +46,9 @@ pub(super) struct Told {
     pub(super) waiting: Option<Instant>,
     /// Since when it may have, for all that is known.
     unsure: Option<Instant>,
+    /// Since when the wildcard has news of a name that is told from its own part: with its window full, a type is not asked
+    /// whether it has to say something after all.
+    stirred: Option<Instant>,
     /// What something refers to that came is sent again, whatever there is of it (rule 124).
     again: Option<Instant>,
     /// When it last had told all of it: to have had nothing before is not to have had a turn.
@@ -75,6 +78,8 @@ struct InHand {
     gone: Vec<ResourceName>,
     /// It may have more.
     unsure: bool,
+    /// The wildcard has news since the last response, and another part counts.
+    stirred: bool,
 }
 
 /// What a response says.
@@ -147,8 +152,11 @@ impl Books {
     /// To be called before the relay is asked what it has to say.
     pub(crate) fn tick(&mut self, now: Instant, world: &World, words: &Words) {
         let in_hand: Vec<_> = self.types.keys().map(|of| self.in_hand(world, words, *of)).collect();
-        for (told, InHand { puts, gone, unsure }) in self.types.values_mut().zip(in_hand) {
+        for (told, InHand { puts, gone, unsure, stirred }) in self.types.values_mut().zip(in_hand) {
             told.unsure = unsure.then(|| told.unsure.unwrap_or(now));
+            if stirred && told.full.is_some() {
+                told.stirred.get_or_insert(now);
+            }
             let puts = puts && told.is_answered(self.variant);
             told.waiting = puts.then(|| told.waiting.unwrap_or(now));
             if !puts && std::mem::take(&mut told.telling) {
@@ -177,7 +185,7 @@ impl Books {
         told.interests.values_mut().for_each(|asked| asked.answered = true);
         // What a response has no room for has waited for as long as the rest of it.
         told.waiting = Some(told.waits_since(now));
-        (told.asked, told.again) = (None, None);
+        (told.asked, told.again, told.stirred) = (None, None, None);
         told.note_full(now, self.variant);
         if let [clusters, endpoints] = REFERRED
             && of == clusters
@@ -230,9 +238,14 @@ impl Books {
     fn in_hand(&self, world: &World, words: &Words, of: Of) -> InHand {
         let mut in_hand = InHand::default();
         let Some(told) = self.types.get(&of).filter(|told| told.responded) else { return in_hand };
-        let InHand { puts, gone, unsure } = &mut in_hand;
+        let wildcard = told.interests.contains_key(&Interest::Wildcard);
+        let InHand { puts, gone, unsure, stirred } = &mut in_hand;
         for name in world.kinds[of].names.iter().filter(|name| told.covers(name)) {
             *unsure |= told.brought.contains(name);
+            if wildcard && !name.is_opaque() {
+                let news = words.word(Place::wildcard(self.group), of, name);
+                *stirred |= news.is_some_and(|news| told.spoke.is_none_or(|spoke| news.at > spoke));
+            }
             let Some(due) = self.due(words, of, name) else {
                 *unsure |= told.told.contains_key(name) || told.interests.contains_key(&Interest::Name(name.clone()));
                 continue;
@@ -254,7 +267,7 @@ impl Books {
 impl Told {
     /// Since when it has something to say, or may have.
     pub(super) fn waits_since(&self, now: Instant) -> Instant {
-        [self.waiting, self.asked, self.unsure, self.again].into_iter().flatten().min().unwrap_or(now)
+        [self.waiting, self.asked, self.unsure, self.stirred, self.again].into_iter().flatten().min().unwrap_or(now)
     }
 
     fn note_full(&mut self, now: Instant, variant: Variant) {
