@@ -34,6 +34,8 @@ pub(crate) struct Ledger {
 #[derive(Default)]
 struct Asked {
     interests: BTreeSet<Interest>,
+    /// What it left: what was on its way then may be told still.
+    left: BTreeSet<Interest>,
     /// Names were asked for: no names is no wildcard any more (rule 40).
     ever_named: bool,
     /// Of the last response.

@@ -83,6 +83,7 @@ impl Asked {
         if !self.interests.remove(interest) {
             return;
         }
+        self.left.insert(interest.clone());
         self.fresh.retain(|name| Interest::Name(name.clone()) != *interest);
         self.dependents.retain(|name| Interest::Name(name.clone()) != *interest);
         let left = |name: &ResourceName| covers(interest, name, true);

@@ -60,9 +60,10 @@ impl Asked {
                 (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
                 (None, _) => {
                     // A client that lists no members of a glob may have one that is gone (rule 100).
-                    let glob = name.glob_parent().is_some_and(|glob| self.interests.contains(&Interest::Name(glob)));
+                    let asked = |interest: &Interest| self.interests.contains(interest) || self.left.contains(interest);
+                    let glob = name.glob_parent().is_some_and(|glob| asked(&Interest::Name(glob)));
                     // Nor can the server know that what a wildcard covers went before it came to that client.
-                    let all = self.interests.contains(&Interest::Wildcard) && origin.removed_since(of, name, 0);
+                    let all = asked(&Interest::Wildcard) && origin.removed_since(of, name, 0);
                     let may_have = glob || all || self.held.contains_key(name) || self.parting.contains(name);
                     pending.missing |= self.fresh.contains(name) && !may_have && !sotw;
                 }
