@@ -24,6 +24,7 @@ mod absence;
 mod command;
 mod delta;
 mod failure;
+mod heartbeat;
 mod held;
 mod opening;
 mod room;

@@ -9,6 +9,7 @@ use xdstp_uri::ResourceName;
 use super::absence::{Absences, Silence};
 use super::command::Verdict;
 use super::failure::ResourceFailure;
+use super::heartbeat::Heartbeats;
 use super::held::{Entry, Held};
 use super::opening::Opening;
 use super::room::Room;
@@ -18,7 +19,7 @@ use super::wanted::Wanted;
 use super::wildcards::Wildcards;
 use super::{ProtocolError, expiry};
 use crate::frame::Frame;
-use crate::response::{Rejected, Response};
+use crate::response::Response;
 use crate::type_rules::TypeRule;
 use crate::wire::{DeltaDiscoveryRequest, ResourceError, Status};
 
@@ -194,6 +195,7 @@ impl Session {
         }
         let requests = self.wanted.requests();
         let mut received = Vec::with_capacity(response.resources.len());
+        let mut heartbeats = Heartbeats::default();
         for resource in response.resources {
             let (name, ttl) = (resource.name, resource.ttl);
             if refused.contains(name.as_str()) {
@@ -212,16 +214,10 @@ impl Session {
                 self.wildcards.answered();
             }
             let Some(frame) = resource.frame else {
-                match (ttl, self.held.get(&name)) {
-                    (Some(ttl), Some(entry)) if resource.version.as_ref() == Some(&entry.version) => {
-                        self.held.refresh(&name, expiry(now, Some(ttl)));
-                        update.refreshed.push((name, ttl));
-                    }
-                    (Some(_), _) => {
-                        update.rejected.push(Rejected::new(name.as_str(), "a heartbeat for a version never sent"));
-                    }
+                match ttl {
+                    Some(ttl) => heartbeats.push(name, Some(resource.version.unwrap_or_else(|| "".into())), ttl),
                     // An alias that stands for nothing (rule 106).
-                    (None, _) => self.gone(name, &mut update),
+                    None => self.gone(name, &mut update),
                 }
                 continue;
             };
@@ -245,6 +241,7 @@ impl Session {
             update.changed.push(Changed { name, resource, touched: before.is_some() });
         }
 
+        heartbeats.apply(now, &mut self.unfinished, &mut self.held, &mut update);
         if !update.removed.is_empty() {
             // What lost an alias to another resource may be wanted by one that it brought itself.
             let came: HashSet<_> = received.iter().map(|(name, _)| name).collect();
@@ -263,8 +260,8 @@ impl Session {
         self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
         self.unfinished.forget(&update.removed);
         let rejected = update.rejected.clone();
-        let nonce = Some(response.nonce);
-        self.unfinished.insert(id, Pending { nonce, version: String::new(), outgrown: false, received, rejected });
+        let (nonce, version) = (Some(response.nonce), String::new());
+        self.unfinished.insert(id, Pending { nonce, version, outgrown: false, removes: false, received, rejected });
         Ok(Some(update))
     }
 

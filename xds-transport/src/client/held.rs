@@ -55,6 +55,11 @@ impl Entry {
         self.expires.is_some()
     }
 
+    /// It lives until `expires`.
+    pub(super) fn refresh(&mut self, expires: Option<Instant>) {
+        self.expires = expires;
+    }
+
     /// Whether the other has the same content at the same version.
     pub(super) fn same(&self, other: &Self) -> bool {
         self.version == other.version && self.digest == other.digest
@@ -116,7 +121,7 @@ impl Held {
     /// A heartbeat: it lives until `expires` (rule 112).
     pub(super) fn refresh(&mut self, name: &ResourceName, expires: Option<Instant>) {
         if let Some(mut entry) = self.entries.get(name).cloned() {
-            entry.expires = expires;
+            entry.refresh(expires);
             self.insert(name.clone(), entry);
         }
     }

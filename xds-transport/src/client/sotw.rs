@@ -11,6 +11,7 @@ use super::absence::{Absences, Silence};
 use super::command::Verdict;
 use super::expiry;
 use super::failure::ResourceFailure;
+use super::heartbeat::Heartbeats;
 use super::held::{Entry, Held};
 use super::room;
 use super::update::{Changed, Update, UpdateId};
@@ -234,6 +235,7 @@ impl Session {
         let requests = self.wanted.requests();
         let mut present = HashSet::with_capacity(response.resources.len());
         let mut received = Vec::with_capacity(response.resources.len());
+        let mut heartbeats = Heartbeats::default();
         for resource in response.resources {
             let (name, ttl) = (resource.name, resource.ttl);
             if !self.wanted.covers(&name) || refused.contains(name.as_str()) {
@@ -248,15 +250,9 @@ impl Session {
             update.answered.extend(self.wanted.answer_parent(&name));
             present.insert(name.clone());
             let Some(frame) = resource.frame else {
-                match (ttl, self.held.get(&name)) {
-                    (Some(ttl), Some(_)) => {
-                        self.held.refresh(&name, expiry(now, Some(ttl)));
-                        update.refreshed.push((name, ttl));
-                    }
-                    (Some(_), None) => {
-                        update.rejected.push(Rejected::new(name.as_str(), "a heartbeat for a resource never sent"));
-                    }
-                    (None, _) => update.rejected.push(Rejected::new(name.as_str(), "a resource without content")),
+                match ttl {
+                    Some(ttl) => heartbeats.push(name, None, ttl),
+                    None => update.rejected.push(Rejected::new(name.as_str(), "a resource without content")),
                 }
                 continue;
             };
@@ -281,7 +277,9 @@ impl Session {
             }
         }
 
+        heartbeats.apply(now, &mut self.unfinished, &mut self.held, &mut update);
         self.fail(response.errors, &present, &mut update);
+        let mut removes = !update.removed.is_empty();
         if complete {
             // Of other types absence says nothing: what nobody wants is dropped by unsubscribing (rule 68).
             // Only what was seen before: the response may be older than the request for the rest (rule 76).
@@ -289,6 +287,7 @@ impl Session {
             let seen = held.chain(self.unfinished.names()).chain(&self.refused);
             let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
             update.removed.extend(missing.cloned());
+            removes = update.removed.iter().any(|name| !self.refused.contains(name));
             self.refused.clear();
             self.complete(&mut update);
         }
@@ -301,7 +300,8 @@ impl Session {
         let (nonce, rejected) = (Some(response.nonce), update.rejected.clone());
         // It may be of what was wanted before.
         let outgrown = self.full_state && (self.crossable || !self.wanted.is_told());
-        self.unfinished.insert(id, Pending { nonce, version: response.version, outgrown, received, rejected });
+        let version = response.version;
+        self.unfinished.insert(id, Pending { nonce, version, outgrown, removes, received, rejected });
         Some(update)
     }
 
@@ -437,7 +437,8 @@ impl Session {
         let holds = self.unfinished.any() || self.held.iter().next().is_some();
         // Who has it all is sent nothing (rule 87), and not that a TTL was taken back meanwhile.
         let expires = first && self.held.next_expiry().is_some();
-        let version = match self.outgrown || must_answer || awaits_verdict || expires {
+        let mixed = first && self.full_state && self.unfinished.is_mixed();
+        let version = match self.outgrown || must_answer || awaits_verdict || expires || mixed {
             // Nothing was ever accepted as a whole, and of what was refused something is held (rule 29).
             false if first && self.version.is_empty() && holds => OTHER.to_owned(),
             false => self.version.clone(),

@@ -24,6 +24,8 @@ pub(super) struct Unfinished {
     pending: BTreeMap<UpdateId, Pending>,
     /// The newest response that was accepted.
     accepted: Option<UpdateId>,
+    /// The newest one that was refused, and of which something is in use all the same.
+    used_in_part: Option<UpdateId>,
 }
 
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub(super) struct Pending {
     pub(super) version: String,
     /// Something else is wanted since, or less: the version does not say what is held.
     pub(super) outgrown: bool,
+    /// It said that something is gone.
+    pub(super) removes: bool,
     pub(super) received: Vec<(ResourceName, Entry)>,
     pub(super) rejected: Vec<Rejected>,
 }
@@ -78,6 +82,12 @@ impl Unfinished {
         self.pending.values().flat_map(|pending| &pending.received).map(|(name, _)| name)
     }
 
+    /// The resources that wait for a verdict, those of the newest response first.
+    pub(super) fn newest_first(&mut self) -> impl Iterator<Item = (&ResourceName, &mut Entry)> {
+        let received = self.pending.values_mut().rev().flat_map(|pending| &mut pending.received);
+        received.map(|(name, entry)| (&*name, entry))
+    }
+
     /// Whether something newer came of a name, and waits for a verdict.
     pub(super) fn awaits_verdict(&self, name: &ResourceName) -> bool {
         self.names().any(|unfinished| unfinished == name)
@@ -97,6 +107,11 @@ impl Unfinished {
         self.pending.values_mut().for_each(|pending| pending.outgrown = true);
     }
 
+    /// Whether what is held is of no version: part of a response counts that was refused as a whole.
+    pub(super) fn is_mixed(&self) -> bool {
+        self.used_in_part > self.accepted
+    }
+
     pub(super) fn forget_stream(&mut self) {
         for pending in self.pending.values_mut() {
             pending.nonce = None;
@@ -113,23 +128,28 @@ impl Unfinished {
         wanted: &Wanted,
         held: &mut Held,
     ) -> Option<Answer> {
-        let Pending { nonce, version, outgrown, received, mut rejected } = self.pending.remove(&id)?;
+        let Pending { nonce, version, outgrown, removes, received, mut rejected } = self.pending.remove(&id)?;
         let mut accepted = rejected.is_empty();
         if let Verdict::Reject { reasons } = verdict {
             accepted = false;
             rejected.extend(reasons);
         }
         let refused: HashSet<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
+        let mut is_used = removes;
         let mut older: Vec<_> = self.pending.range_mut(..id).map(|(_, pending)| pending).collect();
         for (name, entry) in received {
             if wanted.covers(&name) && !refused.contains(name.as_str()) {
                 older.iter_mut().for_each(|older| older.received.retain(|(other, _)| *other != name));
+                is_used |= !held.get(&name).is_some_and(|before| before.same(&entry));
                 held.insert(name, entry.accepted(accepted));
             }
         }
         let newest = accepted && self.accepted < Some(id);
         if newest {
             self.accepted = Some(id);
+        }
+        if !accepted && is_used {
+            self.used_in_part = self.used_in_part.max(Some(id));
         }
         let error = (!accepted).then(|| Status { code: INVALID_ARGUMENT, message: message(&rejected) });
         Some(Answer { nonce, version: newest.then_some(version), outgrown, error })

@@ -153,11 +153,11 @@ impl Session {
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        self.is_in_parts &= request.resource_names_subscribe.is_empty();
         for text in &request.resource_names_subscribe {
             match ResourceName::parse(text) {
                 Ok(name) => {
                     let interest = self.interest(name, text);
+                    self.is_in_parts &= !interest.is_collection();
                     let new = source.subscribe(self.id, &interest);
                     self.names += usize::from(new);
                 }

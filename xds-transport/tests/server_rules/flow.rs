@@ -113,6 +113,13 @@ fn rule_037_nothing_follows_the_last_part_of_an_answer() {
     let mut client = Client::delta();
     client.subscribe(&mut server, ENDPOINTS, &[glob]);
     assert_eq!(client.delta.len(), 1, "one resource fills a response, and is the answer");
+    // That a name is left between the parts changes nothing.
+    let mut client = Client::delta();
+    client.try_send(&mut server, Ask { of: ENDPOINTS, subscribe: &[glob], ..Ask::default() }.encode()).unwrap();
+    client.poll_one(&mut server).unwrap();
+    client.try_send(&mut server, Ask { of: ENDPOINTS, subscribe: &["b"], ..Ask::default() }.encode()).unwrap();
+    client.try_send(&mut server, Ask { of: ENDPOINTS, unsubscribe: &["b"], ..Ask::default() }.encode()).unwrap();
+    assert_eq!(client.poll(&mut server), [""; 0]);
     // What is asked for between the parts has an answer of its own.
     let mut client = Client::delta();
     client.try_send(&mut server, Ask { of: ENDPOINTS, subscribe: &[glob], ..Ask::default() }.encode()).unwrap();

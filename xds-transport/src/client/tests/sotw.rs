@@ -740,3 +740,26 @@ fn rule_087_a_version_that_crossed_a_change_says_nothing_of_what_is_wanted_now()
     client.accept(&sotw(CDS, "v2", "n2", &[("a", "1")]));
     assert_eq!(client.sotw().unwrap().version_info, "");
 }
+
+/// At that version a server would send nothing to who asks for everything.
+#[test]
+fn rule_087_a_version_is_not_named_once_part_of_a_refused_response_is_in_use() {
+    let refused = |resources: &[(&str, &str)]| {
+        let mut client = clusters(&["*"]);
+        client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+        client.reject(&sotw(CDS, "v2", "n2", resources), "c", "no");
+        let nack = std::iter::from_fn(|| client.sotw()).last().unwrap();
+        assert_eq!((nack.version_info.as_str(), nack.error_detail.is_some()), ("v1", true), "rule 26");
+        client.reconnect();
+        client
+    };
+    // Rule 15: what is held is of that version still.
+    let same = &[("a", "1"), ("b", "1"), ("c", "1")];
+    assert_eq!(refused(same).sotw().unwrap().version_info, "v1");
+    assert_eq!(refused(&[("a", "2"), ("b", "1"), ("c", "1")]).sotw().unwrap().version_info, "v1?");
+    let mut client = refused(&[("a", "1"), ("c", "1")]);
+    assert_eq!(client.sotw().unwrap().version_info, "v1?");
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+}

@@ -1,5 +1,7 @@
 //! Verdicts that come in another order than the responses they are about.
 
+use crate::wire::Duration as WireDuration;
+
 use super::*;
 
 /// The order of the verdicts on two responses, the first of which is `false`.
@@ -85,4 +87,42 @@ fn rule_066_what_is_missing_from_a_newer_full_state_is_gone_before_the_verdict_o
     }
     let update = client.accept(&sotw(CDS, "v3", "n3", &[("a", "2")]));
     assert_eq!((changed_names(&update), removed(&update)), (vec!["a"], vec![]), "once");
+}
+
+/// An origin that refreshes what it sent does not know whether its client is through with it.
+#[test]
+fn rule_112_a_heartbeat_counts_for_what_waits_for_its_verdict() {
+    let ttl = |seconds| Some(WireDuration { seconds, nanos: 0 });
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["a"]);
+    client.accept(&delta(CDS, "n0", &[("a", "0")], &[]));
+    client.delta();
+    let mut response = delta(CDS, "n1", &[("a", "1")], &[]);
+    response.resources[0].ttl = ttl(30);
+    client.receive(&response);
+    let update = client.update().unwrap();
+    client.advance(20);
+    let mut heartbeat = DeltaDiscoveryResponse { nonce: "n2".into(), ..response.clone() };
+    heartbeat.resources[0].resource = None;
+    assert_eq!(client.accept(&heartbeat).refreshed, [(name("a"), Duration::from_secs(30))]);
+    assert!(client.delta().unwrap().error_detail.is_none());
+    client.finish(&update, Verdict::Accept);
+    client.advance(29);
+    assert!(client.update().is_none());
+    client.advance(1);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
+
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["*"]);
+    let resource = Resource { resource: Some(body(CDS, "a", "1")), ..response.resources[0].clone() };
+    let refresh = Resource { resource: None, ..resource.clone() };
+    let full_state =
+        |nonce, resource| DiscoveryResponse { resources: vec![wrapped(resource)], ..sotw(CDS, "v1", nonce, &[]) };
+    client.receive(&full_state("n1", &resource));
+    let update = client.update().unwrap();
+    client.advance(20);
+    assert_eq!(client.accept(&full_state("n2", &refresh)).refreshed, [(name("a"), Duration::from_secs(30))]);
+    client.finish(&update, Verdict::Accept);
+    client.advance(29);
+    assert!(client.update().is_none());
+    client.advance(1);
+    assert_eq!(removed(&client.update().unwrap()), ["a"]);
 }
