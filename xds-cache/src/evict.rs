@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use xdstp_uri::ResourceName;
+
 use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::links::{Answer, NONE, Slot, State, Target};
@@ -41,6 +43,18 @@ impl<V> Cache<V> {
     /// assert!(!cache.is_known(&clusters, &cart) && cache.is_known(&clusters, &shop));
     /// ```
     pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest, now: Instant) {
+        self.evict_unless(type_url, interest, now, &mut |_| false);
+    }
+
+    /// The same, but for resources of which it `keeps` any name, or alias: of what nobody is subscribed to, some may be
+    /// wanted again soon.
+    pub fn evict_unless(
+        &mut self,
+        type_url: &TypeUrl,
+        interest: &Interest,
+        now: Instant,
+        keeps: &mut dyn FnMut(&ResourceName) -> bool,
+    ) {
         self.expire(now);
         if self.options.authoritative {
             return;
@@ -50,13 +64,13 @@ impl<V> Cache<V> {
             Interest::Name(name) if !name.is_glob() => {
                 let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
                 if let Some(at) = self.slot_of(type_index, canonical) {
-                    self.evict_slot(at);
+                    self.evict_slot(at, keeps);
                 }
                 self.forget_error(type_index, name);
             }
             collection => {
                 if let Some(list) = self.list_of(type_index, collection) {
-                    self.evict_list(list);
+                    self.evict_list(list, keeps);
                 }
             }
         }
@@ -73,14 +87,14 @@ impl<V> Cache<V> {
                 Target::Slot(at) => {
                     let Slot { type_index, ref name, .. } = self.slots[at as usize];
                     let name = name.clone();
-                    self.evict_slot(at);
+                    self.evict_slot(at, &mut |_| false);
                     self.forget_error(type_index, &name);
                     type_index
                 }
                 Target::List(at) => {
                     let type_index = self.lists[at as usize].type_index;
                     if self.lists[at as usize].answer != Answer::None {
-                        self.evict_list(at);
+                        self.evict_list(at, &mut |_| false);
                     }
                     type_index
                 }
@@ -132,7 +146,7 @@ impl<V> Cache<V> {
         self.options.capacity.filter(|_| !self.options.authoritative)
     }
 
-    fn evict_list(&mut self, at: u32) {
+    fn evict_list(&mut self, at: u32, keeps: &mut dyn FnMut(&ResourceName) -> bool) {
         if self.lists[at as usize].watchers > 0 {
             return;
         }
@@ -141,7 +155,7 @@ impl<V> Cache<V> {
         let failed: Vec<_> = self.lists[at as usize].failed.values().cloned().collect();
         let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
         for member in members {
-            self.evict_slot(member);
+            self.evict_slot(member, keeps);
         }
         for name in failed {
             self.forget_error(type_index, &name);
@@ -151,11 +165,15 @@ impl<V> Cache<V> {
         }
     }
 
-    fn evict_slot(&mut self, at: u32) {
+    fn evict_slot(&mut self, at: u32, keeps: &mut dyn FnMut(&ResourceName) -> bool) {
         let slot = &self.slots[at as usize];
         let mut lists =
             slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
         if self.is_watched(at) || lists.any(|list| list.watchers > 0 || list.answer != Answer::None) {
+            return;
+        }
+        let aliases = self.types[slot.type_index as usize].aliases.of(&slot.name);
+        if slot.state.resource().is_some() && aliases.iter().chain([&slot.name]).any(keeps) {
             return;
         }
         let (places, name) = (slot.places, slot.name.clone());

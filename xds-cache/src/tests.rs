@@ -367,6 +367,25 @@ fn an_update_while_there_is_work_wakes_nobody_again() {
 }
 
 #[test]
+fn eviction_leaves_what_is_kept_until_it_is_evicted_itself() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.answered(GLOB);
+    world.pull(id);
+    world.cache.close(id);
+    let keeps = &mut |kept: &ResourceName| *kept == name(MEMBER);
+    world.cache.evict_unless(&world.of, &interest(GLOB), world.now, keeps);
+    assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
+    let id = world.subscriber(&[MEMBER]);
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+    world.cache.close(id);
+    world.cache.evict(&world.of, &interest(MEMBER), world.now);
+    world.cache.expire(world.now + Options::default().tombstone_age);
+    assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+}
+
+#[test]
 fn eviction_keeps_what_a_known_collection_or_somebody_else_holds() {
     let mut world = World::relay();
     let id = world.subscriber(&[GLOB, MEMBER, "a", "b"]);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use xds_transport::client::{Command, name_size};
 use xdstp_cache::{Interest, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use crate::relay_core::request_room::RequestRoom;
 
@@ -164,6 +165,12 @@ impl Demand {
     /// Whether just this is subscribed upstream.
     pub(crate) fn wants(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
         self.wanted.contains(&(type_url.clone(), interest.clone()))
+    }
+
+    /// Whether anything that covers a name is subscribed upstream.
+    pub(crate) fn wants_by(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
+        let names = [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name);
+        names.chain([Interest::Wildcard]).any(|interest| self.wants(type_url, &interest))
     }
 
     /// Whether anything of a type is subscribed upstream.

@@ -573,7 +573,9 @@ impl State {
                 cache.set_type_version(&type_url, None);
                 system_versions.remove(&type_url);
             }
-            cache.evict(&type_url, &interest, now);
+            // What was given up may have been here by another name, too.
+            let keeps = |name: &_| demand.as_ref().is_some_and(|demand| demand.wants_by(&type_url, name));
+            cache.evict_unless(&type_url, &interest, now, &mut { keeps });
         }
     }
 }
@@ -588,9 +590,7 @@ fn forget_unwanted(
 ) {
     let (Some(demand), Some(resource)) = (demand, cache.resource(type_url, &name)) else { return };
     let aliases = resource.value.aliases().filter(|alias| cache.canonical(type_url, alias) == Some(&name));
-    let names = aliases.chain([name.clone()]).chain(name.glob_parent()).map(Interest::Name);
-    let unwanted = names.chain([Interest::Wildcard]).all(|interest| !demand.wants(type_url, &interest));
-    if unwanted {
+    if !aliases.chain([name.clone()]).any(|name| demand.wants_by(type_url, &name)) {
         cache.evict(type_url, &Interest::Name(name), now);
     }
 }

@@ -54,6 +54,26 @@ fn rule_144_a_glob_member_removed_during_the_cut_is_told() {
     }
 }
 
+/// It lingers for as long as its origin is away.
+#[test]
+fn rule_143_what_was_answered_stays_when_a_wildcard_that_was_not_is_given_up() {
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::new(upstream);
+        world.put(0, ENDPOINTS, "b", "1");
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &["b"]);
+        world.advance(SECOND);
+        world.set_up(0, false);
+        world.subscribe(client, ENDPOINTS, &["*"]);
+        world.advance(SECOND);
+        world.disconnect(client);
+        world.advance(120 * SECOND);
+        let next = world.client(DELTA, "n");
+        world.subscribe(next, ENDPOINTS, &["b"]);
+        assert_eq!(world.told(next), ["ClusterLoadAssignment b@1"], "{upstream:?}");
+    }
+}
+
 #[test]
 fn a_client_that_comes_while_the_origin_is_away_is_served() {
     for downstream in [DELTA, SOTW] {

@@ -85,7 +85,8 @@ impl Books {
     ) -> Result<(), String> {
         let Some(due) = self.due(words, of, name) else { return Ok(()) };
         let what = kind(world, of);
-        if self.variant == Variant::Sotw && self.has_moved(of, name) {
+        let left = self.types.get(&of).is_some_and(|own| own.left.contains(name));
+        if self.variant == Variant::Sotw && (left || self.has_moved(of, name)) {
             return Ok(());
         }
         if due.body.is_some() {

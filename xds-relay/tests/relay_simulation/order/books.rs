@@ -35,6 +35,9 @@ pub(super) struct Told {
     pub(super) parted: BTreeMap<ResourceName, u64>,
     /// Since when a full state has what is gone.
     pub(super) repeated: BTreeMap<ResourceName, Instant>,
+    /// Over SotW: names it left since the last response. No full state has them for that alone that its wildcard may cover
+    /// them in its eyes.
+    pub(super) left: BTreeSet<ResourceName>,
     /// What it said it holds.
     resumed: BTreeSet<ResourceName>,
     /// Of that, what it was not told since.
@@ -135,6 +138,12 @@ impl Books {
                 let before = std::mem::take(&mut told.interests);
                 let asked = |interest: &Interest| before.get(interest).copied().unwrap_or(new);
                 told.interests = named.iter().cloned().chain(wildcard).map(|one| (one.clone(), asked(&one))).collect();
+                let left = before.into_keys().filter(|one| !told.interests.contains_key(one));
+                told.left.extend(left.filter_map(|one| match one {
+                    Interest::Name(name) => Some(name).filter(|name| !name.is_opaque()),
+                    Interest::Wildcard => None,
+                }));
+                told.left.retain(|name| !named.contains(&Interest::Name(name.clone())));
             }
         }
         if told.interests.values().all(|asked| asked.answered) && told.responded {
@@ -186,6 +195,7 @@ impl Books {
         // What a response has no room for has waited for as long as the rest of it.
         told.waiting = Some(told.waits_since(now));
         (told.asked, told.again, told.stirred) = (None, None, None);
+        told.left.clear();
         told.note_full(now, self.variant);
         if let [clusters, endpoints] = REFERRED
             && of == clusters
