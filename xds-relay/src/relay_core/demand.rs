@@ -200,7 +200,7 @@ mod tests {
     const LINGER: Duration = Duration::from_secs(30);
 
     fn wish(name: &str) -> Wish {
-        ("T".into(), Interest::from(name.parse::<xdstp_uri::ResourceName>().unwrap()))
+        ("T".into(), Interest::from(name.parse::<ResourceName>().unwrap()))
     }
 
     fn told(demand: &mut Demand) -> String {

@@ -35,7 +35,7 @@ use pair::{Counts, run, transcript};
 /// How many seeds the gate runs.
 const SEEDS: u64 = 2000;
 /// Further ones that failed once.
-const FAILED: [u64; 6] = [1_393_558, 2_006_436, 2_049_363, 3_032_129, 3_067_304, 3_198_119];
+const FAILED: [u64; 7] = [1_393_558, 2_006_436, 2_049_363, 3_032_129, 3_067_304, 3_198_119, 4_027_247];
 
 #[test]
 fn every_history_converges_and_keeps_the_rules() {

@@ -33,8 +33,12 @@ pub(crate) struct Origin {
     given: Vec<u64>,
     /// When what it has from others is over, in ms.
     until: Vec<BTreeMap<ResourceName, u64>>,
-    /// Globs whose error ended and nothing says so, because their members are as they were; with the moment it came.
-    ended_unsaid: BTreeMap<(Of, ResourceName), u64>,
+    /// Globs whose error ended while they had members, and the moment it had come.
+    ended: BTreeMap<(Of, ResourceName), u64>,
+    /// When what is there was last sent for more than another TTL.
+    anew: Vec<BTreeMap<ResourceName, u64>>,
+    /// The bodies that names had, each since a moment.
+    bodies: Vec<BTreeMap<ResourceName, Vec<(u64, Option<u8>)>>>,
     /// In ms.
     pub(crate) now: u64,
     /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
@@ -80,7 +84,9 @@ impl Origin {
             errors: vec![BTreeMap::new(); World::KINDS],
             given: vec![0; World::KINDS],
             until: vec![BTreeMap::new(); World::KINDS],
-            ended_unsaid: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            anew: vec![BTreeMap::new(); World::KINDS],
+            bodies: vec![BTreeMap::new(); World::KINDS],
             now: 0,
             versions: BTreeMap::new(),
             replicas: (0..2).map(|_| Replica::new(world)).collect(),
@@ -107,31 +113,22 @@ impl Origin {
         let news = !self.content[of].get(name).is_some_and(same) || self.errors[of].contains_key(name);
         // A glob's error ends with what its members are sent for, but not for another TTL.
         let as_it_was = self.body(of, name) == Some(body);
-        if (!as_it_was || self.errors[of].contains_key(name))
+        let anew = !as_it_was || self.errors[of].contains_key(name);
+        if anew
             && let Some(glob) = name.glob_parent()
+            && let Some((_, failed)) = self.errors[of].remove(&glob)
         {
-            // A full state repeats what is as it was, and what went and came back between two of them.
-            let sotw = world.setup.protocol == Variant::Sotw;
-            let went = self.departed[of].get(name).and_then(|all| all.last());
-            let went = went.filter(|last| last.body == body).map(|last| last.lived.clone());
-            let ends = self.errors[of].remove(&glob).map(|(_, failed)| failed);
-            if ends.is_some() {
-                self.note(of, &glob);
-            }
-            let of_glob = (of, glob);
-            let failed = ends.or_else(|| self.ended_unsaid.get(&of_glob).copied());
-            let came_back = went.is_some_and(|lived| failed.is_some_and(|failed| lived.contains(&failed)));
-            let unsaid = (as_it_was || came_back) && sotw && world.rule(of).full_state_in_sotw;
-            if !unsaid {
-                self.ended_unsaid.remove(&of_glob);
-            } else if let Some(failed) = ends {
-                self.ended_unsaid.insert(of_glob, failed);
-            }
+            self.note(of, &glob);
+            self.ended.insert((of, glob), failed);
         }
         if news {
             self.errors[of].remove(name);
             self.note(of, name);
             self.ever.insert((of, name.clone(), body));
+        }
+        if anew {
+            self.anew[of].insert(name.clone(), self.moment);
+            self.bodies[of].entry(name.clone()).or_default().push((self.moment, Some(body)));
         }
         if self.body(of, name).is_none() {
             self.born[of].insert(name.clone(), self.moment);
@@ -203,7 +200,7 @@ impl Origin {
             self.give_version(world, of);
         }
         self.moment += 1;
-        self.ended_unsaid.remove(&(of, name.clone()));
+        self.ended.remove(&(of, name.clone()));
         self.errors[of].insert(name.clone(), (error.clone(), self.moment));
         for Replica { cache, woken, .. } in &mut self.replicas {
             cache.fail(&world.kinds[of].url, name, error.clone(), now, woken);
@@ -217,7 +214,7 @@ impl Origin {
         if let Some((_, failed)) = self.errors[of].remove(glob) {
             self.note(of, glob);
             if self.has(of, glob) {
-                self.ended_unsaid.insert((of, glob.clone()), failed);
+                self.ended.insert((of, glob.clone()), failed);
             }
         }
         for Replica { cache, woken, .. } in &mut self.replicas {
@@ -254,6 +251,7 @@ impl Origin {
         if let (Some((body, resource)), Some(born)) = (self.content[of].remove(name), self.born[of].remove(name)) {
             let departed = Departed { body, version: resource.version, lived: born..self.moment };
             self.departed[of].entry(name.clone()).or_default().push(departed);
+            self.bodies[of].entry(name.clone()).or_default().push((self.moment, None));
         }
         self.errors[of].remove(name);
     }
@@ -290,9 +288,20 @@ impl Origin {
         self.content[of].keys().any(|there| there.answers(name))
     }
 
-    /// Whether the error of a glob ended, and no member came since that would say so.
-    pub(crate) fn ended_unsaid(&self, of: Of, name: &ResourceName) -> bool {
-        self.ended_unsaid.contains_key(&(of, name.clone()))
+    /// Whether the error of a glob ended, and nothing that is there says so: a full state repeats what is as it was, and what
+    /// went and came back between two of them.
+    pub(crate) fn ended_unsaid(&self, world: &World, of: Of, glob: &ResourceName) -> bool {
+        let Some(failed) = self.ended.get(&(of, glob.clone())) else { return false };
+        let full_state = world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw;
+        let body_then = |name| {
+            let bodies = self.bodies[of].get(name)?.iter().rev();
+            bodies.skip_while(|(since, _)| since > failed).map(|(_, body)| *body).next()?
+        };
+        let mut members = self.content[of].iter().filter(|(name, _)| name.answers(glob));
+        !members.any(|(name, (body, _))| {
+            let is_news = self.anew[of].get(name).is_some_and(|at| at > failed);
+            is_news && !(full_state && body_then(name) == Some(*body))
+        })
     }
 
     /// How long a name lives from now, in ms.

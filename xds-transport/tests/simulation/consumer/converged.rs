@@ -50,7 +50,7 @@ impl Kind {
             Some(_) if told.is_none() && self.absent.contains(name) && !beside => true,
             Some(_) => sotw && world.rule(of).full_state_in_sotw && beside,
             // That it is over is said by what comes or goes.
-            None => !beside && sotw || origin.ended_unsaid(of, name) || self.over_unsaid.contains(name),
+            None => !beside && sotw || origin.ended_unsaid(world, of, name) || self.over_unsaid.contains(name),
         };
         if told != there.as_ref() && !unsaid {
             return Err(format!("fails with {told:?}, and the origin has {there:?}"));

@@ -149,7 +149,7 @@ impl Errors {
         for name in globs.filter(|name| interests.iter().any(|interest| hears(interest, name))) {
             let sotw = world.setup.protocol == Variant::Sotw;
             let Some((error, moment)) = origin.error(of, name) else {
-                let unsaid = origin.ended_unsaid(of, name) || sotw && !origin.has(of, name);
+                let unsaid = origin.ended_unsaid(world, of, name) || sotw && !origin.has(of, name);
                 if self.told.get(name).is_some_and(|told| *told > 0) && !unsaid {
                     return Err(format!("rule 118: it was not told that {name} does not fail any more"));
                 }
