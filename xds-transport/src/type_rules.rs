@@ -115,7 +115,17 @@ impl TypeRules {
             (LISTENERS, TypeRule { rank: 4, waits_for_lower_ranks: true, ..wildcard() }),
             (SCOPED_ROUTES, TypeRule { rank: 5, waits_for_lower_ranks: true, ..wildcard() }),
             (ROUTES, gated(6)),
-            (VIRTUAL_HOSTS, TypeRule { delta_only: true, legacy_wildcard: true, absent_by_alias: true, ..gated(7) }),
+            // Rule 107: a virtual host is asked for by its route configuration and host, and has a name of its own.
+            (
+                VIRTUAL_HOSTS,
+                TypeRule {
+                    delta_only: true,
+                    legacy_wildcard: true,
+                    absent_by_alias: true,
+                    name_path: Vec::new(),
+                    ..gated(7)
+                },
+            ),
         ];
         Self { rules: rules.into_iter().map(|(url, rule)| (url.into(), rule)).collect(), other: plain() }
     }

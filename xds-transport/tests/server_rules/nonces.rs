@@ -219,6 +219,16 @@ fn rule_023_what_was_rejected_is_not_sent_again_until_it_changes() {
         assert_eq!(client.poll(&mut server).len(), 1);
         assert!(client.poll(&mut server).is_empty());
     }
+    // By name, as gRPC asks, too.
+    for mut client in [Client::delta(), Client::sotw()] {
+        client.want(&mut server, CLUSTERS, &["a", "b"]);
+        assert!(client.nack(&mut server, CLUSTERS).is_empty());
+        assert!(client.poll(&mut server).is_empty());
+        server.put(CLUSTERS, "b", "2");
+        assert_eq!(client.poll(&mut server).len(), 1);
+        server.remove(CLUSTERS, "b");
+        server.put(CLUSTERS, "b", "1");
+    }
 }
 
 #[test]

@@ -97,9 +97,13 @@ fn rule_088_nothing_of_a_stream_is_remembered_for_the_next() {
     client.stream.close(&mut server.cache);
     assert_eq!(Client::delta().subscribe(&mut server, CLUSTERS, &["*"]), ["C a@1"]);
     // A nonce of the old stream means nothing on the new one.
+    let ask = Ask { of: CLUSTERS, subscribe: &["a"], nonce: "17", ..Ask::default() };
+    assert_eq!(Client::delta().ask(&mut server, &ask), ["C a@1"]);
+    let (type_url, resource_names, response_nonce) = (CLUSTERS.into(), vec!["a".into()], "17".into());
+    let request = DiscoveryRequest { type_url, resource_names, response_nonce, ..Default::default() };
     let mut client = Client::sotw();
-    client.names(&mut server, ENDPOINTS, &[]);
-    assert_eq!(client.names(&mut server, CLUSTERS, &[]), ["C a@1"]);
+    client.try_send(&mut server, request.encode_to_vec().into()).unwrap();
+    assert_eq!(client.poll(&mut server), ["C a@1"]);
 }
 
 #[test]

@@ -219,5 +219,7 @@ fn rule_082_a_resource_with_another_name_inside_is_not_put() {
     assert_eq!(put(CLUSTERS, xdstp, other_order), Ok(Outcome::Added), "rule 94");
     // Nobody said where that has its name.
     assert_eq!(put("type.example/T", "a", "b"), Ok(Outcome::Added));
-    assert_eq!(server.cache.resources().count(), 2);
+    let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
+    assert_eq!(put(hosts, "routes/shop.example", "shop"), Ok(Outcome::Added), "rule 107");
+    assert_eq!(server.cache.resources().count(), 3);
 }

@@ -223,6 +223,16 @@ async fn rule_156_a_stream_is_connected_when_it_is_open_and_answered_when_there_
         pass(1).await;
     }
     assert!(taken(&log).iter().all(|(_, what)| *what != "answered"));
+    let (_request, mut to) = accept(connections.recv().await.unwrap()).await;
+    let response = Response::builder().header("content-type", "application/grpc");
+    let mut body = to.send_response(response.body(()).unwrap(), false).unwrap();
+    pass(1).await;
+    assert!(taken(&log).iter().all(|(_, what)| *what != "answered"), "headers are no response");
+    for expected in [1, 0] {
+        body.send_data(self::response(), false).unwrap();
+        pass(1).await;
+        assert_eq!(taken(&log).iter().filter(|(_, what)| *what == "answered").count(), expected);
+    }
 }
 
 /// Nothing that comes on such a stream is looked at, and it never counts as answered.
