@@ -38,7 +38,7 @@ pub(crate) struct Origin {
     /// When what is there was last sent for more than another TTL.
     anew: Vec<BTreeMap<ResourceName, u64>>,
     /// The bodies that names had, each since a moment.
-    bodies: Vec<BTreeMap<ResourceName, Vec<(u64, Option<u8>)>>>,
+    bodies: Vec<BTreeMap<ResourceName, Bodies>>,
     /// In ms.
     pub(crate) now: u64,
     /// Contents by SotW version: an equal version means an equal content, wherever it comes from (rules 33, 34).
@@ -52,6 +52,9 @@ pub(crate) struct Departed {
     pub(crate) version: Version,
     lived: Range<u64>,
 }
+
+/// What a name had, and since which moment; none while it was not there.
+type Bodies = Vec<(u64, Option<u8>)>;
 
 /// Names and bodies.
 pub(crate) type Content = BTreeMap<ResourceName, u8>;
