@@ -7,6 +7,7 @@ mod support;
 mod absence;
 mod aliases;
 mod conversion;
+mod counters;
 mod errors;
 mod groups;
 mod leaving;

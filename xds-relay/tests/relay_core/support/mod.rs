@@ -253,6 +253,13 @@ impl World {
         core.metrics().render(&core.gauges())
     }
 
+    /// One number of it, by what stands in front of it.
+    pub(crate) fn counted(&self, relay: usize, what: &str) -> u64 {
+        let text = self.metrics_of(relay);
+        let number = |line: &str| line.strip_prefix("xds_relay_")?.strip_prefix(what)?.trim().parse().ok();
+        text.lines().find_map(number).unwrap_or_else(|| panic!("no {what}: {text}"))
+    }
+
     /// Who the relay says it is on its first stream.
     pub(crate) fn node_upstream(&self, relay: usize) -> Node {
         Node::decode(self.relays[relay].links[0].node.clone()).unwrap()

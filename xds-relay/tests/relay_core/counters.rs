@@ -1,0 +1,82 @@
+//! What the relay counts, and shows: each thing once, however much there is and however often somebody looks.
+
+use crate::support::*;
+
+const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+
+#[test]
+fn what_a_client_was_sent_and_said_is_counted_once() {
+    for downstream in [DELTA, SOTW] {
+        let mut world = World::new(DELTA);
+        for name in ["a", "b", "c"] {
+            world.put(0, ENDPOINTS, name, "1");
+        }
+        let client = world.client(downstream, "n");
+        world.subscribe(client, ENDPOINTS, &["a", "b", "c"]);
+        world.put(0, ENDPOINTS, "a", "2");
+        world.clients[client].refuses = true;
+        world.put(0, ENDPOINTS, "b", "2");
+        world.disconnect(client);
+        let sent: usize = world.clients[client].chunks.iter().flatten().map(bytes::Bytes::len).sum();
+        for _ in 0..2 {
+            let counted = ["requests", "responses", "resources_sent", "acks", "nacks", "sent_bytes"].map(|what| {
+                let of = "{type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"}";
+                world.counted(0, &format!("downstream_{what}_total{of}"))
+            });
+            assert_eq!(counted, [4, 3, 5, 2, 1, sent as u64], "{downstream:?}");
+        }
+    }
+}
+
+/// Whatever a response refuses of, it is rejected once; of each resource in it, it says why.
+#[test]
+fn what_an_origin_sent_and_what_of_it_was_refused_is_counted_once() {
+    let mut world = World::of(&[DELTA, DELTA], &[&[], &["a"]], "");
+    world.origins[0].wildcard_sends_xdstp();
+    for name in ["old", "older", NAME, &NAME.replace("/x", "/y")] {
+        world.put(0, CLUSTERS, name, "1");
+    }
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    for version in ["2", "3"] {
+        world.put(0, CLUSTERS, "old", version);
+    }
+    let of = "{origin=\"o0\",type=\"envoy.config.cluster.v3.Cluster\"}";
+    let counted =
+        ["responses", "resources", "nacks"].map(|what| world.counted(0, &format!("upstream_{what}_total{of}")));
+    assert_eq!(counted, [3, 6, 1]);
+    assert_eq!(world.counted(0, "upstream_refused_total{origin=\"o0\"}"), 2);
+}
+
+#[test]
+fn a_name_that_is_not_there_is_no_resource_that_is_held() {
+    let mut world = World::new(DELTA);
+    world.put(0, ENDPOINTS, "there", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &["there", "missing"]);
+    let of = "{type=\"envoy.config.endpoint.v3.ClusterLoadAssignment\"}";
+    assert_eq!(world.counted(0, &format!("resources{of}")), 1);
+}
+
+/// Pages are put together a part at a time, so that nobody waits for them.
+#[test]
+fn the_page_shows_and_the_metrics_count_each_of_many_names_once() {
+    let globs: Vec<_> = (0..600).map(|at| NAME.replace("g/x", &format!("{at:03}/*"))).collect();
+    let names: Vec<_> = globs.iter().map(|glob| glob.replace('*', "x")).collect();
+    let mut world = World::new(DELTA);
+    for name in &names {
+        let now = world.now;
+        world.origins[0].put(now, CLUSTERS, name, "1");
+    }
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &globs.iter().map(String::as_str).collect::<Vec<_>>());
+    world.advance(SECOND);
+    let dump = world.relays[0].core.config_dump(world.now);
+    let shown = &dump.scopes[0].types[0];
+    assert_eq!(
+        shown.resources.iter().map(|resource| &resource.name).collect::<Vec<_>>(),
+        names.iter().collect::<Vec<_>>()
+    );
+    assert_eq!(shown.globs, globs);
+    assert_eq!(world.counted(0, "resources{type=\"envoy.config.cluster.v3.Cluster\"}"), 600);
+}
