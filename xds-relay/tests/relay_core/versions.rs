@@ -122,3 +122,35 @@ fn a_type_that_nobody_wants_any_more_forgets_its_version() {
     let types = &world.relays[0].core.config_dump(world.now).scopes[0].types;
     assert!(types.iter().all(|of| of.type_url != CLUSTERS), "{types:?}");
 }
+
+#[test]
+fn a_version_is_known_for_as_long_as_anything_of_its_type_is_wanted() {
+    for variant in [DELTA, SOTW] {
+        let mut world = World::of(&[variant], &[&[]], "share_by: [cluster]\nlinger: 1s");
+        world.origins[0].set_version(ENDPOINTS, "v1");
+        for name in ["a", "b"] {
+            world.put(0, ENDPOINTS, name, "1");
+        }
+        let [first, late] = ["n1", "n2"].map(|node| world.client(variant, node));
+        world.subscribe(first, ENDPOINTS, &["a", "b"]);
+        world.unsubscribe(first, ENDPOINTS, &["b"]);
+        world.advance(3 * SECOND);
+        world.subscribe(late, ENDPOINTS, &["a"]);
+        let told = |world: &World| match variant {
+            DELTA => world.clients[late].system_versions.clone(),
+            SOTW => world.clients[late].versions.clone(),
+        };
+        assert_eq!(told(&world), ["v1"], "{variant:?}");
+        if variant == DELTA {
+            // No longer: the origin that is asked anew says none.
+            world.subscribe(first, CLUSTERS, &["x"]);
+            for client in [first, late] {
+                world.unsubscribe(client, ENDPOINTS, &["a"]);
+            }
+            world.advance(3 * SECOND);
+            world.origins[0].set_version(ENDPOINTS, "");
+            world.subscribe(late, ENDPOINTS, &["a"]);
+            assert_eq!(told(&world), ["v1", ""]);
+        }
+    }
+}
