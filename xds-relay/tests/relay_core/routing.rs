@@ -88,6 +88,26 @@ fn an_origin_of_files_is_asked_nothing_and_keeps_nothing_of_its_clients() {
 }
 
 #[test]
+fn of_what_a_client_asks_files_for_it_can_leave_a_part() {
+    for variant in [DELTA, SOTW] {
+        let mut world = World::empty();
+        let files = world.add_relay("origins: [{name: files, files: .}]\n", Vec::new());
+        let core = world.relays[files].core.clone();
+        core.set_files(0, vec![file(ENDPOINTS, "a", "1"), file(ENDPOINTS, "b", "1")], world.now);
+        let client = world.client_of(files, variant, "n");
+        for name in ["a", "b"] {
+            world.subscribe(client, ENDPOINTS, &[name]);
+        }
+        assert_eq!(world.counted(files, "subscribers"), 1, "of one type on one stream");
+        world.unsubscribe(client, ENDPOINTS, &["a"]);
+        world.told(client);
+        core.set_files(0, vec![file(ENDPOINTS, "a", "2"), file(ENDPOINTS, "b", "2")], world.now);
+        world.settle();
+        assert_eq!(world.told(client), ["ClusterLoadAssignment b@2"], "{variant:?}");
+    }
+}
+
+#[test]
 fn leaving_what_was_never_asked_for_opens_no_scope() {
     let mut world = World::new(DELTA);
     let client = world.client(DELTA, "n");
