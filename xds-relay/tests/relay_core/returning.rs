@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::task::Waker;
 
 use prost::Message;
-use xds_transport::server::Stream;
+use xds_transport::server::{Source, Stream};
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
+use xdstp_cache::Interest;
 
 use crate::support::*;
 
@@ -93,6 +94,23 @@ fn a_scope_that_nobody_comes_back_to_is_forgotten() {
     assert_eq!(world.scopes_of(relay), ["xdstp://a"]);
     world.advance(3600 * SECOND);
     assert_eq!(world.scopes_of(relay), [""; 0]);
+}
+
+/// Nothing is shown of a scope that only remembers what went; but it takes the place of another.
+#[test]
+fn what_is_remembered_of_what_went_is_forgotten_with_time() {
+    let mut world = World::of(&[DELTA], &[&["a", "b"]], "linger: 1s\nlimits: { authorities: 1 }");
+    world.put(0, CLUSTERS, &member(0), "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &[GLOB]);
+    world.remove(0, CLUSTERS, &member(0));
+    world.disconnect(client);
+    world.advance(3600 * SECOND);
+    let core = world.relays[0].core.clone();
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
+    let id = routes.open(&CLUSTERS.into());
+    routes.subscribe(id, &Interest::Name(GLOB.replace("//a", "//b").parse().unwrap()));
+    assert!(routes.refused().is_none());
 }
 
 /// The answer that was on its way as it was given up counted for the next one.
