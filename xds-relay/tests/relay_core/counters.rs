@@ -49,6 +49,29 @@ fn what_an_origin_sent_and_what_of_it_was_refused_is_counted_once() {
 }
 
 #[test]
+fn a_stream_is_counted_once_and_for_as_long_as_it_is_there() {
+    let mut world = World::new(DELTA);
+    world.put(0, CLUSTERS, "a", "1");
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["a"]);
+    let upstream = |world: &World| {
+        let of = "{origin=\"o0\"}";
+        ["connected", "connects_total", "disconnects_total"]
+            .map(|what| world.counted(0, &format!("upstream_{what}{of}")))
+    };
+    assert_eq!(upstream(&world), [1, 1, 0]);
+    world.set_up(0, false);
+    assert_eq!(upstream(&world), [0, 1, 1]);
+    let downstream = |world: &World| {
+        let of = "{protocol=\"delta\"}";
+        ["", "_opened_total"].map(|what| world.counted(0, &format!("downstream_streams{what}{of}")))
+    };
+    assert_eq!(downstream(&world), [1, 1]);
+    world.disconnect(client);
+    assert_eq!(downstream(&world), [0, 1]);
+}
+
+#[test]
 fn a_name_that_is_not_there_is_no_resource_that_is_held() {
     let mut world = World::new(DELTA);
     world.put(0, ENDPOINTS, "there", "1");
@@ -79,4 +102,16 @@ fn the_page_shows_and_the_metrics_count_each_of_many_names_once() {
     );
     assert_eq!(shown.globs, globs);
     assert_eq!(world.counted(0, "resources{type=\"envoy.config.cluster.v3.Cluster\"}"), 600);
+}
+
+#[test]
+fn rule_121_what_is_fetched_for_one_client_is_shown_once_whatever_types_it_is_of() {
+    let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
+    let client = world.client(DELTA, "n");
+    for of in [CLUSTERS, ENDPOINTS] {
+        let now = world.now;
+        world.origins[0].put_uncached(now, "", of, "u", "1");
+        world.subscribe(client, of, &["u"]);
+    }
+    assert_eq!(world.scopes_of(0), ["cluster=c", "stream 1"]);
 }

@@ -53,6 +53,14 @@ fn rule_159_the_stream_that_closes_a_loop_is_dropped_and_nothing_is_subscribed_f
     }
 }
 
+#[test]
+fn rule_159_a_stream_that_closes_a_loop_is_counted_once() {
+    let mut world = World::ring(1, DELTA);
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    assert_eq!(world.counted(0, "downstream_loops_total"), 1);
+}
+
 /// Two relays that are each other's origin for different names are a loop too; who was there first is served on.
 #[test]
 fn rule_159_what_comes_over_other_streams_is_not_touched() {
