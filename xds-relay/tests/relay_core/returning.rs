@@ -96,6 +96,25 @@ fn a_scope_that_nobody_comes_back_to_is_forgotten() {
     assert_eq!(world.scopes_of(relay), [""; 0]);
 }
 
+#[test]
+fn of_too_many_scopes_that_nobody_uses_those_that_rested_longest_go() {
+    let names: Vec<_> = (0..1030).map(|at| endpoints(&format!("a{at:04}"), "x")).collect();
+    let mut world = World::empty();
+    let limits = "limits: { authorities_per_stream: 1030 }";
+    let relay = world.add_relay(&format!("origins: [{{name: files, files: .}}]\n{limits}\n"), Vec::new());
+    world.relays[relay].core.set_files(0, names.iter().map(|name| file(ENDPOINTS, name, "1")).collect(), world.now);
+    let (last, first) = names.split_at(5);
+    for asked in [first, last] {
+        let client = world.client_of(relay, DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &asked.iter().map(String::as_str).collect::<Vec<_>>());
+        world.disconnect(client);
+        world.advance(2 * SECOND);
+    }
+    let resting = world.scopes_of(relay);
+    assert_eq!(resting.len(), 1024);
+    assert!((0..5).all(|at| resting.contains(&format!("xdstp://a{at:04}"))), "{resting:?}");
+}
+
 /// Nothing is shown of a scope that only remembers what went; but it takes the place of another.
 #[test]
 fn what_is_remembered_of_what_went_is_forgotten_with_time() {
