@@ -56,6 +56,34 @@ fn rule_117_an_error_is_over_for_a_relay_when_nobody_asks_any_more() {
     assert!(world.told(client).join(" ").contains("-!a:14"));
 }
 
+/// Of a name of several scopes more than its own is looked at.
+#[test]
+fn rule_117_an_error_is_told_alike_to_who_asks_for_names_of_several_authorities() {
+    for downstream in [DELTA, SOTW] {
+        let name = endpoints("a", "x");
+        let told = [None, Some(endpoints("b", "x"))].map(|beside| {
+            let mut world = World::new(DELTA);
+            world.put(0, ENDPOINTS, &name, "1");
+            let clients = ["n", "m"].map(|node| world.client(downstream, node));
+            if let Some(beside) = &beside {
+                clients.iter().for_each(|client| world.subscribe(*client, ENDPOINTS, &[beside]));
+            }
+            let mut told = Vec::new();
+            for (code, client) in [(UNAVAILABLE, clients[0]), (NOT_FOUND, clients[1])] {
+                world.subscribe(client, ENDPOINTS, &[&name]);
+                world.advance(20 * SECOND);
+                clients.iter().for_each(|client| drop(world.told(*client)));
+                world.fail(0, ENDPOINTS, &name, code, "why");
+                world.advance(20 * SECOND);
+                let held = clients.map(|client| world.clients[client].held(ENDPOINTS));
+                told.push((clients.map(|client| world.told(client)), held));
+            }
+            told
+        });
+        assert_eq!(told[0], told[1], "{downstream:?}");
+    }
+}
+
 #[test]
 fn an_origin_s_words_about_a_resource_are_bounded() {
     let mut world = World::new(DELTA);
