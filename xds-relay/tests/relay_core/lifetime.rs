@@ -72,3 +72,18 @@ fn rule_148_what_the_origin_refreshes_lives_on_at_every_client() {
     assert!(sent.len() > 10 && sent.iter().skip(1).all(|heartbeat| heartbeat.resource.is_none()));
     assert!(ttls(&world, one).iter().flatten().all(|ttl| (10..=60).contains(ttl)), "{:?}", ttls(&world, one));
 }
+
+#[test]
+fn rule_148_all_live_on_however_many_are_refreshed_at_once() {
+    let mut world = World::new(DELTA);
+    let names: Vec<_> = (0..600).map(|at| format!("c{at:03}")).collect();
+    for name in &names {
+        let frame = cluster(name, "1").with_wrapper(Bytes::new(), Some(MINUTE * SECOND), false);
+        let now = world.now;
+        world.origins[0].put_frame(now, "", CLUSTERS, name, "1", frame);
+    }
+    let client = understanding(&mut world);
+    world.subscribe(client, CLUSTERS, &["*"]);
+    world.advance(3 * MINUTE * SECOND);
+    assert_eq!(world.clients[client].held(CLUSTERS).len(), 600);
+}
