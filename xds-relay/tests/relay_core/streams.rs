@@ -6,7 +6,7 @@ use std::task::Waker;
 use prost::Message;
 use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
 use xds_transport::server::{Source, Stream};
-use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Status};
+use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node, Status};
 use xdstp_cache::Interest;
 
 use crate::support::*;
@@ -185,19 +185,44 @@ fn rule_157_who_can_be_told_something_or_will_be_stays() {
     assert_eq!(watched(&mut world, &["*"], 120), (None, false));
 }
 
-#[test]
-fn the_page_says_how_long_ago_a_client_rejected_something() {
-    struct Outside(Mutex<Stream>);
-    impl ServedStream for Outside {
-        fn peer(&self) -> &str {
-            ""
-        }
-        fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
-            look(&self.0.lock().unwrap());
-        }
-        fn end(&self, _: &str) {}
+/// A stream as the gRPC layer keeps it.
+struct Outside(Mutex<Stream>);
+
+impl ServedStream for Outside {
+    fn peer(&self) -> &str {
+        "somewhere"
     }
 
+    fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
+        look(&self.0.lock().unwrap());
+    }
+
+    fn end(&self, _: &str) {}
+}
+
+#[test]
+fn the_page_says_what_a_client_asks_for() {
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    let world = World::new(DELTA);
+    let (core, now) = (world.relays[0].core.clone(), world.now);
+    let outside = Arc::new(Outside(Mutex::new(Stream::new(DELTA, core.settings()))));
+    let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(outside.clone()));
+    let request = DeltaDiscoveryRequest {
+        node: Node { id: "n".into(), ..Node::default() }.encode_to_vec().into(),
+        type_url: CLUSTERS.into(),
+        resource_names_subscribe: ["*", GLOB, "b", "a"].map(Into::into).into(),
+        ..Default::default()
+    };
+    outside.0.lock().unwrap().handle_message(now, request.encode_to_vec().into(), &mut routes).unwrap();
+    let [client] = &core.config_dump(now).clients[..] else { panic!("one client") };
+    assert_eq!((client.peer.as_str(), client.node_id.as_str(), client.protocol.as_str()), ("somewhere", "n", "delta"));
+    let [of] = &client.types[..] else { panic!("one type") };
+    assert!(of.wildcard);
+    assert_eq!((of.names.join(" "), of.globs.join(" ")), ("a b".to_owned(), GLOB.to_owned()));
+}
+
+#[test]
+fn the_page_says_how_long_ago_a_client_rejected_something() {
     let mut world = World::new(DELTA);
     world.put(0, CLUSTERS, "a", "1");
     let (core, now) = (world.relays[0].core.clone(), world.now);
