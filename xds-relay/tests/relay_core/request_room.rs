@@ -113,6 +113,7 @@ fn who_has_most_loses_when_there_is_no_room_for_others() {
     assert_eq!(small.ask(0..MANY - 1), None);
     world.advance(SECOND);
     assert_eq!((stranger.refused().as_deref(), small.refused()), (Some(WORDS), None));
+    assert_eq!(world.counted(0, "downstream_refused_total{limit=\"max_upstream_request_bytes\"}"), 1);
     assert_eq!(world.clients[client].held(ENDPOINTS).len(), 0);
 
     // What it leaves does not linger.
