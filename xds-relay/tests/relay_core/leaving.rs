@@ -31,6 +31,25 @@ fn rule_053_who_leaves_an_alias_under_a_wildcard_is_told_what_became_of_what_it_
     assert_eq!(world.clients[client].held(CLUSTERS), [""; 0]);
 }
 
+/// Over SotW no answer to a wildcard of theirs has an end, which nobody may wait for.
+#[test]
+fn rule_053_who_leaves_endpoints_under_a_wildcard_is_told_that_they_are_gone() {
+    let glob = endpoints("a", "g/*");
+    for asks in [glob.replace('*', "x"), glob.clone()] {
+        let mut world = World::new(SOTW);
+        for name in ["old", &glob.replace('*', "x")] {
+            world.put(0, ENDPOINTS, name, "1");
+        }
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, ENDPOINTS, &["*", &asks]);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2);
+        world.unsubscribe(client, ENDPOINTS, &[&asks]);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS), ["old@1"], "{asks}");
+    }
+}
+
 /// It goes, and its glob is left before that was told.
 #[test]
 fn rule_053_who_leaves_a_glob_under_a_wildcard_is_told_what_went_a_moment_before() {
