@@ -18,7 +18,9 @@ use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::quotas::{self, LimitError, Share};
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::subscriber::{Counts, News, Said, Stub, Subscriber, authority_of, contests, news_of};
+use crate::relay_core::subscriber::{
+    Counts, News, Said, Stub, Subscriber, authority_of, contests, covered_by, news_of,
+};
 use crate::relay_core::{Place, RelayCore, lock};
 
 /// How many names that several parts may have are looked at together.
@@ -436,10 +438,8 @@ impl Source for Routes {
             }
         }
         if !subscriber.private.is_empty() {
-            self.drop_private(id, |name, shared, parts| {
-                let covers = |part: &Part| std::ptr::eq(&*part.scope, shared) && part.scope.covers(part.id, name);
-                !parts.iter().any(covers)
-            });
+            subscriber.keep_private();
+            self.drop_private(id, |name, shared, parts| !covered_by(parts, name, shared));
         }
         self.close_done(id);
         held

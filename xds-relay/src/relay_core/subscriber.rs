@@ -213,6 +213,18 @@ impl Subscriber {
         self.contested.iter().chain(&self.unanswered).any(is_there)
     }
 
+    /// What is fetched for this stream alone stays for another part that covers it still, once the one that said so does
+    /// not: that one said so before, and does not say it again.
+    pub(crate) fn keep_private(&mut self) {
+        let Self { parts, private, .. } = self;
+        for (name, shared) in private.iter_mut().filter(|(name, shared)| !covered_by(parts, name, shared)) {
+            let covers = |part: &&Part| part.scope.origin == shared.origin && part.scope.covers(part.id, name);
+            if let Some(other) = parts.iter().find(covers) {
+                *shared = other.scope.clone();
+            }
+        }
+    }
+
     /// The shared parts, then the private ones.
     pub(crate) fn all_parts(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().chain(&self.private_parts)
@@ -266,6 +278,11 @@ impl Subscriber {
     pub(crate) fn fetches_from(&self, origin: usize) -> bool {
         self.private_parts.iter().any(|part| part.scope.origin == origin)
     }
+}
+
+/// Whether the part of a scope covers a name still.
+pub(crate) fn covered_by(parts: &[Part], name: &ResourceName, scope: &Scope) -> bool {
+    parts.iter().any(|part| std::ptr::eq(&*part.scope, scope) && part.scope.covers(part.id, name))
 }
 
 /// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has,

@@ -53,6 +53,36 @@ fn rule_121_what_must_not_be_shared_is_fetched_by_every_client_for_itself() {
     }
 }
 
+/// Another part covers it still, and said long ago that there is one.
+#[test]
+fn rule_121_what_is_fetched_for_one_client_stays_when_one_of_two_that_ask_for_it_is_left() {
+    let name = GLOB.replace('*', "u");
+    for downstream in [DELTA, SOTW] {
+        for specific in [GLOB, name.as_str()] {
+            for leaves in ["*", specific] {
+                let mut world = world();
+                world.origins[0].wildcard_sends_xdstp();
+                put_uncached(&mut world, &name, "1");
+                world.put(0, CLUSTERS, "s", "1");
+                let client = world.client(downstream, "n1");
+                world.subscribe(client, CLUSTERS, &["*", "s"]);
+                world.advance(20 * SECOND);
+                world.subscribe(client, CLUSTERS, &[specific]);
+                world.advance(20 * SECOND);
+                let case = format!("{downstream:?} {specific} {leaves}");
+                assert_eq!(world.clients[client].held(CLUSTERS), ["s@1", &format!("{name}@1")], "{case}");
+                world.told(client);
+                world.unsubscribe(client, CLUSTERS, &[leaves]);
+                world.advance(20 * SECOND);
+                world.put(0, CLUSTERS, "s", "2");
+                world.advance(20 * SECOND);
+                assert_eq!(world.clients[client].held(CLUSTERS), ["s@2", &format!("{name}@1")], "{case}");
+                assert!(!world.told(client).join(" ").contains(" -"), "{case}");
+            }
+        }
+    }
+}
+
 #[test]
 fn rule_121_the_page_shows_the_streams_of_what_must_not_be_shared() {
     let mut world = world();
