@@ -43,17 +43,34 @@ impl<V> Cache<V> {
     /// assert!(!cache.is_known(&clusters, &cart) && cache.is_known(&clusters, &shop));
     /// ```
     pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest, now: Instant) {
-        self.evict_unless(type_url, interest, now, &mut |_| false);
+        self.evict_unless(type_url, interest, now, &|_| false);
     }
 
-    /// The same, but for resources of which it `keeps` any name, or alias: of what nobody is subscribed to, some may be
-    /// wanted again soon.
+    /// Does what [`evict`](Self::evict) does, but for resources of which it `keeps` any name, or alias: of what nobody is
+    /// subscribed to, some may be wanted again soon.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let (now, mut options) = (Instant::now(), Options::default());
+    /// options.authoritative = false;
+    /// let mut cache = Cache::new(options);
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart = "cart".parse().unwrap();
+    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
+    /// let cart = Interest::Name(cart);
+    /// cache.evict_unless(&clusters, &cart, now, &|name| name.as_str() == "cart");
+    /// assert!(cache.is_known(&clusters, &cart));
+    /// cache.evict(&clusters, &cart, now);
+    /// assert!(!cache.is_known(&clusters, &cart));
+    /// ```
     pub fn evict_unless(
         &mut self,
         type_url: &TypeUrl,
         interest: &Interest,
         now: Instant,
-        keeps: &mut dyn FnMut(&ResourceName) -> bool,
+        keeps: &dyn Fn(&ResourceName) -> bool,
     ) {
         self.expire(now);
         if self.options.authoritative {
@@ -87,14 +104,14 @@ impl<V> Cache<V> {
                 Target::Slot(at) => {
                     let Slot { type_index, ref name, .. } = self.slots[at as usize];
                     let name = name.clone();
-                    self.evict_slot(at, &mut |_| false);
+                    self.evict_slot(at, &|_| false);
                     self.forget_error(type_index, &name);
                     type_index
                 }
                 Target::List(at) => {
                     let type_index = self.lists[at as usize].type_index;
                     if self.lists[at as usize].answer != Answer::None {
-                        self.evict_list(at, &mut |_| false);
+                        self.evict_list(at, &|_| false);
                     }
                     type_index
                 }
@@ -146,7 +163,7 @@ impl<V> Cache<V> {
         self.options.capacity.filter(|_| !self.options.authoritative)
     }
 
-    fn evict_list(&mut self, at: u32, keeps: &mut dyn FnMut(&ResourceName) -> bool) {
+    fn evict_list(&mut self, at: u32, keeps: &dyn Fn(&ResourceName) -> bool) {
         if self.lists[at as usize].watchers > 0 {
             return;
         }
@@ -165,7 +182,7 @@ impl<V> Cache<V> {
         }
     }
 
-    fn evict_slot(&mut self, at: u32, keeps: &mut dyn FnMut(&ResourceName) -> bool) {
+    fn evict_slot(&mut self, at: u32, keeps: &dyn Fn(&ResourceName) -> bool) {
         let slot = &self.slots[at as usize];
         let mut lists =
             slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);

@@ -374,7 +374,7 @@ fn eviction_leaves_what_is_kept_until_it_is_evicted_itself() {
     world.answered(GLOB);
     world.pull(id);
     world.cache.close(id);
-    let keeps = &mut |kept: &ResourceName| *kept == name(MEMBER);
+    let keeps = &|kept: &ResourceName| *kept == name(MEMBER);
     world.cache.evict_unless(&world.of, &interest(GLOB), world.now, keeps);
     assert!(!world.cache.is_known(&world.of, &interest(GLOB)));
     let id = world.subscriber(&[MEMBER]);

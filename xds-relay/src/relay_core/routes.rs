@@ -19,7 +19,7 @@ use crate::relay_core::quotas::{self, LimitError, Share};
 use crate::relay_core::scope::{Scope, may_be_held};
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::subscriber::{
-    Counts, News, Said, Stub, Subscriber, authority_of, contests, covered_by, news_of,
+    Counts, News, Said, Stub, Subscriber, authority_of, contests, fetched_for, news_of,
 };
 use crate::relay_core::{Place, RelayCore, lock};
 
@@ -151,7 +151,7 @@ impl Routes {
     }
 
     /// Ends private interest in names that nothing asks for any more, and the streams that are not needed then.
-    fn drop_private(&mut self, id: SubscriberId, unwanted: impl Fn(&ResourceName, &Scope, &[Part]) -> bool) {
+    fn drop_private(&mut self, id: SubscriberId, unwanted: impl Fn(&ResourceName, &mut Arc<Scope>, &[Part]) -> bool) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
         let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
         private.retain(|name, shared| {
@@ -438,8 +438,13 @@ impl Source for Routes {
             }
         }
         if !subscriber.private.is_empty() {
-            subscriber.keep_private();
-            self.drop_private(id, |name, shared, parts| !covered_by(parts, name, shared));
+            self.drop_private(id, |name, shared, parts| match fetched_for(parts, name, shared) {
+                Some(part) => {
+                    *shared = part.scope.clone();
+                    false
+                }
+                None => true,
+            });
         }
         self.close_done(id);
         held

@@ -492,9 +492,8 @@ impl Scope {
     /// Whether a resource is asked for here, by its name, a glob, or one of its aliases.
     pub(crate) fn demands(&self, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {
         let state = self.lock();
-        let Some(demand) = &state.demand else { return false };
-        let wants = |name: &ResourceName| demand.wants(type_url, &Interest::Name(name.clone()));
-        names.iter().any(|name| wants(name) || name.glob_parent().is_some_and(|glob| wants(&glob)))
+        let demand = state.demand.as_ref();
+        demand.is_some_and(|demand| names.iter().any(|name| demand.wants_by(type_url, name)))
     }
 
     /// Whether anything was answered of a collection.
@@ -575,7 +574,7 @@ impl State {
             }
             // What was given up may have been here by another name, too.
             let keeps = |name: &_| demand.as_ref().is_some_and(|demand| demand.wants_by(&type_url, name));
-            cache.evict_unless(&type_url, &interest, now, &mut { keeps });
+            cache.evict_unless(&type_url, &interest, now, &keeps);
         }
     }
 }

@@ -213,18 +213,6 @@ impl Subscriber {
         self.contested.iter().chain(&self.unanswered).any(is_there)
     }
 
-    /// What is fetched for this stream alone stays for another part that covers it still, once the one that said so does
-    /// not: that one said so before, and does not say it again.
-    pub(crate) fn keep_private(&mut self) {
-        let Self { parts, private, .. } = self;
-        for (name, shared) in private.iter_mut().filter(|(name, shared)| !covered_by(parts, name, shared)) {
-            let covers = |part: &&Part| part.scope.origin == shared.origin && part.scope.covers(part.id, name);
-            if let Some(other) = parts.iter().find(covers) {
-                *shared = other.scope.clone();
-            }
-        }
-    }
-
     /// The shared parts, then the private ones.
     pub(crate) fn all_parts(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().chain(&self.private_parts)
@@ -280,9 +268,12 @@ impl Subscriber {
     }
 }
 
-/// Whether the part of a scope covers a name still.
-pub(crate) fn covered_by(parts: &[Part], name: &ResourceName, scope: &Scope) -> bool {
-    parts.iter().any(|part| std::ptr::eq(&*part.scope, scope) && part.scope.covers(part.id, name))
+/// The part for which a name of a scope is fetched for this stream alone: that scope's, or once that does not cover it
+/// any more another that does, and that said long ago that the name is one of these.
+pub(crate) fn fetched_for<'a>(parts: &'a [Part], name: &ResourceName, shared: &Arc<Scope>) -> Option<&'a Part> {
+    let covers = |part: &&Part| part.scope.origin == shared.origin && part.scope.covers(part.id, name);
+    let own = parts.iter().filter(|part| Arc::ptr_eq(&part.scope, shared)).find(covers);
+    own.or_else(|| parts.iter().find(covers))
 }
 
 /// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has,
