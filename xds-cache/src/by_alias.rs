@@ -127,10 +127,12 @@ impl<V> Cache<V> {
     pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
         let Link { subscriber, .. } = self.links[link as usize];
         let sends = self.resolve(at);
+        let there = self.slots[sends as usize].state.resource().is_some();
         for other in self.links_to(self.id_of(subscriber), sends).collect::<Vec<_>>() {
             let Target::Slot(at) = self.links[other as usize].target else { continue };
-            let cursor = &mut self.links[other as usize].cursor;
-            *cursor = self.slots[at as usize].seq.max(*cursor);
+            let link = &mut self.links[other as usize];
+            link.cursor = self.slots[at as usize].seq.max(link.cursor);
+            link.sent |= there;
             self.follow_alias(other, at, sends);
         }
         sends

@@ -3,7 +3,7 @@
 mod model;
 
 use super::{World, digest, interest, name};
-use crate::{Interest, Options, Resource, Subscribed, SubscriberId};
+use crate::{Interest, Options, Removals, Resource, Subscribed, SubscriberId};
 
 const HOST: &str = "rc/shop";
 const ALIAS: &str = "rc/shop.example";
@@ -210,4 +210,16 @@ fn what_is_wanted_by_an_alias_is_not_evicted() {
     assert!(world.cache.is_known(&world.of, &interest(HOST)));
     world.cache.unsubscribe(id, &interest(ALIAS));
     assert!(!world.cache.is_known(&world.of, &interest(HOST)) && !world.cache.is_known(&world.of, &interest(ALIAS)));
+}
+
+#[test]
+fn rule_158_an_alias_that_another_name_brought_is_not_told_early() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[HOST, ALIAS]);
+    assert_eq!(world.pull(id), ["-rc/shop", "-rc/shop.example"]);
+    world.host("1");
+    assert_eq!(world.pull(id), ["rc/shop@1"]);
+    world.remove(HOST);
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
+    assert_eq!(world.pull(id), ["-rc/shop", "-rc/shop.example"]);
 }
