@@ -294,6 +294,8 @@ pub(crate) struct Walk {
     pub(crate) at: u32,
     /// Whether the subscriber was answered.
     pub(crate) answered: bool,
+    /// Whether it was sent a member, which is an answer too.
+    pub(crate) spoken: bool,
     /// Whether it was told what a complete answer says: that there is nothing, and what of its own is gone.
     pub(crate) complete: bool,
 }

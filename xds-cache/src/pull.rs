@@ -44,8 +44,10 @@ pub enum Removals {
 pub struct Pulled {
     /// The visitor stopped it: there is more.
     pub more: bool,
-    /// A wildcard or glob was answered for the first time: even an empty change set is owed (rule 86).
+    /// A wildcard or glob was answered for the first time.
     pub answered: bool,
+    /// And there was nothing to visit of it: an empty change set is owed (rule 86).
+    pub empty: bool,
 }
 
 /// What a [`visit`](Cache::visit) could not visit, because it was not answered yet.
@@ -85,7 +87,11 @@ impl Pulled {
     /// Both together.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self { more: self.more || other.more, answered: self.answered || other.answered }
+        Self {
+            more: self.more || other.more,
+            answered: self.answered || other.answered,
+            empty: self.empty || other.empty,
+        }
     }
 }
 
@@ -109,6 +115,9 @@ impl<V> Cache<V> {
         }
         self.disclaim(id);
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
+        if visited.is_break() {
+            self.has_begun(id);
+        }
         if visited.is_continue() && self.subscribers[id.index()].has_removals() {
             visited = match removals {
                 Removals::Include => self.pull_removals(id, |_| false, visitor),
@@ -180,6 +189,17 @@ impl<V> Cache<V> {
             self.pull_list(id, link, pulled, visitor)?;
         }
         ControlFlow::Continue(())
+    }
+
+    /// What the next pull visits is the rest of this answer.
+    fn has_begun(&mut self, id: SubscriberId) {
+        let waiting: Vec<_> = self.chain(self.subscribers[id.index()].lists).collect();
+        for link in waiting {
+            let Link { target, walk, .. } = self.links[link as usize];
+            if let Target::List(list) = target {
+                self.walks[walk as usize].spoken |= self.lists[list as usize].answer != Answer::None;
+            }
+        }
     }
 
     /// What has waited on a chain for longest: where the visitor takes a little at a time, what changes all the time does
@@ -293,7 +313,20 @@ impl<V> Cache<V> {
             self.links[link as usize].cursor = seq;
             self.walks[walk as usize].at = at;
             let already = several && self.narrower(id, at, list).any(|other| self.links[other as usize].cursor >= seq);
-            if !already && self.put(id, at, visitor).is_break() {
+            let put = if already {
+                ControlFlow::Continue(())
+            } else if answered {
+                self.put(id, at, visitor)
+            } else {
+                let mut spoken = false;
+                let put = self.put(id, at, &mut |pull| {
+                    spoken = true;
+                    visitor(pull)
+                });
+                self.walks[walk as usize].spoken |= spoken;
+                put
+            };
+            if put.is_break() {
                 // The others come first now.
                 self.rechain(link, Chain::Work);
                 return ControlFlow::Break(());
@@ -304,8 +337,10 @@ impl<V> Cache<V> {
         let type_index = members.type_index;
         let complete = members.answer == Answer::Complete;
         if members.answer != Answer::None && !answered {
-            self.walks[walk as usize].answered = true;
+            let walk = &mut self.walks[walk as usize];
+            walk.answered = true;
             pulled.answered = true;
+            pulled.empty |= !walk.spoken;
         }
         if complete && !was_complete {
             // What went before it came, it may have missed (rule 100): but not of what it asked for by name.

@@ -217,8 +217,16 @@ impl<V> Cache<V> {
                 // Envoy lists no glob members when it reconnects (rule 100); what it holds of a wildcard it does list.
                 let since = if list.glob.is_some() { seq } else { 0 };
                 self.pass(at, None, Some(seq));
-                let walk =
-                    Walk { opened: seq, gone_cursor: seq, since, sent: 0, at: NONE, answered: false, complete: false };
+                let walk = Walk {
+                    opened: seq,
+                    gone_cursor: seq,
+                    since,
+                    sent: 0,
+                    at: NONE,
+                    answered: false,
+                    spoken: false,
+                    complete: false,
+                };
                 (watchers, index::add(&mut self.walks, walk))
             }
         };
@@ -483,7 +491,8 @@ impl<V> Cache<V> {
                 self.restart_other_names(at);
             }
             Target::List(list) => {
-                (self.walks[walk as usize].answered, self.walks[walk as usize].complete) = (false, false);
+                let walk = &mut self.walks[walk as usize];
+                (walk.answered, walk.spoken, walk.complete) = (false, false, false);
                 self.restart_within(self.id_of(subscriber), list);
                 self.send_resumed_again(self.id_of(subscriber), list);
                 self.repeat_errors_within(at, list);

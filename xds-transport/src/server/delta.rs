@@ -33,8 +33,6 @@ pub(crate) struct Session {
     unacked: VecDeque<(u64, usize)>,
     responded: bool,
     owes_answer: bool,
-    /// The last response was cut by its size, and answered what was asked for before.
-    is_in_parts: bool,
     /// Names that are none: told as removed, because they cannot exist.
     malformed: BTreeSet<String>,
     /// A wildcard has no answer here, and whether the client is to be told that it asked for one.
@@ -66,7 +64,6 @@ impl Session {
             unacked: VecDeque::new(),
             responded: false,
             owes_answer: false,
-            is_in_parts: false,
             malformed: BTreeSet::new(),
             no_wildcard: rule.delta_only && source.has_sotw_origin(),
             refuses: false,
@@ -157,7 +154,6 @@ impl Session {
             match ResourceName::parse(text) {
                 Ok(name) => {
                     let interest = self.interest(name, text);
-                    self.is_in_parts &= !interest.is_collection();
                     let new = source.subscribe(self.id, &interest);
                     self.names += usize::from(new);
                 }
@@ -269,7 +265,7 @@ impl Session {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        self.owes_answer |= pulled.answered && !self.is_in_parts;
+        self.owes_answer |= pulled.empty;
         if !pulled.more {
             while transmit.budget_used() < BUDGET
                 && let Some(name) = self.malformed.pop_first()
@@ -295,7 +291,7 @@ impl Session {
         if empty && !(self.owes_answer && complete) {
             return Ok(None);
         }
-        (self.owes_answer, self.is_in_parts) = (false, pulled.more);
+        self.owes_answer = false;
         self.responded = true;
         let nonce = outgoing.nonce();
         self.unacked.push_back((nonce, transmit.resources + transmit.refreshed));

@@ -171,6 +171,21 @@ fn rule_086_an_empty_wildcard_is_answered_once() {
 }
 
 #[test]
+fn rule_037_who_was_sent_a_member_is_not_answered_once_more() {
+    let glob = "xdstp://x/T/d/*";
+    for (of, collection, member) in [(CLUSTERS, "*", "a"), (ENDPOINTS, glob, "xdstp://x/T/d/1")] {
+        let mut server = Server::relay();
+        let mut client = Client::delta();
+        assert!(client.subscribe(&mut server, of, &[collection]).is_empty());
+        server.put(of, member, "1");
+        assert_eq!(client.poll(&mut server).len(), 1);
+        server.answered(of, collection);
+        assert_eq!(client.poll(&mut server), [""; 0]);
+        assert_eq!(client.subscribe(&mut server, of, &[collection]).len(), 1, "who asks is answered");
+    }
+}
+
+#[test]
 fn rule_086_a_relay_answers_an_empty_wildcard_when_its_origin_did() {
     let mut server = Server::relay();
     let (mut delta, mut sotw) = (Client::delta(), Client::sotw());
