@@ -191,7 +191,7 @@ impl Routes {
         let mut pulled = Pulled::default();
         loop {
             let (round, again) = self.pull_round(id, removals, said, visitor);
-            pulled.answered |= round.answered;
+            pulled = pulled.and(round);
             pulled.more = round.more;
             if !again {
                 return pulled;
@@ -212,13 +212,15 @@ impl Routes {
         let mut stubs: Vec<Stub> = Vec::new();
         let mut served: HashSet<ResourceName> = HashSet::new();
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
-        let Some(subscriber) = self.subscribers.get(id.index()) else { return (pulled, false) };
+        let Self { relay, subscribers, .. } = self;
+        let Some(subscriber) = subscribers.get_mut(id.index()) else { return (pulled, false) };
         // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
         let several = subscriber.parts.len() > 1 || subscriber.looks_again();
-        for part in subscriber.all_parts() {
+        let Subscriber { parts, private_parts, private, .. } = subscriber;
+        for part in parts.iter_mut().chain(private_parts) {
             let shared = part.scope.shared;
-            let private = &subscriber.private;
-            let this = part.scope.pull(part.id, removals, &mut |pull| {
+            let apart = contested.len() + stubs.len();
+            let mut this = part.scope.pull(part.id, removals, &mut |pull| {
                 let mut contest = |name: &ResourceName, news| {
                     contested.push((name.clone(), news));
                     // What waits to be looked at is bounded, too.
@@ -226,7 +228,7 @@ impl Routes {
                 };
                 if several
                     && shared
-                    && let Some((name, news)) = contests(&self.relay, part, &pull, said)
+                    && let Some((name, news)) = contests(relay, part, &pull, said)
                 {
                     return contest(name, news);
                 }
@@ -242,7 +244,7 @@ impl Routes {
                     served.insert((*name).clone());
                     if !several && said.contains_key(*name) {
                         // What was fetched for this client went out a moment before: the rest is said in the next.
-                        return contest(name, news_of(&self.relay, part, &pull));
+                        return contest(name, news_of(relay, part, &pull));
                     }
                 } else if !shared {
                     // Rule 103: no name twice in a response.
@@ -253,6 +255,8 @@ impl Routes {
                 }
                 visitor(pull)
             });
+            part.sets_aside |= contested.len() + stubs.len() > apart;
+            this.empty |= this.answered && part.sets_aside;
             pulled = pulled.and(this);
             if pulled.more {
                 break;
@@ -408,6 +412,7 @@ impl Source for Routes {
         let Some(part) = self.part(id, interest) else { return false };
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
         let new = part.scope.subscribe(&subscriber.type_url, part.id, interest);
+        subscriber.asks_anew(interest);
         if new {
             subscriber.names += 1;
             let fits = subscriber.grows(&part.scope, interest);

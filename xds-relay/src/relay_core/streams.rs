@@ -90,12 +90,14 @@ enum MustEnd {
 pub(crate) struct Part {
     pub(crate) scope: Arc<Scope>,
     pub(crate) id: SubscriberId,
+    /// Some of what it said was not told as it came: a wildcard or glob may not have been answered by that.
+    pub(crate) sets_aside: bool,
 }
 
 impl View {
     pub(crate) fn open(&self, scope: Arc<Scope>, type_url: &TypeUrl, waker: &Waker) -> Part {
         let id = scope.open(type_url, waker.clone());
-        let part = Part { scope, id };
+        let part = Part { scope, id, sets_aside: false };
         lock(&self.parts).push((type_url.clone(), part.clone()));
         part
     }

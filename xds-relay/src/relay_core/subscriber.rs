@@ -199,6 +199,18 @@ impl Subscriber {
         }
     }
 
+    /// What the part of its own authority said of a name before it was asked for, does not count any more.
+    pub(crate) fn asks_anew(&mut self, interest: &Interest) {
+        let Interest::Name(name) = interest else { return };
+        for names in [&mut self.contested, &mut self.unanswered] {
+            if let Some(news) = names.get_mut(name)
+                && *news == News::OwnGone
+            {
+                *news = News::OtherGone;
+            }
+        }
+    }
+
     /// Whether there are names of which something is to be said although no part has news of them: one that has may be the
     /// last of several.
     pub(crate) fn looks_again(&self) -> bool {

@@ -122,6 +122,29 @@ fn rule_150_what_a_client_may_have_by_an_alias_is_not_gone_before_that_is_answer
     }
 }
 
+/// That nobody had asked for it is no answer to who does.
+#[test]
+fn rule_150_what_a_client_brought_along_and_asks_for_afterwards_is_not_gone_before_that_is_answered() {
+    let [name, alias] = [("a", "g/x"), ("b", "h/x")].map(|(of, id)| endpoints(of, id));
+    let mut world = World::of(&[DELTA], &[&["a", "b"]], "share_by: [cluster]\nlinger: 1s");
+    put_aliased(&mut world, 0, &name, "1", &[&alias]);
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&alias]);
+    world.told(client);
+    let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+    world.set_up(0, false);
+    world.disconnect(client);
+    world.connect(client, cold);
+    world.advance(SECOND);
+    world.subscribe(client, ENDPOINTS, &[&name]);
+    world.advance(60 * SECOND);
+    assert_eq!(world.told(client), [""; 0]);
+    world.set_up(0, true);
+    world.advance(60 * SECOND);
+    assert_eq!(world.told(client), [""; 0]);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+}
+
 fn cluster_at(at: &str) -> String {
     format!("xdstp://{}", at.replacen('/', "/envoy.config.cluster.v3.Cluster/", 1))
 }

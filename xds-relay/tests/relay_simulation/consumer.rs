@@ -48,6 +48,30 @@ impl Kind {
         self.wants.iter().any(|interest| covers(interest, name) || by_alias(interest))
     }
 
+    /// What was asked for by an alias is wanted for that no more, once the alias stands for nothing.
+    fn unname(&mut self, world: &World, of: Of, alias: &ResourceName, client: usize) {
+        let gone = world.alias(of, &Interest::Name(alias.clone()));
+        let held = self.view.iter_mut().map(|(name, (body, _))| (name, body));
+        for (name, body) in held.chain(&mut self.refused) {
+            if world.stands_for(of, alias, name, body) {
+                body.aliases &= !gone;
+            }
+        }
+        self.drop_unwanted(world, of, client);
+    }
+
+    fn drop_unwanted(&mut self, world: &World, of: Of, client: usize) {
+        for name in
+            world.kinds[of].names.iter().filter(|name| !self.covers(world, of, name, client)).collect::<Vec<_>>()
+        {
+            self.view.remove(name);
+            self.refused.remove(name);
+            self.absent.remove(name);
+            self.crossed.remove(name);
+            self.unnamed.remove(name);
+        }
+    }
+
     /// Whether a name is asked for by more than a wildcard.
     fn asks_for(&self, name: &ResourceName) -> bool {
         self.wants.iter().any(|interest| *interest != Interest::Wildcard && covers(interest, name))
@@ -86,14 +110,7 @@ impl Consumer {
         let view = kind.view.values_mut().map(|(body, _)| body);
         view.chain(kind.refused.values_mut()).for_each(|body| body.aliases &= !left);
         let names = &world.kinds[of].names;
-        let left: Vec<_> = names.iter().filter(|name| !kind.covers(world, of, name, self.client)).collect();
-        for name in left {
-            kind.view.remove(name);
-            kind.refused.remove(name);
-            kind.absent.remove(name);
-            kind.crossed.remove(name);
-            kind.unnamed.remove(name);
-        }
+        kind.drop_unwanted(world, of, self.client);
         kind.absent.retain(|name| kind.wants.iter().any(|interest| covers(interest, name)));
         let parts = |name: &&ResourceName| match interest {
             Interest::Name(left) => name.answers(left) || world.may_be_called(of, name, left),
@@ -169,6 +186,7 @@ impl Consumer {
             {
                 return Err(format!("rule 143: {name} is taken from the client at {body:?}, and its origin has it"));
             }
+            kind.unname(world, of, &name, self.client);
             kind.absent.insert(name);
         }
         kind.answered.extend(update.answered.into_iter().filter(|interest| kind.wants.contains(interest)));

@@ -179,6 +179,8 @@ pub(crate) struct Served {
     asked: BTreeMap<Of, BTreeSet<Interest>>,
     /// What is asked for now.
     current: BTreeMap<Of, BTreeSet<Interest>>,
+    /// Wildcards and globs of which nothing was said (delta): even an empty response answers one.
+    owed: BTreeMap<Of, BTreeSet<Interest>>,
     /// How the client spells what it asks for by name.
     spelled: BTreeMap<(Of, ResourceName), String>,
     /// What the client said it holds, or was sent.
@@ -226,6 +228,7 @@ impl Served {
             wire: Wire::default(),
             asked: BTreeMap::new(),
             current: BTreeMap::new(),
+            owed: BTreeMap::new(),
             spelled: BTreeMap::new(),
             held: BTreeSet::new(),
             causes: BTreeMap::new(),
@@ -242,8 +245,13 @@ impl Served {
         let asked = self.asked.entry(of).or_insert_with(|| {
             // Rule 40.
             let legacy = world.kinds[of].full_state && request.names.is_empty();
-            legacy.then_some(Interest::Wildcard).into_iter().collect()
+            let asked: BTreeSet<_> = legacy.then_some(Interest::Wildcard).into_iter().collect();
+            self.owed.insert(of, asked.clone());
+            asked
         });
+        let owed = self.owed.entry(of).or_default();
+        owed.extend(request.names.iter().map(interest).filter(Interest::is_collection));
+        owed.retain(|one| !request.unsubscribe.iter().any(|left| interest(left) == *one));
         let current = self.current.entry(of).or_insert_with(|| asked.clone());
         if variant == Variant::Sotw && !request.names.is_empty() {
             current.clear();
@@ -272,6 +280,9 @@ impl Served {
     /// A response leaves the relay.
     pub(crate) fn check(&mut self, world: &World, group: usize, response: &Response) -> Result<(), String> {
         let of = world.of(&response.type_url).ok_or("rule 10: a response of a type nobody knows")?;
+        if self.server.variant() == Variant::Delta {
+            self.check_owed(of, response)?;
+        }
         let asked = self.asked.get(&of).ok_or("rule 10: a type that was not asked for on this stream")?;
         self.causes.insert(response.nonce.clone(), self.current.get(&of).cloned().unwrap_or_default());
         for name in response.removed.iter().chain(response.resources.iter().filter_map(Sent::own_name)) {
@@ -292,6 +303,22 @@ impl Served {
                 return Err(format!("rule 63: {name} is sent unasked"));
             }
             self.held.insert((of, name));
+        }
+        Ok(())
+    }
+
+    /// Rules 37 and 86: a response that says nothing is the first answer to a wildcard or glob. Of who asked for anything
+    /// else of the type, what came may have been for that.
+    fn check_owed(&mut self, of: Of, response: &Response) -> Result<(), String> {
+        let Self { owed, asked, .. } = self;
+        let owed = owed.entry(of).or_default();
+        let says = !response.resources.is_empty() || !response.removed.is_empty() || !response.errors.is_empty();
+        let only = asked.get(&of).is_some_and(|asked| asked.len() == 1);
+        if !says && only && owed.is_empty() {
+            return Err("rule 37: an empty response that is not owed".into());
+        }
+        if !says || !response.resources.is_empty() {
+            owed.clear();
         }
         Ok(())
     }
