@@ -348,7 +348,9 @@ impl<V> Cache<V> {
             let before = members.gone_before(since).into_iter();
             // That it is empty is said below.
             let missed = before.filter(|(name, gone)| {
-                !name.is_glob() && !self.is_asked_for(id, type_index, name) && !self.saw_go(id, link, name, *gone)
+                let told = self.subscribers[id.index()].concluded.contains(*name);
+                let itself = name.is_glob() || self.is_asked_for(id, type_index, name);
+                !told && !itself && !self.saw_go(id, link, name, *gone)
             });
             let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
             let empty = members.glob.clone().filter(|_| members.live == 0);
@@ -397,7 +399,9 @@ impl<V> Cache<V> {
             let gone = !named && !spared && self.collections_of(type_index, name).contains(&list);
             let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
             if gone && !there {
-                self.subscribers[id.index()].leaving.insert(name.clone());
+                let Subscriber { leaving, concluded, .. } = &mut self.subscribers[id.index()];
+                leaving.insert(name.clone());
+                concluded.insert(name.clone());
             }
             !gone
         });
@@ -412,9 +416,11 @@ impl<V> Cache<V> {
     ) -> ControlFlow<()> {
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
-        let Subscriber { resumed, missing, unsent, .. } = &mut self.subscribers[id.index()];
-        if !missing.is_empty() {
-            missing.remove(&slot.name);
+        let Subscriber { resumed, missing, unsent, concluded, .. } = &mut self.subscribers[id.index()];
+        for names in [missing, concluded] {
+            if !names.is_empty() {
+                names.remove(&slot.name);
+            }
         }
         if !resumed.is_empty() {
             if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
@@ -477,8 +483,11 @@ impl<V> Cache<V> {
         let members = &self.lists[list as usize];
         let newest = members.newest_gone_or_failed();
         if newest > gone_cursor {
-            let Subscriber { leaving, missing, .. } = &mut self.subscribers[subscriber as usize];
+            let Subscriber { leaving, missing, concluded, .. } = &mut self.subscribers[subscriber as usize];
             for name in members.gone_after(gone_cursor) {
+                if !concluded.is_empty() && concluded.remove(name) {
+                    continue;
+                }
                 // What it was sent as a member of a collection it can have, whatever it asked for since.
                 missing.remove(name);
                 leaving.insert(name.clone());

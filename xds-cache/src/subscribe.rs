@@ -93,6 +93,8 @@ pub(crate) struct Subscriber {
     /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
     /// `None` where the version does not count, because it asked for the name again (rule 48).
     pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
+    /// What it brought along and a complete answer lacks: told as gone, before anybody said so of the name itself.
+    pub(crate) concluded: BTreeSet<ResourceName>,
     /// The last full state it was sent, if it is sent any.
     pub(crate) full_state: Option<Box<FullState>>,
 }
@@ -115,6 +117,7 @@ impl Subscriber {
             first_unanswered: 0,
             aliased: HashMap::new(),
             resumed: HashMap::new(),
+            concluded: BTreeSet::new(),
             full_state: None,
         }
     }

@@ -123,3 +123,37 @@ fn rule_105_what_is_left_and_gone_is_told_to_who_may_keep_it_by_an_alias() {
     world.cache.unsubscribe(id, &interest("a"));
     assert_eq!(world.pull(id), ["-a"]);
 }
+
+#[test]
+fn rule_100_what_one_answer_lacks_another_does_not_repeat() {
+    let mut world = World::new(Options { authoritative: false, wildcard_covers_xdstp: true, ..Options::default() });
+    world.put(MEMBER, "1");
+    world.remove(MEMBER);
+    world.answered("*");
+    let id = world.subscriber(&[GLOB]);
+    world.bring(id, MEMBER, "1");
+    world.cache.subscribe(id, &Interest::Wildcard);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+}
+
+#[test]
+fn rule_037_what_a_complete_answer_lacks_is_not_told_as_gone_once_more_when_that_is_said() {
+    let mut world = World::relay();
+    for collection in ["*", GLOB] {
+        let member = if collection == GLOB { MEMBER } else { "a" };
+        let id = world.subscriber(&[collection]);
+        world.bring(id, member, "1");
+        world.answered(collection);
+        assert!(world.pull(id).contains(&format!("-{member}")));
+        let other = world.subscriber(&[collection]);
+        world.pull(other);
+        world.remove(member);
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.pull(other), [format!("-{member}")], "it may hold it, and did not say so");
+        world.put(member, "2");
+        world.remove(member);
+        assert_eq!(world.pull(id), [format!("-{member}")], "what came in between may have been sent");
+    }
+}
