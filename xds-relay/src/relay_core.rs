@@ -9,6 +9,7 @@ mod demand;
 mod failing;
 mod feed;
 mod loops;
+mod markers;
 mod node_group;
 mod places;
 mod quotas;

@@ -16,6 +16,7 @@ use crate::relay_core::alike::Unsaid;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::lock;
 use crate::relay_core::loops::Side;
+use crate::relay_core::markers::Markers;
 use crate::relay_core::places::{Elsewhere, Places};
 use crate::relay_core::scope::Scopes;
 use crate::relay_core::settling::{Settled, Settling};
@@ -41,6 +42,7 @@ pub(crate) struct Feed {
     state: Arc<Mutex<UpstreamState>>,
     speakers: Arc<Mutex<Speakers>>,
     settling: Settling,
+    markers: Markers,
     elsewhere: Elsewhere,
     /// When a stream that was not answered is remarkable.
     silent_at: Option<Instant>,
@@ -58,6 +60,7 @@ impl Feed {
         state: Arc<Mutex<UpstreamState>>,
         speakers: Arc<Mutex<Speakers>>,
     ) -> Self {
+        let markers = Markers::new(info.relays.own());
         Self {
             label,
             by_node,
@@ -66,6 +69,7 @@ impl Feed {
             state,
             speakers,
             settling: Settling::default(),
+            markers,
             elsewhere: Elsewhere::default(),
             silent_at: None,
             steady_at: None,
@@ -73,9 +77,12 @@ impl Feed {
         }
     }
 
-    fn answered(&mut self) {
+    fn answered(&mut self, now: Instant) {
         let mut state = lock(&self.state);
         if !state.answered {
+            if self.says("connected", now) {
+                tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+            }
             state.answered = true;
             (state.hint, state.lost_since) = (None, None);
             state.guard = Some(self.info.metrics.upstream_connected(&self.info.name));
@@ -178,20 +185,27 @@ impl Consumer for Feed {
             scope.take_asks(now, there, &mut |command| {
                 if let Command::Unsubscribe(type_url, interest) = &command {
                     self.settling.forget(type_url, interest);
+                    self.markers.forget(type_url, interest);
                 }
                 apply(command);
             });
         }
+        self.settling.doubtful(now).into_iter().for_each(|wish| self.markers.ask(wish));
+        self.markers.take_commands().into_iter().for_each(apply);
     }
 
-    fn update(&mut self, now: Instant, update: Update) -> Verdict {
+    fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         let metrics = self.info.metrics.upstream(&self.info.name, update.type_url.as_str());
         metrics.responses.inc();
         metrics.resources.add(update.changed.len() as u64);
         self.refuse(&update.rejected);
         let nacks = !update.rejected.is_empty();
         let ends = self.info.protocol == Protocol::Delta || self.info.rules.of(&update.type_url).full_state_in_sotw;
-        let complete = self.settling.update(now, &update, ends);
+        let mut complete = self.settling.update(now, &update, ends);
+        for collection in self.markers.answered(&mut update) {
+            self.settling.complete(&update.type_url, &collection);
+            complete.push(collection);
+        }
         let type_url = update.type_url.clone();
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
@@ -219,14 +233,11 @@ impl Consumer for Feed {
     fn connection(&mut self, now: Instant, connection: Connection) {
         match connection {
             Connection::Connected => {
-                if self.says("connected", now) {
-                    tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
-                }
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
                 self.scopes.all().iter().for_each(|scope| scope.begin_stream(now));
             }
-            Connection::Answered => self.answered(),
+            Connection::Answered => self.answered(now),
             Connection::Disconnected { error, .. } => {
                 let words = error.as_ref().map(|error| format!("disconnected: {error}"));
                 let words = words.as_deref().unwrap_or("the origin ended the stream");
@@ -236,6 +247,7 @@ impl Consumer for Feed {
                     (false, _) => tracing::debug!(origin = %self.info.name, stream = %self.label, "{words}"),
                 }
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
+                self.markers.forget_all();
                 let settled = self.settling.pause();
                 self.settle(settled, now);
                 let mut state = lock(&self.state);

@@ -2,10 +2,11 @@
 //!
 //! An answer may come in any number of pieces, with any time between them (rule 151). Until it is complete nobody who
 //! brought something along is told that it is gone. Delta has no end of an answer: the origin is asked for the fate of what
-//! clients bring along, and only of what it says nothing about for long, silence says something. Over SotW a full state says
+//! clients bring along, and only of what it says nothing about for long, silence says something. On a stream that is never
+//! silent a [marker](crate::relay_core::markers) is asked for. Over SotW a full state says
 //! all there is, but one that crossed the request may be older than it. Other SotW responses never say what is not there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use xds_transport::client::Update;
@@ -27,8 +28,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(crate) struct Settling {
     /// When the origin last said anything on this stream.
     heard: Option<Instant>,
-    /// Of these something came, and more may be on its way.
-    begun: BTreeSet<Wish>,
+    /// Of these something came, and more may be on its way. Each with when it is `doubtful` whether silence will say.
+    begun: BTreeMap<Wish, Instant>,
+    /// The same by time, until that is said.
+    doubtful: BTreeSet<(Instant, Wish)>,
     /// The same of those that no silence completes.
     endless: BTreeSet<Wish>,
     complete: BTreeSet<Wish>,
@@ -63,8 +66,8 @@ impl Settling {
             if self.complete.contains(&wish) || self.before.contains(&wish) {
                 continue;
             }
-            let begun = if ends { &mut self.begun } else { &mut self.endless };
-            if begun.insert(wish.clone()) {
+            let new = if ends { self.begin(now, &wish) } else { self.endless.insert(wish.clone()) };
+            if new {
                 self.unshown.insert(wish);
                 self.unshown_since.get_or_insert(now);
             }
@@ -72,13 +75,42 @@ impl Settling {
         let (again, other): (BTreeSet<_>, BTreeSet<_>) =
             std::mem::take(&mut self.before).into_iter().partition(|(type_url, _)| *type_url == update.type_url);
         self.before = other;
-        self.begun.extend(again);
+        for wish in again {
+            self.begin(now, &wish);
+        }
         for collection in &update.complete {
-            let wish = (update.type_url.clone(), collection.clone());
-            self.forget(&wish.0, &wish.1);
-            self.complete.insert(wish);
+            self.complete(&update.type_url, collection);
         }
         update.complete.clone()
+    }
+
+    /// Whether it was not begun before.
+    fn begin(&mut self, now: Instant, wish: &Wish) -> bool {
+        let new = !self.begun.contains_key(wish);
+        if new {
+            self.begun.insert(wish.clone(), now + SILENCE);
+            self.doubtful.insert((now + SILENCE, wish.clone()));
+        }
+        new
+    }
+
+    /// All of it has come.
+    pub(crate) fn complete(&mut self, type_url: &TypeUrl, collection: &Interest) {
+        self.forget(type_url, collection);
+        self.complete.insert((type_url.clone(), collection.clone()));
+    }
+
+    /// Takes those of which silence did not say in time whether there is more.
+    pub(crate) fn doubtful(&mut self, now: Instant) -> Vec<Wish> {
+        let mut doubtful = Vec::new();
+        if self.silent_at().is_some_and(|at| at <= now) {
+            return doubtful;
+        }
+        while let Some((_, wish)) = self.doubtful.first().filter(|(at, _)| *at <= now).cloned() {
+            self.doubtful.pop_first();
+            doubtful.push(wish);
+        }
+        doubtful
     }
 
     /// Takes what the time that passed settles.
@@ -89,7 +121,8 @@ impl Settling {
             self.unshown_since = None;
         }
         if self.silent_at().is_some_and(|at| at <= now) {
-            settled.complete.extend(std::mem::take(&mut self.begun));
+            settled.complete.extend(std::mem::take(&mut self.begun).into_keys());
+            self.doubtful.clear();
             self.complete.extend(settled.complete.iter().cloned());
         }
         settled
@@ -101,7 +134,10 @@ impl Settling {
             return;
         }
         let wish = (type_url.clone(), collection.clone());
-        for wishes in [&mut self.begun, &mut self.endless, &mut self.complete, &mut self.before, &mut self.unshown] {
+        if let Some(at) = self.begun.remove(&wish) {
+            self.doubtful.remove(&(at, wish.clone()));
+        }
+        for wishes in [&mut self.endless, &mut self.complete, &mut self.before, &mut self.unshown] {
             wishes.remove(&wish);
         }
         if self.unshown.is_empty() {
@@ -112,14 +148,16 @@ impl Settling {
     /// The stream is over: what the next one has to say is to be heard first. What came of it is all there is for now.
     pub(crate) fn pause(&mut self) -> Settled {
         self.heard = None;
-        self.before.append(&mut self.begun);
+        self.doubtful.clear();
+        self.before.extend(std::mem::take(&mut self.begun).into_keys());
         self.before.append(&mut self.complete);
         self.unshown_since = None;
         Settled { begun: std::mem::take(&mut self.unshown).into_iter().collect(), complete: Vec::new() }
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        [self.shown_at(), self.silent_at()].into_iter().flatten().min()
+        let doubtful_at = self.doubtful.first().map(|(at, _)| *at);
+        [self.shown_at(), self.silent_at(), doubtful_at].into_iter().flatten().min()
     }
 
     fn shown_at(&self) -> Option<Instant> {
@@ -179,6 +217,7 @@ mod tests {
         at += PAUSE;
         assert_eq!(settling.settled(at), Settled { begun: vec![all()], complete: vec![] });
         settling.received(at);
+        assert_eq!(settling.doubtful(at + SILENCE - PAUSE), [all()], "once");
         for _ in 0..1000 {
             at += SILENCE - Duration::from_millis(1);
             assert_eq!(settling.settled(at), Settled::default());

@@ -221,3 +221,39 @@ fn rule_156_what_lingers_is_dropped_once_a_stream_has_been_open_for_long() {
     world.advance(3 * LINGER);
     assert_eq!(world.scopes_of(0), [""; 0]);
 }
+
+/// Endpoints change all the time, on the same stream: silence never says that the clusters are complete.
+#[test]
+fn rule_151_a_stream_that_is_never_quiet_says_where_an_answer_ends() {
+    for (within, endpoint) in [("*", "busy"), (GLOB, "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/busy")] {
+        for late in [SOTW, DELTA] {
+            let mut world = World::new(DELTA);
+            put_many(&mut world, within);
+            world.put(0, ENDPOINTS, endpoint, "0");
+            let gone = within.replace('*', "c07");
+            let client = world.client(late, "n");
+            world.subscribe(client, CLUSTERS, &[within]);
+            world.advance(20 * SECOND);
+            let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+            let (busy, other) = (world.client_of(cold, DELTA, "n"), world.client_of(cold, DELTA, "n"));
+            world.subscribe(busy, ENDPOINTS, &[endpoint]);
+            world.disconnect(client);
+            world.remove(0, CLUSTERS, &gone);
+            world.told(client);
+            world.asked(0);
+            world.connect(client, cold);
+            world.subscribe(other, CLUSTERS, &[within]);
+            for second in 0..10 {
+                world.put(0, ENDPOINTS, endpoint, &format!("{second}"));
+                world.advance(3 * SECOND);
+            }
+            assert_eq!(world.clients[client].held(CLUSTERS).len(), 19, "{within} {late:?}");
+            let told = world.told(client).join(" ");
+            assert_eq!(told.matches(" -").count(), 1, "{told:.300}");
+            // The name that marks the end is asked for once, and left; and nobody is told of it.
+            let asked = world.asked(0).join(" ");
+            assert_eq!(asked.matches(".end-of-answer").count(), 2, "{asked}");
+            assert!(!(told + &world.told(other).join(" ")).contains(".end-of-answer"));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Where an answer in pieces ends, on a stream that is never quiet (rule 151).
+//!
+//! A name that cannot exist is asked for beside the wildcard or glob. An origin sends additions before removals (rule
+//! 134), so that nothing of the answer is on its way any more once it says that there is no such name. One that says
+//! nothing of missing names leaves the end to its silence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use xds_transport::client::{Command, Update};
+use xdstp_cache::{Interest, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::relay_core::demand::Wish;
+
+/// The markers that the origin of one stream is asked for.
+pub(crate) struct Markers {
+    /// The last part of their names: no other relay's, which may ask this one for it.
+    marker: String,
+    awaited: BTreeMap<(TypeUrl, ResourceName), Interest>,
+    commands: Vec<Command>,
+    /// Any was asked for: the origin may speak of it at any time.
+    asks: bool,
+}
+
+impl Markers {
+    pub(crate) fn new(relay: impl Display) -> Self {
+        let marker = format!("xds-relay.{relay}.end-of-answer");
+        Self { marker, awaited: BTreeMap::new(), commands: Vec::new(), asks: false }
+    }
+
+    pub(crate) fn ask(&mut self, (type_url, collection): Wish) {
+        let Some(marker) = self.beside(&collection) else { return };
+        self.asks = true;
+        self.commands.push(Command::Subscribe(type_url.clone(), Interest::Name(marker.clone())));
+        self.awaited.insert((type_url, marker), collection);
+    }
+
+    /// The collections that have come as a whole with this update, or before. Nobody else is told of their markers.
+    pub(crate) fn answered(&mut self, update: &mut Update) -> Vec<Interest> {
+        if !self.asks {
+            return Vec::new();
+        }
+        let mut named = BTreeSet::new();
+        let mut is_other = |name: &ResourceName| {
+            let is_marker = name.as_str().contains(&self.marker);
+            if is_marker {
+                named.insert(name.clone());
+            }
+            !is_marker
+        };
+        update.changed.retain(|changed| is_other(&changed.name));
+        update.repeated.retain(|changed| is_other(&changed.name));
+        update.removed.retain(&mut is_other);
+        update.missing.retain(&mut is_other);
+        update.errors.retain(|failure| is_other(&failure.name));
+        let keys = named.into_iter().map(|name| (update.type_url.clone(), name));
+        keys.filter_map(|key| self.leave(key)).collect()
+    }
+
+    /// The collection is not subscribed any more.
+    pub(crate) fn forget(&mut self, type_url: &TypeUrl, collection: &Interest) {
+        if let Some(marker) = self.beside(collection).filter(|_| self.asks) {
+            self.leave((type_url.clone(), marker));
+        }
+    }
+
+    /// The stream is over: the next one answers anew.
+    pub(crate) fn forget_all(&mut self) {
+        for key in self.awaited.keys().cloned().collect::<Vec<_>>() {
+            self.leave(key);
+        }
+    }
+
+    /// What the origin is to be told.
+    pub(crate) fn take_commands(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.commands)
+    }
+
+    fn leave(&mut self, key: (TypeUrl, ResourceName)) -> Option<Interest> {
+        let collection = self.awaited.remove(&key)?;
+        let (type_url, marker) = key;
+        self.commands.push(Command::Unsubscribe(type_url, Interest::Name(marker)));
+        Some(collection)
+    }
+
+    /// The name that is asked for beside a collection, and that would be in it.
+    fn beside(&self, collection: &Interest) -> Option<ResourceName> {
+        let Interest::Name(glob) = collection else { return ResourceName::parse(&self.marker).ok() };
+        let (path, params) = glob.as_str().split_once('?').map_or((glob.as_str(), None), |(path, of)| (path, Some(of)));
+        let mut name = path.strip_suffix('*')?.to_owned() + &self.marker;
+        if let Some(params) = params {
+            name.extend(["?", params]);
+        }
+        ResourceName::parse(&name).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_is_a_name_that_its_collection_would_have() {
+        let markers = Markers::new(7);
+        let beside = |text: &str| {
+            let collection = Interest::from(text.parse::<ResourceName>().unwrap());
+            let marker = markers.beside(&collection).unwrap();
+            assert!(collection == Interest::Wildcard || Some(collection) == marker.glob_parent().map(Interest::Name));
+            marker.to_string()
+        };
+        assert_eq!(beside("*"), "xds-relay.7.end-of-answer");
+        assert_eq!(beside("xdstp://a/T/d/*?k=1&l=*"), "xdstp://a/T/d/xds-relay.7.end-of-answer?k=1&l=*");
+        assert_eq!(beside("xdstp://a/T/*"), "xdstp://a/T/xds-relay.7.end-of-answer");
+    }
+}
