@@ -4,11 +4,15 @@ use std::error::Error;
 
 use tonic::{Code, Status};
 use xds_transport::Protocol;
+use xds_transport::grpc::client::NotGrpc;
 
 /// What a stream that speaks `protocol` ended with.
 pub(super) fn words(status: &Status, protocol: Protocol) -> String {
     let text = format!("{:?}: {}", status.code(), status.message());
+    // Where gRPC is not spoken, neither variant is.
+    let is_grpc = status.source().is_none_or(|source| !source.is::<NotGrpc>());
     match (status.code(), protocol) {
+        _ if !is_grpc => text,
         (Code::Unimplemented, Protocol::Delta) => {
             format!("the origin does not serve delta: set protocol: sotw ({text})")
         }

@@ -1,6 +1,7 @@
 //! One ADS stream to an origin over gRPC: bytes in, bytes out, and no queue.
 
 mod codec;
+mod not_grpc;
 mod received;
 mod whole;
 
@@ -18,6 +19,7 @@ use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
 use self::codec::BytesCodec;
+pub use self::not_grpc::NotGrpc;
 use self::received::{Noting, Received};
 use self::whole::Handed;
 use super::methods;
@@ -94,7 +96,7 @@ impl Ads {
     /// by [`next`](Self::next), which may be called without this: a server may wait for the first request.
     ///
     /// # Errors
-    /// What the server, or the transport, ended the stream with.
+    /// What the server, or the transport, ended the stream with. Where that is no gRPC the source is [`NotGrpc`].
     pub async fn metadata(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<MetadataMap, Status> {
         let poll = |responses: &mut Responses, cx: &mut Context<'_>| {
             responses.poll_open(cx).map_ok(|response| response.metadata().clone())
@@ -107,7 +109,7 @@ impl Ads {
     /// this anew when there is more to send.
     ///
     /// # Errors
-    /// What the server, or the transport, ended the stream with.
+    /// As [`metadata`](Self::metadata).
     pub async fn next(&mut self, transmit: impl FnMut() -> Option<Bytes>) -> Result<Option<Bytes>, Status> {
         self.transmit_until(transmit, Responses::poll_next).await
     }

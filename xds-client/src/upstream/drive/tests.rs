@@ -363,3 +363,21 @@ async fn an_origin_of_the_other_variant_is_named_as_what_it_is() {
         assert_eq!(errors.recv().await.unwrap().as_deref(), Some(expected));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_answers_a_stream_and_speaks_no_grpc_is_told_by_the_http_status() {
+    for (status, code) in [(404, "Unimplemented"), (503, "Unavailable"), (200, "Unknown")] {
+        let (recorder, mut errors) = Recorder::of_errors();
+        let log = recorder.log.clone();
+        let mut connections = run(recorder);
+        let (_request, mut to) = accept(connections.recv().await.unwrap()).await;
+        let response = Response::builder().status(status).header("content-type", "text/html");
+        // Nobody waits for the page to end.
+        let mut page = to.send_response(response.body(()).unwrap(), false).unwrap();
+        page.send_data("<html>".into(), false).unwrap();
+        let error = errors.recv().await.unwrap().unwrap();
+        assert!(error.starts_with(&format!("{code}: the answer is no gRPC: HTTP status {status}")), "{error}");
+        assert!(error.ends_with("content type `text/html`"), "{error}");
+        assert!(taken(&log).iter().all(|(_, what)| *what != "answered"));
+    }
+}

@@ -1,6 +1,7 @@
 //! When bytes of responses come in: a decoder tells of whole messages only, and a large one over a slow link takes its
 //! time.
 
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -11,9 +12,10 @@ use http::{Request, Response};
 use http_body::{Frame, SizeHint};
 use tonic::Status;
 use tonic::body::Body;
-use tonic::transport::{Channel, Error};
+use tonic::transport::Channel;
 use tower_service::Service;
 
+use super::not_grpc::NotGrpc;
 use super::whole::{Handed, Whole};
 use crate::grpc::now;
 
@@ -31,7 +33,8 @@ impl Received {
     }
 }
 
-/// A channel that notes when bytes of the responses on it come in, and puts their messages together.
+/// A channel that notes when bytes of the responses on it come in, and puts their messages together; answers that are no
+/// gRPC are errors.
 #[derive(Debug)]
 pub(super) struct Noting {
     pub(super) channel: Channel,
@@ -43,17 +46,23 @@ pub(super) struct Noting {
 
 impl Service<Request<Body>> for Noting {
     type Response = Response<Whole<NotedBody>>;
-    type Error = Error;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Error>> + Send>>;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Self::Error>> + Send>>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        self.channel.poll_ready(cx)
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.channel.poll_ready(cx).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (response, received) = (self.channel.call(request), self.received.clone());
         let (limit, handed) = (self.limit, self.handed.clone());
-        Box::pin(async move { Ok(response.await?.map(|body| Whole::new(NotedBody { body, received }, limit, handed))) })
+        Box::pin(async move {
+            let response = response.await?;
+            match NotGrpc::of(&response) {
+                Some(wrong) => Err(wrong.into_status().into()),
+                None => Ok(response.map(|body| Whole::new(NotedBody { body, received }, limit, handed))),
+            }
+        })
     }
 }
 
