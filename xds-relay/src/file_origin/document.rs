@@ -1,8 +1,11 @@
 //! One file: Envoy's form of a list of resources.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use prost_reflect::{DeserializeOptions, DynamicMessage, Kind, MessageDescriptor, ReflectMessage, Value};
 use serde::Deserialize;
+use xds_transport::TypeRules;
 
 use super::encode::{encode, unpack};
 use super::wrapper::{self, Beside};
@@ -13,10 +16,8 @@ const TYPE_URL_PREFIX: &str = "type.googleapis.com/";
 /// What else a `DiscoveryResponse` in a file may hold. Envoy needs none of it from a file, nor does this.
 const RESPONSE_KEYS: &[&str] = &["canary", "control_plane", "nonce", "resources", "type_url", "version_info"];
 
-/// The field that holds a resource's name, for every type that is not listed below: Envoy's types and gRPC's agree.
-const NAME_FIELD: u32 = 1;
-/// Types whose name field is not the resource's name: a virtual host is asked for by route configuration and domain.
-const NAMED_ELSEWHERE: &[&str] = &["envoy.config.route.v3.VirtualHost"];
+/// Which field of a message is the resource's name is known where resources are walked.
+static RULES: LazyLock<TypeRules> = LazyLock::new(TypeRules::envoy);
 
 /// A resource and where it was written.
 pub(super) struct Placed {
@@ -83,11 +84,9 @@ fn read_message(body: &Node, descriptors: &Descriptors) -> Result<DynamicMessage
 /// name inside and removes it by the name outside (rule 82).
 fn held_name(message: &mut DynamicMessage, body: &Node) -> Result<Option<String>, yaml::Error> {
     let message_type = message.descriptor();
-    if NAMED_ELSEWHERE.contains(&message_type.full_name()) {
-        return Ok(None);
-    }
-    let Some(field) =
-        message_type.get_field(NAME_FIELD).filter(|field| field.kind() == Kind::String && !field.is_list())
+    // Envoy's types have their names in a field of the message itself, or not in it.
+    let [number] = *RULES.of(&type_url(&message_type).into()).name_path else { return Ok(None) };
+    let Some(field) = message_type.get_field(number).filter(|field| field.kind() == Kind::String && !field.is_list())
     else {
         return Ok(None);
     };
@@ -130,10 +129,14 @@ fn finish(
         );
         yaml::Error::new(position, reason)
     })?;
-    let type_url = format!("{TYPE_URL_PREFIX}{}", message_type.full_name());
+    let type_url = type_url(&message_type);
     let value = encode(message).map_err(|error| yaml::Error::new(position, error.to_string()))?;
     let Beside { version, ttl, aliases } = beside;
     Ok(FileResource { name, type_url, value: Bytes::from(value), version, ttl, aliases })
+}
+
+fn type_url(message_type: &MessageDescriptor) -> String {
+    format!("{TYPE_URL_PREFIX}{}", message_type.full_name())
 }
 
 fn allow_only(mapping: &Node, keys: &[&str]) -> Result<(), yaml::Error> {
