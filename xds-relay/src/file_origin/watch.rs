@@ -5,16 +5,20 @@
 //! systems (network mounts) report nothing, so the directory is also looked at from time to time. Either way the files
 //! are read again, and only other *content* is a change.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+mod signal;
+mod unfinished;
+
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::load::{Directory, Loaded, files};
+use self::signal::{Signal, Woken};
+use self::unfinished::{Counts, Glance, changed, glance, is_half_written};
+use super::load::{Directory, Loaded};
 use super::served::Served;
 use super::{Descriptors, FileError, FileResource};
 
@@ -102,7 +106,7 @@ impl Watch {
             notifications: None,
             seen: None,
             reported: Ok(loaded),
-            counts: BTreeMap::new(),
+            counts: Counts::new(),
         };
         let thread = std::thread::Builder::new().name("file-origin".into()).spawn(|| watcher.run())?;
         Ok(Self { signal, thread: Some(thread) })
@@ -127,7 +131,7 @@ struct Timing {
     rounds: u32,
     /// How often to look without having been notified.
     poll: Duration,
-    /// How long a writer may pause in the middle of a file.
+    /// How long a writer may pause in the middle of a file, or between removing it and writing it anew.
     pause: Duration,
 }
 
@@ -138,53 +142,6 @@ const TIMING: Timing = Timing {
     pause: Duration::from_secs(1),
 };
 
-/// What wakes the thread. Notifications are not queued: one or many mean the same.
-#[derive(Debug, Default)]
-struct Signal {
-    raised: Mutex<Raised>,
-    condition: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Raised {
-    changed: bool,
-    stop: bool,
-}
-
-enum Woken {
-    Changed,
-    TimedOut,
-    Stop,
-}
-
-impl Signal {
-    fn raise(&self, set: impl FnOnce(&mut Raised)) {
-        set(&mut self.raised.lock().unwrap_or_else(PoisonError::into_inner));
-        self.condition.notify_all();
-    }
-
-    fn wait(&self, timeout: Duration) -> Woken {
-        let raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut raised, _) = self
-            .condition
-            .wait_timeout_while(raised, timeout, |raised| !raised.changed && !raised.stop)
-            .unwrap_or_else(PoisonError::into_inner);
-        if raised.stop {
-            Woken::Stop
-        } else if std::mem::take(&mut raised.changed) {
-            Woken::Changed
-        } else {
-            Woken::TimedOut
-        }
-    }
-}
-
-/// What can be seen of the files without reading them: sizes and times; `None` where the directory is missing.
-type Glance = Option<Seen>;
-
-/// The length of each file, and when it was written, where that is known.
-type Seen = BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>;
-
 struct DirectoryWatcher<F> {
     directory: Directory,
     on_change: F,
@@ -193,8 +150,8 @@ struct DirectoryWatcher<F> {
     notifications: Option<RecommendedWatcher>,
     seen: Glance,
     reported: Result<Vec<FileResource>, FileError>,
-    /// How many resources each file held when all were good.
-    counts: BTreeMap<PathBuf, usize>,
+    /// When all were good.
+    counts: Counts,
 }
 
 impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
@@ -255,9 +212,7 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
     /// Reads the files; false if it is time to stop.
     fn reload(&mut self) -> bool {
         let mut read = self.read();
-        if let Ok(loaded) = &read
-            && is_half_written(self.seen.as_ref(), &self.counts, &loaded.counts, self.timing.pause, SystemTime::now())
-        {
+        if read.as_ref().is_ok_and(|loaded| self.is_half_written(&loaded.counts)) {
             if !self.settled(self.timing.pause) {
                 return false;
             }
@@ -274,6 +229,11 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
         true
     }
 
+    fn is_half_written(&self, counts: &Counts) -> bool {
+        let changed = changed(&self.directory.path);
+        is_half_written(self.seen.as_ref(), changed, &self.counts, counts, self.timing.pause, SystemTime::now())
+    }
+
     fn read(&mut self) -> Result<Loaded, FileError> {
         // Before reading: what changes while the files are read is seen as different next time.
         self.seen = glance(&self.directory.path);
@@ -281,249 +241,10 @@ impl<F: FnMut(Result<Vec<FileResource>, FileError>)> DirectoryWatcher<F> {
     }
 }
 
-/// Whether a file looks like one whose writer has paused: it was written less than `pause` ago, and has lost more than
-/// half of what it held. A part of a list is a list, so that it reads well.
-fn is_half_written(
-    seen: Option<&Seen>,
-    before: &BTreeMap<PathBuf, usize>,
-    counts: &BTreeMap<PathBuf, usize>,
-    pause: Duration,
-    now: SystemTime,
-) -> bool {
-    let written_lately = |file: &PathBuf| {
-        let written = seen.and_then(|seen| seen.get(file)).and_then(|look| look.as_ref()?.1);
-        // A time to come is that of another clock: it says nothing against it.
-        written.is_some_and(|written| now.duration_since(written).unwrap_or_default() < pause)
-    };
-    let mut lost = counts.iter().filter(|(file, count)| before.get(*file).is_some_and(|before| *count * 2 < *before));
-    lost.any(|(file, _)| written_lately(file))
-}
-
 /// Reading the files is reported too, and must not be a reason to read them again.
 fn is_reading(kind: EventKind) -> bool {
     matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
-fn glance(directory: &Path) -> Glance {
-    let look = |file: PathBuf| {
-        let metadata = std::fs::metadata(&file).ok();
-        (file, metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
-    };
-    Some(files(directory).ok()?.into_iter().map(look).collect())
-}
-
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-
-    use super::*;
-
-    use crate::file_origin::load;
-
-    fn all_of(directory: &Path, descriptors: Descriptors) -> Directory {
-        Directory { path: directory.to_owned(), descriptors, served: Served::default() }
-    }
-
-    type Outcome = Result<Vec<FileResource>, FileError>;
-
-    const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
-
-    fn text(names: &[&str]) -> String {
-        let cluster = "\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster";
-        names.iter().fold("resources:\n".to_owned(), |text, name| format!("{text}- {{{cluster}, name: {name}}}\n"))
-    }
-
-    /// Watches an existing directory by notifications alone, or any by looking often.
-    fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
-        let descriptors = Descriptors::built_in().unwrap();
-        let loaded = load(directory, &descriptors).unwrap_or_default();
-        let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
-        let (sender, receiver) = channel();
-        let on_change = move |outcome| sender.send(outcome).unwrap();
-        let watch = Watch::start_with(all_of(directory, descriptors), loaded, on_change, timing).unwrap();
-        (watch, receiver)
-    }
-
-    /// Waits for an outcome that is `wanted`: several steps of one change may be seen apart.
-    fn until<T>(receiver: &Receiver<Outcome>, wanted: impl Fn(Outcome) -> Option<T>) -> T {
-        loop {
-            let outcome = receiver.recv_timeout(Duration::from_secs(60)).expect("the change is noticed");
-            if let Some(found) = wanted(outcome) {
-                return found;
-            }
-        }
-    }
-
-    fn has(wanted: &[&str]) -> impl Fn(Outcome) -> Option<()> {
-        move |outcome| {
-            let names: Vec<String> = outcome.ok()?.into_iter().map(|resource| resource.name).collect();
-            (names == wanted).then_some(())
-        }
-    }
-
-    #[test]
-    fn files_that_are_edited_added_and_removed_are_noticed() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = |name: &str| directory.path().join(name);
-        std::fs::write(file("a.yaml"), text(&["a"])).unwrap();
-        let (_watch, receiver) = watch(directory.path(), NEVER);
-
-        std::fs::write(file("a.yaml"), text(&["a", "b"])).unwrap();
-        until(&receiver, has(&["a", "b"]));
-        std::fs::write(file("c.yaml"), text(&["c"])).unwrap();
-        until(&receiver, has(&["a", "b", "c"]));
-        std::fs::remove_file(file("c.yaml")).unwrap();
-        until(&receiver, has(&["a", "b"]));
-
-        // As editors do: a new file takes the place of the old one.
-        std::fs::write(file(".a.yaml.swp"), text(&["d"])).unwrap();
-        std::fs::rename(file(".a.yaml.swp"), file("a.yaml")).unwrap();
-        until(&receiver, has(&["d"]));
-    }
-
-    #[test]
-    fn a_bad_file_is_reported_and_so_is_the_return_of_the_good_one() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.yaml");
-        std::fs::write(&file, text(&["a"])).unwrap();
-        let (_watch, receiver) = watch(directory.path(), NEVER);
-
-        std::fs::write(&file, "resources:\n- 5\n").unwrap();
-        let error = until(&receiver, |outcome| outcome.err().filter(|error| error.line == Some(2)));
-        assert_eq!(error.path, "resources[0]");
-        std::fs::write(&file, text(&["a"])).unwrap();
-        until(&receiver, has(&["a"]));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_kubernetes_volume_is_swapped() {
-        use std::os::unix::fs::symlink;
-
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        for (revision, name) in [("..1", "a"), ("..2", "b")] {
-            std::fs::create_dir(path(revision)).unwrap();
-            std::fs::write(path(revision).join("a.yaml"), text(&[name])).unwrap();
-        }
-        symlink("..1", path("..data")).unwrap();
-        symlink("..data/a.yaml", path("a.yaml")).unwrap();
-        let (_watch, receiver) = watch(directory.path(), NEVER);
-
-        symlink("..2", path("..data_tmp")).unwrap();
-        std::fs::rename(path("..data_tmp"), path("..data")).unwrap();
-        until(&receiver, has(&["b"]));
-    }
-
-    #[test]
-    fn a_directory_may_be_missing_for_a_time() {
-        let parent = tempfile::tempdir().unwrap();
-        let directory = parent.path().join("resources");
-        let create = |name| {
-            let new = parent.path().join("new");
-            std::fs::create_dir(&new).unwrap();
-            std::fs::write(new.join("a.yaml"), text(&[name])).unwrap();
-            std::fs::rename(new, &directory).unwrap();
-        };
-        let (watch, receiver) = watch(&directory, Duration::from_millis(10));
-
-        assert_eq!(until(&receiver, Result::err).file, directory);
-        create("a");
-        until(&receiver, has(&["a"]));
-        std::fs::remove_dir_all(&directory).unwrap();
-        until(&receiver, Result::err);
-        create("b");
-        until(&receiver, has(&["b"]));
-
-        drop(watch);
-        assert_eq!(receiver.recv_timeout(NEVER), Err(RecvTimeoutError::Disconnected), "the callback is gone");
-    }
-
-    #[test]
-    fn reading_the_files_is_no_reason_to_read_them_again() {
-        assert!(is_reading(EventKind::Access(AccessKind::Open(AccessMode::Any))));
-        assert!(is_reading(EventKind::Access(AccessKind::Close(AccessMode::Read))));
-        assert!(!is_reading(EventKind::Access(AccessKind::Close(AccessMode::Write))));
-        assert!(!is_reading(EventKind::Any));
-    }
-
-    #[test]
-    fn a_file_that_lost_most_of_what_it_held_a_moment_ago_is_looked_at_again() {
-        let (now, second) = (SystemTime::now(), Duration::from_secs(1));
-        let held = |held: &[(&str, usize)]| -> BTreeMap<PathBuf, usize> {
-            held.iter().map(|(file, count)| (PathBuf::from(file), *count)).collect()
-        };
-        let decide = |before: &[(&str, usize)], counts: &[(&str, usize)], written: SystemTime| {
-            let seen = counts.iter().map(|(file, _)| (PathBuf::from(file), Some((1, Some(written))))).collect();
-            is_half_written(Some(&seen), &held(before), &held(counts), second, now)
-        };
-        let just_now = now - Duration::from_millis(999);
-        assert!(decide(&[("a", 301), ("b", 1000)], &[("a", 150), ("b", 1000)], just_now), "each file for itself");
-        assert!(decide(&[("a", 1)], &[("a", 0)], now), "an empty list");
-        assert!(decide(&[("a", 3)], &[("a", 1)], now + second), "another clock");
-        assert!(!decide(&[("a", 3)], &[("a", 1)], now - second), "quiet for a second");
-        assert!(!decide(&[("a", 2)], &[("a", 1)], now), "half is left");
-        assert!(!decide(&[("a", 2)], &[("a", 3)], now));
-        assert!(!decide(&[], &[("a", 3)], now), "a new file");
-        assert!(!decide(&[("a", 3)], &[], now), "a file that is gone has no writer");
-    }
-
-    #[test]
-    fn a_writer_that_pauses_in_the_middle_of_a_file_is_waited_for() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.yaml");
-        std::fs::write(&file, text(&["a", "b", "c"])).unwrap();
-        let (sender, receiver) = channel();
-        let mut watcher = DirectoryWatcher {
-            directory: all_of(directory.path(), Descriptors::built_in().unwrap()),
-            on_change: |outcome| sender.send(outcome).unwrap(),
-            timing: Timing { quiet: NEVER, rounds: 1, poll: NEVER, pause: NEVER },
-            signal: Arc::default(),
-            notifications: None,
-            seen: None,
-            reported: Ok(Vec::new()),
-            counts: BTreeMap::new(),
-        };
-        assert!(watcher.reload());
-        std::fs::write(&file, text(&["a"])).unwrap();
-        let signal = Arc::clone(&watcher.signal);
-        signal.raise(|raised| raised.stop = true);
-        assert!(!watcher.reload(), "it was waiting when it was stopped");
-        signal.raise(|raised| *raised = Raised { changed: true, stop: false });
-        std::fs::write(&file, text(&["a"])).unwrap();
-        assert!(watcher.reload());
-        assert!(!signal.raised.lock().unwrap().changed, "it waited for the writer to go on");
-        let told: Vec<_> = receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect();
-        assert_eq!(told, [3, 1], "what is there at the second look counts");
-    }
-
-    #[test]
-    fn only_other_content_is_a_change() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("a.yaml");
-        std::fs::write(&file, text(&["a"])).unwrap();
-        let (sender, receiver) = channel();
-        let mut watcher = DirectoryWatcher {
-            directory: all_of(directory.path(), Descriptors::built_in().unwrap()),
-            on_change: |outcome| sender.send(outcome).unwrap(),
-            timing: Timing { quiet: NEVER, rounds: 0, poll: NEVER, pause: Duration::ZERO },
-            signal: Arc::default(),
-            notifications: None,
-            seen: None,
-            reported: Ok(Vec::new()),
-            counts: BTreeMap::new(),
-        };
-        let mut reload = || {
-            assert!(watcher.reload());
-            receiver.try_iter().count()
-        };
-
-        assert_eq!(reload(), 1, "the first reading");
-        std::fs::write(&file, text(&["a"]) + "# a comment\n").unwrap();
-        assert_eq!(reload(), 0);
-        std::fs::rename(&file, directory.path().join("b.yaml")).unwrap();
-        assert_eq!(reload(), 0);
-        std::fs::write(directory.path().join("b.yaml"), "resources: 1").unwrap();
-        assert_eq!((reload(), reload()), (1, 0), "an error is said once");
-    }
-}
+mod tests;

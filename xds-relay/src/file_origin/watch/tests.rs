@@ -1,0 +1,197 @@
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+
+use super::signal::Raised;
+use super::*;
+
+use std::path::Path;
+
+use crate::file_origin::load;
+
+fn all_of(directory: &Path, descriptors: Descriptors) -> Directory {
+    Directory { path: directory.to_owned(), descriptors, served: Served::default() }
+}
+
+type Outcome = Result<Vec<FileResource>, FileError>;
+
+const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn text(names: &[&str]) -> String {
+    let cluster = "\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    names.iter().fold("resources:\n".to_owned(), |text, name| format!("{text}- {{{cluster}, name: {name}}}\n"))
+}
+
+/// Watches an existing directory by notifications alone, or any by looking often.
+fn watch(directory: &Path, poll: Duration) -> (Watch, Receiver<Outcome>) {
+    let descriptors = Descriptors::built_in().unwrap();
+    let loaded = load(directory, &descriptors).unwrap_or_default();
+    let timing = Timing { quiet: Duration::from_millis(20), rounds: 10, poll, pause: Duration::from_millis(20) };
+    let (sender, receiver) = channel();
+    let on_change = move |outcome| sender.send(outcome).unwrap();
+    let watch = Watch::start_with(all_of(directory, descriptors), loaded, on_change, timing).unwrap();
+    (watch, receiver)
+}
+
+/// Waits for an outcome that is `wanted`: several steps of one change may be seen apart.
+fn until<T>(receiver: &Receiver<Outcome>, wanted: impl Fn(Outcome) -> Option<T>) -> T {
+    loop {
+        let outcome = receiver.recv_timeout(Duration::from_secs(60)).expect("the change is noticed");
+        if let Some(found) = wanted(outcome) {
+            return found;
+        }
+    }
+}
+
+fn has(wanted: &[&str]) -> impl Fn(Outcome) -> Option<()> {
+    move |outcome| {
+        let names: Vec<String> = outcome.ok()?.into_iter().map(|resource| resource.name).collect();
+        (names == wanted).then_some(())
+    }
+}
+
+#[test]
+fn files_that_are_edited_added_and_removed_are_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    std::fs::write(file("a.yaml"), text(&["a"])).unwrap();
+    let (_watch, receiver) = watch(directory.path(), NEVER);
+
+    std::fs::write(file("a.yaml"), text(&["a", "b"])).unwrap();
+    until(&receiver, has(&["a", "b"]));
+    std::fs::write(file("c.yaml"), text(&["c"])).unwrap();
+    until(&receiver, has(&["a", "b", "c"]));
+    std::fs::remove_file(file("c.yaml")).unwrap();
+    until(&receiver, has(&["a", "b"]));
+
+    // As editors do: a new file takes the place of the old one.
+    std::fs::write(file(".a.yaml.swp"), text(&["d"])).unwrap();
+    std::fs::rename(file(".a.yaml.swp"), file("a.yaml")).unwrap();
+    until(&receiver, has(&["d"]));
+}
+
+#[test]
+fn a_bad_file_is_reported_and_so_is_the_return_of_the_good_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.yaml");
+    std::fs::write(&file, text(&["a"])).unwrap();
+    let (_watch, receiver) = watch(directory.path(), NEVER);
+
+    std::fs::write(&file, "resources:\n- 5\n").unwrap();
+    let error = until(&receiver, |outcome| outcome.err().filter(|error| error.line == Some(2)));
+    assert_eq!(error.path, "resources[0]");
+    std::fs::write(&file, text(&["a"])).unwrap();
+    until(&receiver, has(&["a"]));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_kubernetes_volume_is_swapped() {
+    use std::os::unix::fs::symlink;
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    for (revision, name) in [("..1", "a"), ("..2", "b")] {
+        std::fs::create_dir(path(revision)).unwrap();
+        std::fs::write(path(revision).join("a.yaml"), text(&[name])).unwrap();
+    }
+    symlink("..1", path("..data")).unwrap();
+    symlink("..data/a.yaml", path("a.yaml")).unwrap();
+    let (_watch, receiver) = watch(directory.path(), NEVER);
+
+    symlink("..2", path("..data_tmp")).unwrap();
+    std::fs::rename(path("..data_tmp"), path("..data")).unwrap();
+    until(&receiver, has(&["b"]));
+}
+
+#[test]
+fn a_directory_may_be_missing_for_a_time() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("resources");
+    let create = |name| {
+        let new = parent.path().join("new");
+        std::fs::create_dir(&new).unwrap();
+        std::fs::write(new.join("a.yaml"), text(&[name])).unwrap();
+        std::fs::rename(new, &directory).unwrap();
+    };
+    let (watch, receiver) = watch(&directory, Duration::from_millis(10));
+
+    assert_eq!(until(&receiver, Result::err).file, directory);
+    create("a");
+    until(&receiver, has(&["a"]));
+    std::fs::remove_dir_all(&directory).unwrap();
+    until(&receiver, Result::err);
+    create("b");
+    until(&receiver, has(&["b"]));
+
+    drop(watch);
+    assert_eq!(receiver.recv_timeout(NEVER), Err(RecvTimeoutError::Disconnected), "the callback is gone");
+}
+
+#[test]
+fn reading_the_files_is_no_reason_to_read_them_again() {
+    assert!(is_reading(EventKind::Access(AccessKind::Open(AccessMode::Any))));
+    assert!(is_reading(EventKind::Access(AccessKind::Close(AccessMode::Read))));
+    assert!(!is_reading(EventKind::Access(AccessKind::Close(AccessMode::Write))));
+    assert!(!is_reading(EventKind::Any));
+}
+
+/// A watcher whose thread is the test, without notifications.
+fn watcher(directory: &Path, pause: Duration) -> (DirectoryWatcher<impl FnMut(Outcome)>, Receiver<Outcome>) {
+    let (sender, receiver) = channel();
+    let watcher = DirectoryWatcher {
+        directory: all_of(directory, Descriptors::built_in().unwrap()),
+        on_change: move |outcome| sender.send(outcome).unwrap(),
+        timing: Timing { quiet: NEVER, rounds: 1, poll: NEVER, pause },
+        signal: Arc::default(),
+        notifications: None,
+        seen: None,
+        reported: Ok(Vec::new()),
+        counts: Counts::new(),
+    };
+    (watcher, receiver)
+}
+
+#[test]
+fn a_writer_that_pauses_in_the_middle_of_a_file_or_before_it_writes_it_anew_is_waited_for() {
+    let (whole, part) = (text(&["a", "b", "c"]), text(&["a"]));
+    for interrupted in [Some(&part), None] {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.yaml");
+        let write = |text: Option<&String>| match text {
+            Some(text) => std::fs::write(&file, text).unwrap(),
+            None => std::fs::remove_file(&file).unwrap(),
+        };
+        write(Some(&whole));
+        let (mut watcher, receiver) = watcher(directory.path(), NEVER);
+        let signal = Arc::clone(&watcher.signal);
+        assert!(watcher.reload());
+
+        write(interrupted);
+        signal.raise(|raised| raised.stop = true);
+        assert!(!watcher.reload(), "it was waiting when it was stopped");
+        signal.raise(|raised| *raised = Raised { changed: true, stop: false });
+        assert!(watcher.reload());
+        assert!(!signal.raised.lock().unwrap().changed, "it waited for the writer to go on");
+        let told: Vec<_> = receiver.try_iter().map(|outcome| outcome.unwrap().len()).collect();
+        assert_eq!(told, [3, interrupted.map_or(0, |_| 1)], "what is there at the second look counts");
+    }
+}
+
+#[test]
+fn only_other_content_is_a_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.yaml");
+    std::fs::write(&file, text(&["a"])).unwrap();
+    let (mut watcher, receiver) = watcher(directory.path(), Duration::ZERO);
+    let mut reload = || {
+        assert!(watcher.reload());
+        receiver.try_iter().count()
+    };
+
+    assert_eq!(reload(), 1, "the first reading");
+    std::fs::write(&file, text(&["a"]) + "# a comment\n").unwrap();
+    assert_eq!(reload(), 0);
+    std::fs::rename(&file, directory.path().join("b.yaml")).unwrap();
+    assert_eq!(reload(), 0);
+    std::fs::write(directory.path().join("b.yaml"), "resources: 1").unwrap();
+    assert_eq!((reload(), reload()), (1, 0), "an error is said once");
+}

@@ -1,0 +1,90 @@
+//! What can be seen of files without reading them, and what it tells of those who write them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::file_origin::load::files;
+
+/// Sizes and times; `None` where the directory is missing.
+pub(super) type Glance = Option<Seen>;
+
+/// The length of each file, and when it was written, where that is known.
+pub(super) type Seen = BTreeMap<PathBuf, Option<(u64, Option<SystemTime>)>>;
+
+/// How many resources each file holds.
+pub(super) type Counts = BTreeMap<PathBuf, usize>;
+
+pub(super) fn glance(directory: &Path) -> Glance {
+    let look = |file: PathBuf| {
+        let metadata = std::fs::metadata(&file).ok();
+        (file, metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
+    };
+    Some(files(directory).ok()?.into_iter().map(look).collect())
+}
+
+/// When something was last put into a directory, or taken out of it, where that is known.
+pub(super) fn changed(directory: &Path) -> Option<SystemTime> {
+    std::fs::metadata(directory).and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Whether a file looks like one whose writer is not done: it has lost more than half of what it held less than `pause`
+/// ago. A part of a list is a list, so that it reads well; and who writes a file anew may remove it first.
+///
+/// `changed` says when a file was last removed: of one that is gone nothing else is known.
+pub(super) fn is_half_written(
+    seen: Option<&Seen>,
+    changed: Option<SystemTime>,
+    before: &Counts,
+    counts: &Counts,
+    pause: Duration,
+    now: SystemTime,
+) -> bool {
+    // A time to come is that of another clock: it says nothing against it.
+    let lately = |at: Option<SystemTime>| at.is_some_and(|at| now.duration_since(at).unwrap_or_default() < pause);
+    let written = |file| seen.and_then(|seen| seen.get(file)).and_then(|look| look.as_ref()?.1);
+    before.iter().any(|(file, before)| match counts.get(file) {
+        Some(count) => *count * 2 < *before && lately(written(file)),
+        None => *before > 0 && lately(changed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_lost_most_of_what_it_held_a_moment_ago_is_looked_at_again() {
+        let (now, second) = (SystemTime::now(), Duration::from_secs(1));
+        let decide = |before: &[(&str, usize)], counts: &[(&str, usize)], written: SystemTime| {
+            let seen = counts.iter().map(|(file, _)| (PathBuf::from(file), Some((1, Some(written))))).collect();
+            is_half_written(Some(&seen), Some(now - second), &held(before), &held(counts), second, now)
+        };
+        let just_now = now - Duration::from_millis(999);
+        assert!(decide(&[("a", 301), ("b", 1000)], &[("a", 150), ("b", 1000)], just_now), "each file for itself");
+        assert!(decide(&[("a", 1)], &[("a", 0)], now), "an empty list");
+        assert!(decide(&[("a", 3)], &[("a", 1)], now + second), "another clock");
+        assert!(!decide(&[("a", 3)], &[("a", 1)], now - second), "quiet for a second");
+        assert!(!decide(&[("a", 2)], &[("a", 1)], now), "half is left");
+        assert!(!decide(&[("a", 2)], &[("a", 3)], now));
+        assert!(!decide(&[], &[("a", 3)], now), "a new file");
+    }
+
+    #[test]
+    fn a_file_that_vanished_a_moment_ago_is_looked_for_again() {
+        let (now, second) = (SystemTime::now(), Duration::from_secs(1));
+        let decide = |before: &[(&str, usize)], changed: Option<SystemTime>| {
+            is_half_written(Some(&Seen::new()), changed, &held(before), &held(&[("b", 3)]), second, now)
+        };
+        assert!(decide(&[("a", 1), ("b", 3)], Some(now - Duration::from_millis(999))));
+        assert!(decide(&[("a", 1)], Some(now + second)), "another clock");
+        assert!(!decide(&[("a", 1)], Some(now - second)), "gone for a second");
+        assert!(!decide(&[("a", 0), ("b", 3)], Some(now)), "it held nothing");
+        assert!(!decide(&[("b", 3)], Some(now)), "something else came or went");
+        assert!(!decide(&[("a", 1)], None), "nobody knows when");
+    }
+
+    fn held(held: &[(&str, usize)]) -> Counts {
+        held.iter().map(|(file, count)| (PathBuf::from(file), *count)).collect()
+    }
+}
