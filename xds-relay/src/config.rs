@@ -5,7 +5,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -15,6 +14,7 @@ use std::{
 use http::Uri;
 use xdstp_uri::ResourceName;
 
+use crate::text_file::{self, Unread};
 use crate::yaml;
 
 mod error;
@@ -282,11 +282,13 @@ impl Config {
     /// Reads and checks a file; see [`Config::parse`].
     ///
     /// # Errors
-    /// The file cannot be read, or [`Config::parse`] refuses it.
+    /// The file cannot be read, is a directory, a FIFO or a device, or [`Config::parse`] refuses it.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
-        let text =
-            fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { file: path.to_owned(), source })?;
+        let text = text_file::read(path).map_err(|error| match error {
+            Unread::File(source) => ConfigError::Unreadable { file: path.to_owned(), source },
+            Unread::Text(error) => ConfigError::in_document(path, error),
+        })?;
         Self::parse(path, &text)
     }
 

@@ -14,6 +14,7 @@ mod origins;
 mod patience;
 pub mod relay_core;
 mod serve;
+mod text_file;
 mod yaml;
 
 pub use crate::check::{FileContent, check};

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::document::{self, Placed};
@@ -10,11 +9,10 @@ use super::served::Served;
 use super::{Descriptors, FileError, FileResource};
 use crate::Error;
 use crate::config::Config;
+use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
 
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
-/// The largest file that is read.
-const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Reads the resources in the files of a directory.
 ///
@@ -112,19 +110,10 @@ pub(super) fn files(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
 }
 
 fn text(file: &Path) -> Result<String, FileError> {
-    let mut text = String::new();
-    let unreadable = |error: std::io::Error| FileError::of_file(file, error.to_string());
-    // To open a FIFO is to wait for who writes it, and a device may have no end.
-    if !std::fs::metadata(file).map_err(unreadable)?.is_file() {
-        return Err(FileError::of_file(file, "not a file, but a directory, a FIFO or a device"));
-    }
-    std::fs::File::open(file)
-        .and_then(|open| open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
-        .map_err(unreadable)?;
-    if text.len() as u64 > MAX_FILE_BYTES {
-        return Err(FileError::of_file(file, format!("larger than {MAX_FILE_BYTES} bytes")));
-    }
-    Ok(text)
+    text_file::read(file).map_err(|error| match error {
+        Unread::File(error) => FileError::of_file(file, error.to_string()),
+        Unread::Text(error) => FileError::in_document(file, error),
+    })
 }
 
 /// By type URL and name: the resource, and where it was written.
