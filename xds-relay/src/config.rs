@@ -19,6 +19,7 @@ use crate::yaml;
 
 mod error;
 mod example_mesh;
+mod fields;
 mod limits;
 mod node_field;
 mod own_address;

@@ -232,6 +232,16 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "3:13: origins[0].server: `[::1]:7`: where the relay itself listens (0.0.0.0:7)".to_owned(),
         ),
         (
+            "origins:\n  - name: a\n    server: localhost:18001\n",
+            "3:13: origins[0].server: `localhost:18001`: where the relay itself has its admin pages (127.0.0.1:18001); \
+             expected another server"
+                .to_owned(),
+        ),
+        (
+            "admin: 0.0.0.0:7\norigins:\n  - name: a\n    server: '[::1]:7'\n",
+            "4:13: origins[0].server: `[::1]:7`: where the relay itself has its admin pages (0.0.0.0:7)".to_owned(),
+        ),
+        (
             "origins:\n  - name: a\n    server: a:1\n    descriptors: d\n",
             "4:18: origins[0].descriptors: only an origin with files".to_owned(),
         ),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 
 use crate::config::Limits;
+use crate::config::fields::LIMIT_FIELDS;
 use crate::config::read::{count, duration};
 use crate::yaml::{self, Error};
 
@@ -20,27 +21,7 @@ const MOST: usize = 1_000_000_000;
 const FASTEST: u32 = 1_000_000;
 
 pub(super) fn limits(node: &yaml::Node) -> Result<Limits, Error> {
-    node.expect_fields(&[
-        "max_request_bytes",
-        "max_response_bytes",
-        "max_upstream_request_bytes",
-        "connections",
-        "names_per_stream",
-        "types_per_stream",
-        "authorities_per_stream",
-        "requests_per_second",
-        "unfinished_request_bytes",
-        "preface",
-        "first_request",
-        "stream_age",
-        "admin_idle",
-        "streams_per_connection",
-        "streams",
-        "new_streams_per_second",
-        "groups",
-        "authorities",
-        "names",
-    ])?;
+    node.expect_fields(LIMIT_FIELDS)?;
     let default = Limits::default();
     let message = |key, default| Ok(node.field(key, |node| size(node, &MESSAGE_BYTES))?.unwrap_or(default));
     let upstream = |node: &yaml::Node| size(node, &UPSTREAM_REQUEST_BYTES);

@@ -2,9 +2,28 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::Uri;
 
+/// Where the relay itself is, which is no origin of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwnAddresses {
+    pub(super) listen: SocketAddr,
+    pub(super) admin: Option<SocketAddr>,
+}
+
+impl OwnAddresses {
+    /// What of the relay is at `server`, in words.
+    pub(super) fn at(self, server: &Uri) -> Option<String> {
+        let Self { listen, admin } = self;
+        let listens = is_own_address(server, listen).then(|| format!("where the relay itself listens ({listen})"));
+        listens.or_else(|| {
+            let admin = admin.filter(|admin| is_own_address(server, *admin))?;
+            Some(format!("where the relay itself has its admin pages ({admin})"))
+        })
+    }
+}
+
 /// Whether whoever dials `server` reaches what listens on `listen`, as far as the texts tell: names other than
 /// `localhost` are not looked up.
-pub(super) fn is_own_address(server: &Uri, listen: SocketAddr) -> bool {
+fn is_own_address(server: &Uri, listen: SocketAddr) -> bool {
     if server.port_u16() != Some(listen.port()) {
         return false;
     }

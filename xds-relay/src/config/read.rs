@@ -14,8 +14,9 @@ use serde::Deserialize as _;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
     DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams,
-    own_address::is_own_address,
+    own_address::OwnAddresses,
 };
+use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
 use crate::yaml::{self, Error};
 
@@ -30,22 +31,11 @@ const LARGEST_COUNT: usize = 1_000_000;
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
-    root.expect_fields(&[
-        "listen",
-        "admin",
-        "admin_hosts",
-        "node",
-        "origins",
-        "default_origin",
-        "share_by",
-        "unknown",
-        "linger",
-        "drain",
-        "limits",
-    ])?;
+    root.expect_fields(FIELDS)?;
     let listen = |node: &yaml::Node| address(node, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000");
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
     let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
+    let own = OwnAddresses { listen, admin };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
@@ -54,7 +44,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
-    let origins = root.required_field("origins", expected, |node| origins(node, directory, listen, expected))?;
+    let origins = root.required_field("origins", expected, |node| origins(node, directory, own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
     Ok(Config { listen, admin, admin_hosts, node, origins, default_origin, share_by, unknown, linger, drain, limits })
@@ -87,7 +77,7 @@ fn host(node: &yaml::Node) -> Result<String, Error> {
 
 /// Who the relay is.
 fn relay_node(node: &yaml::Node) -> Result<Node, Error> {
-    node.expect_fields(&["id", "cluster", "locality", "metadata"])?;
+    node.expect_fields(NODE_FIELDS)?;
     let default = Node::default();
     Ok(Node {
         id: node.field("id", owned_text)?.unwrap_or(default.id),
@@ -98,7 +88,7 @@ fn relay_node(node: &yaml::Node) -> Result<Node, Error> {
 }
 
 fn locality(node: &yaml::Node) -> Result<Locality, Error> {
-    node.expect_fields(&["region", "zone", "sub_zone"])?;
+    node.expect_fields(LOCALITY_FIELDS)?;
     let part = |key| Ok(node.field(key, owned_text)?.unwrap_or_default());
     Ok(Locality { region: part("region")?, zone: part("zone")?, sub_zone: part("sub_zone")? })
 }
@@ -107,22 +97,12 @@ fn owned_text(node: &yaml::Node) -> Result<String, Error> {
     node.text().map(str::to_owned)
 }
 
-fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &str) -> Result<Vec<Origin>, Error> {
+fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &str) -> Result<Vec<Origin>, Error> {
     // The positions of origins by name, the names of origins by authority.
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     let origins = list.items(|node| {
-        node.expect_fields(&[
-            "name",
-            "server",
-            "protocol",
-            "xdstp",
-            "keepalive",
-            "streams_per_connection",
-            "files",
-            "descriptors",
-            "authorities",
-        ])?;
+        node.expect_fields(ORIGIN_FIELDS)?;
         let expected = "expected a name for this origin";
         let name = node.required_field("name", expected, |node| {
             let name = origin_name(node)?;
@@ -141,7 +121,7 @@ fn origins(list: &yaml::Node, directory: &Path, listen: SocketAddr, expected: &s
             })
         })?;
         Ok(Origin {
-            kind: origin_kind(node, directory, listen)?,
+            kind: origin_kind(node, directory, own)?,
             authorities: authorities.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
@@ -174,7 +154,7 @@ fn authority(node: &yaml::Node) -> Result<String, Error> {
     Ok(authority.to_owned())
 }
 
-fn origin_kind(node: &yaml::Node, directory: &Path, listen: SocketAddr) -> Result<OriginKind, Error> {
+fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result<OriginKind, Error> {
     let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
     match (node.entry("server"), node.entry("files")) {
         (Some(_), Some(_)) => {
@@ -189,7 +169,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, listen: SocketAddr) -> Resul
         }
         (None, None) => {}
     }
-    if let Some(uri) = node.field("server", |node| server(node, listen))? {
+    if let Some(uri) = node.field("server", |node| server(node, own))? {
         return Ok(OriginKind::Server { uri, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
     let existing = |what: &'static str, exists: fn(&Path) -> bool| {
@@ -283,13 +263,13 @@ pub(super) fn duration(node: &yaml::Node) -> Result<Duration, Error> {
     }
 }
 
-fn server(node: &yaml::Node, listen: SocketAddr) -> Result<Uri, Error> {
+fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {
     let text = node.text()?;
     let uri = server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))?;
-    if is_own_address(&uri, listen) {
-        return node.refuse(format!("`{text}`: where the relay itself listens ({listen}); expected another server"));
+    match own.at(&uri) {
+        None => Ok(uri),
+        Some(place) => node.refuse(format!("`{text}`: {place}; expected another server")),
     }
-    Ok(uri)
 }
 
 /// `HOST:PORT` or `http://HOST:PORT`.

@@ -12,6 +12,8 @@ mod scalar;
 mod tree;
 
 pub(crate) use error::{Error, Position};
+#[cfg(test)]
+pub(crate) use tree::Content;
 pub(crate) use tree::Node;
 
 /// Reads one document; `None` is an empty one.

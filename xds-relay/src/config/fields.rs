@@ -1,0 +1,129 @@
+//! All that a configuration may say, by the name of each field: an example or a document that lacks one is noticed.
+
+pub(super) const FIELDS: &[&str] = &[
+    "listen",
+    "admin",
+    "admin_hosts",
+    "node",
+    "origins",
+    "default_origin",
+    "share_by",
+    "unknown",
+    "linger",
+    "drain",
+    "limits",
+];
+pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
+pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
+pub(super) const ORIGIN_FIELDS: &[&str] = &[
+    "name",
+    "server",
+    "protocol",
+    "xdstp",
+    "keepalive",
+    "streams_per_connection",
+    "files",
+    "descriptors",
+    "authorities",
+];
+pub(super) const LIMIT_FIELDS: &[&str] = &[
+    "max_request_bytes",
+    "max_response_bytes",
+    "max_upstream_request_bytes",
+    "connections",
+    "names_per_stream",
+    "types_per_stream",
+    "authorities_per_stream",
+    "requests_per_second",
+    "unfinished_request_bytes",
+    "preface",
+    "first_request",
+    "stream_age",
+    "admin_idle",
+    "streams_per_connection",
+    "streams",
+    "new_streams_per_second",
+    "groups",
+    "authorities",
+    "names",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::Config;
+    use crate::yaml::{self, Node};
+
+    const EXAMPLE: &str = "../examples/relay.yaml";
+    const README: &str = include_str!("../../README.md");
+
+    /// `None` in what was packed for the registry, which has the crate alone.
+    fn example() -> Option<String> {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).ok()
+    }
+
+    /// With what is commented out: fields, and the items of lists, behind `# `. All other comments begin otherwise.
+    fn uncommented(text: &str) -> String {
+        let field = |text: &str| {
+            let name = text.trim_start().trim_start_matches("- ").split(':').next().unwrap_or_default();
+            text.contains(':') && !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+        };
+        let line = |line: &str| match line.split_once("# ") {
+            Some((indent, rest)) if indent.trim().is_empty() && field(rest) => format!("{indent}{rest}\n"),
+            _ => format!("{line}\n"),
+        };
+        text.lines().map(line).collect()
+    }
+
+    #[test]
+    fn the_example_has_every_field_and_what_is_commented_out_is_good_too() {
+        let Some(text) = example() else { return };
+        let text = uncommented(&text);
+        let root = yaml::parse(&text).unwrap().unwrap();
+        let has = |nodes: &[&Node], fields: &[&str]| {
+            for field in fields {
+                assert!(nodes.iter().any(|node| node.entry(field).is_some()), "{field} is not in {EXAMPLE}");
+            }
+        };
+        let at = |path: &[&str]| path.iter().fold(&root, |node, key| node.entry(key).unwrap());
+        has(&[&root], FIELDS);
+        has(&[at(&["node"])], NODE_FIELDS);
+        has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
+        let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
+        has(&origins.iter().collect::<Vec<_>>(), ORIGIN_FIELDS);
+        has(&[at(&["limits"])], LIMIT_FIELDS);
+
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("resources")).unwrap();
+        fs::write(directory.path().join("types.binpb"), "").unwrap();
+        let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
+        assert_eq!(config.origins.len(), 2);
+    }
+
+    #[test]
+    fn the_example_as_it_is_shows_the_defaults() {
+        let Some(text) = example() else { return };
+        let shortest = "origins: [{ name: control-plane, server: 127.0.0.1:18010, authorities: [example.com] }]\n";
+        assert_eq!(Config::parse(EXAMPLE, &text).unwrap(), Config::parse(EXAMPLE, shortest).unwrap());
+    }
+
+    #[test]
+    fn the_readme_lists_every_field() {
+        let row = |name: &str| {
+            let listed = README.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
+            assert!(listed, "{name} is in no row of README.md");
+        };
+        for (prefix, fields) in
+            [("node.", NODE_FIELDS), ("origins[].", ORIGIN_FIELDS), ("limits.", LIMIT_FIELDS), ("", FIELDS)]
+        {
+            // What has fields of its own is listed by these.
+            for field in fields.iter().filter(|field| !["node", "limits"].contains(field)) {
+                row(&format!("{prefix}{field}"));
+            }
+        }
+        LOCALITY_FIELDS.iter().for_each(|field| row(field));
+    }
+}
