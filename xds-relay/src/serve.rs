@@ -17,7 +17,7 @@ use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
-use crate::config::{Config, Limits};
+use crate::config::{Config, Limits, Origin, OriginKind, XdstpStreams};
 use crate::downstream::Downstream;
 use crate::health::Health;
 use crate::incoming::Incoming;
@@ -105,9 +105,11 @@ impl Relay {
         let grouping = grouping.unwrap_or_else(|| match &config.share_by {
             Some(fields) => Box::new(ShareBy::new(fields.clone())),
             None => {
-                tracing::info!(
-                    "no share_by: every distinct node is a group of its own and shares no old-style resources"
-                );
+                if asks_for_nodes(&config) {
+                    tracing::info!(
+                        "no share_by: every distinct node is a group of its own and shares no old-style resources"
+                    );
+                }
                 Box::new(EveryNode)
             }
         });
@@ -272,6 +274,13 @@ fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<boo
     Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(Pool::new), core.clone(), end))
 }
 
+/// Whether an origin is asked for each node group apart: what comes from files is shared in any case.
+fn asks_for_nodes(config: &Config) -> bool {
+    let is_server = |origin: &Origin| matches!(origin.kind, OriginKind::Server { .. });
+    let by_node = config.origins.iter().any(|origin| is_server(origin) && origin.xdstp == XdstpStreams::ByNode);
+    by_node || config.origin(&config.default_origin).is_some_and(is_server)
+}
+
 async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
     TcpListener::bind(address).await.map_err(|source| Error::Listen { address, field, source })
 }
@@ -305,5 +314,25 @@ impl Inspect for Pages {
 
     fn gauges(&self) -> Gauges {
         self.core.gauges()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_nothing_is_shared_is_said_where_it_matters() {
+        let directory = tempfile::tempdir().unwrap();
+        for (origins, expected) in [
+            ("{ name: a, files: . }", false),
+            ("{ name: a, server: a:1 }", true),
+            ("{ name: a, files: . }, { name: b, server: a:1, authorities: [b] }", false),
+            ("{ name: a, files: . }, { name: b, server: a:1, authorities: [b], xdstp: by_node }", true),
+            ("{ name: a, server: a:1 }, { name: b, files: ., authorities: [b] }", true),
+        ] {
+            let config = Config::parse(directory.path().join("relay.yaml"), &format!("origins: [{origins}]")).unwrap();
+            assert_eq!(asks_for_nodes(&config), expected, "{origins}");
+        }
     }
 }
