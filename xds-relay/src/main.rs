@@ -1,7 +1,6 @@
 //! The `xds-relay` command: reads a configuration, says what it serves, runs until it is told to stop.
 
 use std::{
-    future::Future,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -16,6 +15,9 @@ use xds_relay::{
 };
 
 mod log;
+mod signals;
+
+use self::signals::{Signals, until_stopped};
 
 /// A relay for xDS: one stream to each control plane, any number of Envoy and gRPC clients behind it.
 ///
@@ -43,7 +45,8 @@ Examples:
   xds-relay --config relay.yaml                  run it
   xds-relay --config relay.yaml --log info,xds_relay=debug
 
-SIGINT, SIGTERM or SIGHUP drains, for as long as the configuration allows; a second one exits at once.";
+SIGTERM, SIGINT (^C) or SIGHUP drains, for as long as the configuration allows, and exits with 0; a second one exits
+at once, with 1. The configuration is read at the start only.";
 
 const FAILED: u8 = 1;
 const BAD_CONFIGURATION: u8 = 2;
@@ -105,35 +108,14 @@ async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Fail
     let bound = tokio::spawn(Relay::bind(config.clone()));
     let relay = tokio::select! {
         bound = bound => bound.map_err(io::Error::from).map_err(Failure::Start)??,
-        () = signals.next() => return Ok(()),
+        _ = signals.next() => return Ok(()),
     };
     say(&greeting(&relay, &config, example).map_err(Failure::Start)?);
 
     let (stop, stopped) = oneshot::channel::<()>();
-    let asked = async || {
-        signals.next().await;
-        tracing::info!("asked to stop; streams have {} to drain", humantime::format_duration(drain));
-    };
-    match until_stopped(relay.run(async { drop(stopped.await) }), stop, asked).await {
+    match until_stopped(relay.run(async { drop(stopped.await) }), stop, drain, async || signals.next().await).await {
         Some(result) => Ok(result?),
         None => Err(Failure::Interrupted),
-    }
-}
-
-/// Runs; the first signal says `stop`, the second one ends it where it is (`None`).
-async fn until_stopped<T>(
-    running: impl Future<Output = T>,
-    stop: oneshot::Sender<()>,
-    mut signal: impl AsyncFnMut(),
-) -> Option<T> {
-    let twice = async {
-        signal().await;
-        drop(stop);
-        signal().await;
-    };
-    tokio::select! {
-        result = running => Some(result),
-        () = twice => None,
     }
 }
 
@@ -199,72 +181,4 @@ fn summary(config: &Config, files: &[FileContent]) -> String {
 fn say(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// The signals that ask a process to stop.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    hangup: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    #[cfg(unix)]
-    fn new() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    #[cfg(unix)]
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn new() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    #[cfg(not(unix))]
-    async fn next(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::pending;
-
-    use tokio::sync::mpsc;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn the_first_signal_lets_the_streams_drain() {
-        let (signal, mut signals) = mpsc::channel::<()>(1);
-        signal.send(()).await.unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let drained = async { stopped.await.is_err() };
-        assert_eq!(until_stopped(drained, stop, async || signals.recv().await.unwrap_or_default()).await, Some(true));
-    }
-
-    #[tokio::test]
-    async fn the_second_signal_ends_a_drain_that_does_not_end() {
-        let (signal, mut signals) = mpsc::channel::<()>(2);
-        signal.send(()).await.unwrap();
-        signal.send(()).await.unwrap();
-        let (stop, _stopped) = oneshot::channel();
-        assert_eq!(until_stopped(pending::<()>(), stop, async || signals.recv().await.unwrap_or_default()).await, None);
-    }
 }

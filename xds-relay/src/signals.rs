@@ -1,0 +1,131 @@
+//! The signals that ask a process to stop, and what comes of them.
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+/// Runs; the first signal says `stop`, the second one ends it where it is (`None`).
+pub(crate) async fn until_stopped<T>(
+    running: impl Future<Output = T>,
+    stop: oneshot::Sender<()>,
+    drain: Duration,
+    mut signal: impl AsyncFnMut() -> &'static str,
+) -> Option<T> {
+    let twice = async {
+        let name = signal().await;
+        // Of other servers it is known that they read their configuration again.
+        let hint = if name == HANGUP { "; the configuration is not read again" } else { "" };
+        let drain = humantime::format_duration(drain);
+        tracing::info!("{name}: the relay ends when its streams are drained, in {drain} at most{hint}");
+        drop(stop);
+        let name = signal().await;
+        tracing::warn!("{name}, a second signal: the relay ends at once, whether its streams are drained or not");
+    };
+    tokio::select! {
+        result = running => Some(result),
+        () = twice => None,
+    }
+}
+
+/// Those that are waited for.
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+const HANGUP: &str = "SIGHUP";
+
+impl Signals {
+    #[cfg(unix)]
+    pub(crate) fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The name of the next one.
+    #[cfg(unix)]
+    pub(crate) async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => HANGUP,
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) async fn next(&mut self) -> &'static str {
+        drop(tokio::signal::ctrl_c().await);
+        "^C"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    const DRAIN: Duration = Duration::from_secs(90);
+
+    /// One signal after the other, and then none.
+    fn given(names: &'static [&'static str]) -> impl AsyncFnMut() -> &'static str {
+        let mut names = names.iter().copied();
+        async move || match names.next() {
+            Some(name) => name,
+            None => pending().await,
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Log {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(text)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_signal_lets_the_streams_drain() {
+        let (stop, stopped) = oneshot::channel();
+        let drained = async { stopped.await.is_err() };
+        assert_eq!(until_stopped(drained, stop, DRAIN, given(&["SIGTERM"])).await, Some(true));
+    }
+
+    #[tokio::test]
+    async fn the_second_signal_ends_a_drain_that_does_not_end_and_each_says_what_it_does() {
+        let log = Log::default();
+        let lines = log.clone();
+        let writing = tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
+        let _log = tracing::subscriber::set_default(writing.with_ansi(false).finish());
+        let (stop, _stopped) = oneshot::channel();
+        assert_eq!(until_stopped(pending::<()>(), stop, DRAIN, given(&[HANGUP, "SIGTERM"])).await, None);
+        assert_eq!(
+            String::from_utf8(log.0.lock().unwrap().clone()).unwrap(),
+            " INFO SIGHUP: the relay ends when its streams are drained, in 1m 30s at most; the configuration is not \
+             read again\n \
+             WARN SIGTERM, a second signal: the relay ends at once, whether its streams are drained or not\n"
+        );
+    }
+}
