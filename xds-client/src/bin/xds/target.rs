@@ -1,16 +1,19 @@
 //! What is asked, and of whom: shared by the commands that speak to a server.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use clap::ValueEnum;
 use tokio::sync::mpsc;
 use xds_transport::Protocol;
 use xds_transport::wire::Node;
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, Version};
 use xdstp_client::upstream::Connection;
 use xdstp_client::{Client, Endpoint, Event};
+use xdstp_uri::ResourceName;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
@@ -116,16 +119,30 @@ pub(crate) async fn report_connection(client: Client, server: String) {
     }
 }
 
-/// Prints one event as one line.
-pub(crate) fn print(event: &Event) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    let time = clock();
-    match event {
-        Event::Put { name, version, body } => {
-            writeln!(out, "{time}  put      {name}  version {version}  {} bytes", body.len())
+/// What was printed of each name: a resource that several of the names cover comes once for each of them.
+#[derive(Debug, Default)]
+pub(crate) struct Printed(BTreeMap<ResourceName, Option<(Version, Bytes)>>);
+
+impl Printed {
+    /// Prints one event as one line, if it says something new.
+    pub(crate) fn print(&mut self, event: Event) -> io::Result<()> {
+        match self.line(event) {
+            Some(line) => writeln!(io::stdout().lock(), "{}  {line}", clock()),
+            None => Ok(()),
         }
-        Event::Removed { name } => writeln!(out, "{time}  removed  {name}"),
-        _ => Ok(()),
+    }
+
+    fn line(&mut self, event: Event) -> Option<String> {
+        let (name, state, line) = match event {
+            Event::Put { name, version, body } => {
+                let line = format!("put      {name}  version {version}  {} bytes", body.len());
+                (name, Some((version, body)), line)
+            }
+            Event::Removed { name } => (name.clone(), None, format!("removed  {name}")),
+            _ => return None,
+        };
+        let before = self.0.insert(name, state.clone());
+        (before != Some(state)).then_some(line)
     }
 }
 
@@ -161,5 +178,23 @@ mod tests {
             assert_eq!(type_url(text).as_deref(), Ok(full));
         }
         assert!(type_url("clusterr").is_err_and(|error| error.contains("\"clusterr\"")));
+    }
+
+    #[test]
+    fn what_several_names_cover_is_printed_once_for_each_change() {
+        let mut printed = Printed::default();
+        let name: ResourceName = "a".parse().unwrap();
+        let put = |version: &str, body: &'static str| Event::Put {
+            name: name.clone(),
+            version: version.into(),
+            body: body.into(),
+        };
+        let removed = || Event::Removed { name: name.clone() };
+        let mut lines = |events: &[Event]| events.iter().filter_map(|event| printed.line(event.clone())).count();
+        assert_eq!(lines(&[put("1", "x"), put("1", "x"), Event::Answered]), 1);
+        assert_eq!(lines(&[put("2", "x"), put("2", "x")]), 1);
+        assert_eq!(lines(&[put("2", "y"), put("2", "y")]), 1, "new content at an old version");
+        assert_eq!(lines(&[removed(), removed()]), 1);
+        assert_eq!(lines(&[put("2", "y")]), 1, "it is back");
     }
 }

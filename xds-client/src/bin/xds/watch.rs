@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use crate::target::{Target, print, report_connection};
+use crate::target::{Printed, Target, report_connection};
 
 /// Print each resource as it arrives, changes or is removed, until ^C
 #[derive(Debug, clap::Args)]
@@ -16,10 +16,11 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
     let mut session = args.target.open()?;
     tokio::spawn(report_connection(session.client.clone(), args.target.server().to_owned()));
+    let mut printed = Printed::default();
     loop {
         tokio::select! {
             Some((_, event)) = session.events.recv() => {
-                if print(&event).is_err() {
+                if printed.print(event).is_err() {
                     break; // nobody reads any more
                 }
             }
