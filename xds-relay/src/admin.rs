@@ -21,6 +21,7 @@ mod dump;
 mod hosts;
 mod idle;
 mod index;
+mod preface;
 
 pub use self::dump::{
     ClientDump, ClientTypeDump, ConfigDump, DumpFilter, NackDump, OriginDump, ResourceDump, ScopeDump, ScopeTypeDump,

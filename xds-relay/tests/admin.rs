@@ -178,6 +178,19 @@ async fn only_health_is_told_to_who_reaches_the_pages_by_another_name() {
     admin.stop().await;
 }
 
+/// Its pings would keep a connection on which nothing is answered.
+#[tokio::test]
+async fn a_connection_of_http_2_is_closed_without_a_word() {
+    let admin = admin(Readiness::Ready).await;
+    let mut stream = TcpStream::connect(admin.address).await.unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+    let read = timeout(PATIENCE, stream.read(&mut [0])).await.unwrap();
+    // Closed either way: the rest of what it said may not have been read.
+    assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    assert_eq!(admin.request("GET", "/readyz").await.0, 200);
+    admin.stop().await;
+}
+
 #[tokio::test]
 async fn an_unknown_page_is_answered_with_the_list() {
     let admin = admin(Readiness::Ready).await;

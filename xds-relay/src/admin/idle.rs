@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::serve::Listener;
@@ -12,9 +12,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::preface::Preface;
 use crate::admin::Inspect;
 
-/// Takes connections, each of which is over when nothing was answered on it for so long.
+/// Takes connections, each of which is over when nothing was answered on it for so long. One of HTTP/2 is over when it says
+/// so: its pings are answered for ever, and one connection could hold many pages that it does not read.
 pub(crate) struct Idle {
     listener: TcpListener,
     longest: Duration,
@@ -26,6 +28,7 @@ pub(crate) struct Connection<I = TcpStream> {
     longest: Duration,
     timer: Pin<Box<Sleep>>,
     relay: Arc<dyn Inspect>,
+    preface: Preface,
     over: bool,
 }
 
@@ -51,7 +54,7 @@ impl Listener for Idle {
 
 impl<I> Connection<I> {
     fn new(io: I, longest: Duration, relay: Arc<dyn Inspect>) -> Self {
-        Self { io, longest, timer: Box::pin(sleep(longest)), relay, over: false }
+        Self { io, longest, timer: Box::pin(sleep(longest)), relay, preface: Preface::default(), over: false }
     }
 
     fn answered(&mut self) {
@@ -65,7 +68,15 @@ impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
             self.over = true;
             self.relay.metrics().downstream_refused("admin_idle");
         }
-        if self.over { Poll::Ready(Ok(())) } else { Pin::new(&mut self.io).poll_read(cx, into) }
+        let before = into.filled().len();
+        if !self.over {
+            ready!(Pin::new(&mut self.io).poll_read(cx, into))?;
+        }
+        if self.preface.completes(into.filled().get(before..).unwrap_or_default()) {
+            into.set_filled(before);
+            self.over = true;
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
