@@ -203,11 +203,11 @@ impl Metrics {
                 nacks: down("nacks", "Responses that a subscriber rejected."),
                 bytes: down("sent_bytes", "Bytes of the responses sent to subscribers, before HTTP/2 framing."),
             },
-            upstream_connects: up("connects", "Streams to an origin that came up.", &["origin"]),
-            upstream_disconnects: up("disconnects", "Streams to an origin that ended.", &["origin"]),
+            upstream_connects: up("connects", "Streams to an origin that were answered.", &["origin"]),
+            upstream_disconnects: up("disconnects", "Streams to an origin that were answered, and ended.", &["origin"]),
             upstream_connected: registered(
                 &registry,
-                gauges("upstream_connected", "Streams to an origin that are up now.", &["origin"]),
+                gauges("upstream_connected", "Streams to an origin that are up now, and were answered.", &["origin"]),
             ),
             upstream_loops: up(
                 "loops",
@@ -279,7 +279,7 @@ impl Metrics {
         self.upstream_refused.with_label_values(&[origin]).inc_by(resources);
     }
 
-    /// A stream to the origin came up; it counts as up until the guard is dropped.
+    /// A stream to the origin was answered; it counts as up until the guard is dropped.
     pub fn upstream_connected(&self, origin: &str) -> StreamGuard {
         self.upstream_connects.with_label_values(&[origin]).inc();
         StreamGuard::new(

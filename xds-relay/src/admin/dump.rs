@@ -31,7 +31,7 @@ pub struct OriginDump {
 pub struct UpstreamDump {
     /// The node group it speaks for, or `xdstp`.
     pub group: String,
-    /// Whether it is up.
+    /// Whether it is up, and the origin answered on it.
     pub connected: bool,
     /// If the origin is a relay: its instance, and after commas those behind it, with `|` between some equally near.
     #[serde(skip_serializing_if = "Option::is_none")]
