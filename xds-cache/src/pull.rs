@@ -179,11 +179,12 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        while let Some(name) = self.subscribers[id.index()].forced.pop_first() {
-            self.pull_forced(id, name, visitor)?;
-        }
         while let Some(link) = self.oldest(self.subscribers[id.index()].slots) {
             self.pull_slot(id, link, visitor)?;
+        }
+        // What is asked for by another name is sent for that by now.
+        while let Some(name) = self.subscribers[id.index()].forced.pop_first() {
+            self.pull_forced(id, name, visitor)?;
         }
         while let Some(link) = self.next_list(id) {
             self.pull_list(id, link, pulled, visitor)?;

@@ -305,16 +305,17 @@ impl<V> Cache<V> {
         // Rule 54: what it held of what it left, it holds no more.
         for name in names {
             // Whether it knows what it brought along by this alias, only it can tell.
-            let Subscriber { resumed, leaving, .. } = &self.subscribers[id.index()];
-            let brought = resumed.contains_key(&name) || leaving.contains(&name);
+            let Subscriber { resumed, leaving, unsent, .. } = &mut self.subscribers[id.index()];
+            let unsent = unsent.remove(&name);
+            let brought = unsent || resumed.contains_key(&name) || leaving.contains(&name);
             let by_alias = name.as_str() != interest.as_str();
-            if self.subscribers[id.index()].unsent.remove(&name)
-                && let Some(slot) = self.slot_of(type_index, &name)
-            {
-                let others: Vec<_> = self.links_to(id, slot).collect();
-                others.into_iter().for_each(|other| self.restart(other));
+            if unsent {
+                self.restart_links_to(id, &name);
             }
             self.leave(id, name, keeps || brought && by_alias);
+        }
+        if let Target::List(list) = target {
+            self.send_unsent(id, list);
         }
         for name in pending {
             let by_alias = !self.is_wanted_itself(id, type_index, &name);
@@ -341,6 +342,26 @@ impl<V> Cache<V> {
         self.disclaim(id);
         self.make_room();
         last
+    }
+
+    /// What the subscriber brought along, and knows to be of the collection that it left: whether it knows an alias too,
+    /// by which it wants it still, only it can tell.
+    fn send_unsent(&mut self, id: SubscriberId, list: u32) {
+        let type_index = self.subscribers[id.index()].type_index;
+        let unsent = std::mem::take(&mut self.subscribers[id.index()].unsent);
+        let (left, unsent): (BTreeSet<_>, _) = unsent.into_iter().partition(|name| {
+            self.collections_of(type_index, name).contains(&list) && !self.is_wanted_itself(id, type_index, name)
+        });
+        self.subscribers[id.index()].unsent = unsent;
+        left.iter().for_each(|name| self.restart_links_to(id, name));
+    }
+
+    /// All that asks for a name, by whatever it is called, is to be sent it again.
+    fn restart_links_to(&mut self, id: SubscriberId, name: &ResourceName) {
+        let type_index = self.subscribers[id.index()].type_index;
+        let Some(slot) = self.slot_of(type_index, name) else { return };
+        let links: Vec<_> = self.links_to(id, slot).collect();
+        links.into_iter().for_each(|link| self.restart(link));
     }
 
     /// What a collection that is left has sent counts as sent by the others that may cover it: that it is gone is for
@@ -377,7 +398,11 @@ impl<V> Cache<V> {
         let other_name = self.is_asked_for(id, type_index, &name);
         let covered = self.covered(id, type_index, &name);
         let subscriber = &mut self.subscribers[id.index()];
-        subscriber.resumed.remove(&name);
+        match subscriber.resumed.get_mut(&name) {
+            // That is about to be sent for the other name, unless this stops being one.
+            Some(held) if other_name => *held = None,
+            _ => _ = subscriber.resumed.remove(&name),
+        }
         if keeps && !other_name && !covered {
             subscriber.leaving.insert(name);
             return;
@@ -390,7 +415,8 @@ impl<V> Cache<V> {
         // Whether it is gone is for what else covers it to say now.
         subscriber.leaving.remove(&name);
         subscriber.missing.remove(&name);
-        if covered && !other_name {
+        // Not while it is asked for by another name.
+        if covered {
             subscriber.forced.insert(name);
         }
     }

@@ -2,7 +2,7 @@
 
 mod model;
 
-use super::{World, digest, interest, name};
+use super::{MEMBER, World, digest, interest, name};
 use crate::{Interest, Options, Removals, Resource, Subscribed, SubscriberId};
 
 const HOST: &str = "rc/shop";
@@ -172,8 +172,13 @@ fn rule_054_what_was_brought_along_under_a_wildcard_that_is_left_is_sent_by_an_a
     world.put("a", "1");
     let id = world.subscriber(&["*", ALIAS, "a"]);
     world.cache.resume(id, [(name(HOST), "1".into()), (name("a"), "1".into())]);
-    world.cache.unsubscribe(id, &Interest::Wildcard);
-    assert_eq!(world.pull(id), ["rc/shop@1"], "a it asks for itself, and has");
+    let compared = world.subscriber(&["*", ALIAS, "a"]);
+    world.cache.resume(compared, [(name(HOST), "1".into()), (name("a"), "1".into())]);
+    assert_eq!(world.pull(compared), [""; 0]);
+    for id in [id, compared] {
+        world.cache.unsubscribe(id, &Interest::Wildcard);
+        assert_eq!(world.pull(id), ["rc/shop@1"], "a it asks for itself, and has");
+    }
 }
 
 /// Whether it knows that it had it by the alias, only it can tell.
@@ -222,4 +227,30 @@ fn rule_158_an_alias_that_another_name_brought_is_not_told_early() {
     world.remove(HOST);
     assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
     assert_eq!(world.pull(id), ["-rc/shop", "-rc/shop.example"]);
+}
+
+/// By the other name alone it would keep it.
+#[test]
+fn rule_052_who_leaves_a_name_is_sent_it_for_a_collection_though_another_name_of_it_is_over() {
+    let mut world = World::relay();
+    world.alias("a", &[MEMBER], "1");
+    let id = world.subscriber(&["*", "a"]);
+    assert_eq!(world.pull(id), ["a@1"]);
+    world.cache.subscribe(id, &interest(MEMBER));
+    world.cache.unsubscribe(id, &interest("a"));
+    world.put(MEMBER, "1");
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1"), "a@1".to_owned()]);
+}
+
+/// Of what it brought along it may not know that other name.
+#[test]
+fn rule_084_what_was_brought_along_is_told_as_gone_when_the_last_name_it_is_called_by_is_over() {
+    let mut world = World::relay();
+    world.alias("b", &["a"], "1");
+    let id = world.subscriber(&["d", "a"]);
+    world.cache.resume(id, [(name("b"), "1".into())]);
+    world.alias("b", &["d"], "1");
+    world.cache.unsubscribe(id, &interest("a"));
+    world.alias("b", &[], "1");
+    assert_eq!(world.pull(id), ["-b", "-d"]);
 }

@@ -190,7 +190,10 @@ impl Consumer for Feed {
                 apply(command);
             });
         }
-        self.settling.doubtful(now).into_iter().for_each(|wish| self.markers.ask(wish));
+        // Over SotW a full state is all there is.
+        for wish in self.settling.doubtful(now).into_iter().filter(|_| self.info.protocol == Protocol::Delta) {
+            self.markers.ask(wish);
+        }
         self.markers.take_commands().into_iter().for_each(apply);
     }
 
