@@ -222,6 +222,8 @@ impl<V> Cache<V> {
                 // Only the resource says that the error is over: it is sent at whatever version it comes back.
                 *version = None;
             }
+            // That it is over is told by the removal.
+            subscriber.concluded.remove(&name);
             let of = &self.types[subscriber.type_index as usize];
             if let Some(failure) = of.errors.get(&name)
                 && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()

@@ -157,3 +157,26 @@ fn rule_037_what_a_complete_answer_lacks_is_not_told_as_gone_once_more_when_that
         assert_eq!(world.pull(id), [format!("-{member}")], "what came in between may have been sent");
     }
 }
+
+#[test]
+fn the_end_of_an_error_is_told_though_a_complete_answer_lacked_the_name_before() {
+    for failed_before in [true, false] {
+        let mut world = World::relay();
+        // Somebody is told of it.
+        world.subscriber(&[GLOB]);
+        if failed_before {
+            world.fail(MEMBER, 7);
+        }
+        let id = world.subscriber(&[GLOB]);
+        world.bring(id, MEMBER, "1");
+        world.answered(GLOB);
+        world.pull(id);
+        if !failed_before {
+            world.fail(MEMBER, 7);
+        }
+        world.pull(id);
+        world.cache.pull_errors(id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+        world.remove(MEMBER);
+        assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
+    }
+}
