@@ -280,9 +280,6 @@ impl Served {
     /// A response leaves the relay.
     pub(crate) fn check(&mut self, world: &World, group: usize, response: &Response) -> Result<(), String> {
         let of = world.of(&response.type_url).ok_or("rule 10: a response of a type nobody knows")?;
-        if self.server.variant() == Variant::Delta {
-            self.check_owed(of, response)?;
-        }
         let asked = self.asked.get(&of).ok_or("rule 10: a type that was not asked for on this stream")?;
         self.causes.insert(response.nonce.clone(), self.current.get(&of).cloned().unwrap_or_default());
         for name in response.removed.iter().chain(response.resources.iter().filter_map(Sent::own_name)) {
@@ -309,8 +306,11 @@ impl Served {
 
     /// Rules 37 and 86: a response that says nothing is the first answer to a wildcard or glob. Of who asked for anything
     /// else of the type, what came may have been for that.
-    fn check_owed(&mut self, of: Of, response: &Response) -> Result<(), String> {
+    pub(crate) fn check_owed(&mut self, world: &World, response: &Response) -> Result<(), String> {
         let Self { owed, asked, .. } = self;
+        let Some(of) = world.of(&response.type_url).filter(|_| self.server.variant() == Variant::Delta) else {
+            return Ok(());
+        };
         let owed = owed.entry(of).or_default();
         let says = !response.resources.is_empty() || !response.removed.is_empty() || !response.errors.is_empty();
         let only = asked.get(&of).is_some_and(|asked| asked.len() == 1);

@@ -106,6 +106,8 @@ impl Network<'_> {
                 };
                 let Some(mut message) = message else { break };
                 let mut response = Response::decode(*variant, &message);
+                // As the relay says it: what a fault leaves of a response may be nothing.
+                served.check_owed(&self.world, &response)?;
                 let starves = self.world.of(&response.type_url).is_some_and(|of| REFERRERS.contains(&of));
                 if self.fault.is_some_and(Fault::starves) && served.starved.holds(self.now, starves, &message) {
                     continue;
