@@ -1,9 +1,16 @@
 //! Spelling, globs and odd names: rules 94–98, 103, 104, 109.
 
+use bytes::Bytes;
 use prost::Message;
+use xds_transport::Frame;
 use xds_transport::wire::{DiscoveryResponse, Resource};
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
+
+const FEATURES: [&str; 2] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"];
+
+const NOT_FOUND: i32 = 5;
+const UNAVAILABLE: i32 = 14;
 
 #[test]
 fn rule_094_the_order_and_the_escapes_of_parameters_make_no_other_name() {
@@ -58,6 +65,78 @@ fn rule_095_two_clients_may_spell_one_name_differently() {
     }
     // The last spelling of a client counts.
     assert_eq!(clients[0].subscribe(&mut server, CLUSTERS, &[spellings[1]]), [format!("C {}@1", spellings[1])]);
+}
+
+#[test]
+fn rule_095_an_error_names_what_fails_in_the_spelling_of_the_client() {
+    let (held, missing, glob) = ("xdstp://a/T/x?b=1&a=2", "xdstp://a/T/y?b=1&a=2", "xdstp://a/U/*?b=1&a=2");
+    let fail = |client: &mut Client, server: &mut Server, of: &str| {
+        client.want(server, of, &[held, missing, glob]);
+        client.settle(server);
+        [(missing, NOT_FOUND), (held, UNAVAILABLE), (glob, UNAVAILABLE)].map(|(name, code)| {
+            server.fail(of, name, code);
+            client.settle(server).join("|")
+        })
+    };
+    for of in [CLUSTERS, ENDPOINTS] {
+        let (mut server, mut client) = (Server::with(of, &[held]), Client::delta());
+        let said = fail(&mut client, &mut server, of);
+        let c = if of == CLUSTERS { "C" } else { "E" };
+        let told =
+            [format!("{c} -{missing} !{missing}:5"), format!("{c} !{held}:14"), format!("{c} -{glob} !{glob}:14")];
+        assert_eq!(said, told);
+    }
+    // A full state has what is beside its error, and says no error of it.
+    let (mut server, mut client) = (Server::with(CLUSTERS, &[held]), Client::sotw());
+    let said = fail(&mut client, &mut server, CLUSTERS);
+    assert_eq!(said, [format!("C {held}@1 !{missing}:5"), String::new(), format!("C {held}@1 !{glob}:14")]);
+    let (mut server, mut client) = (Server::with(ENDPOINTS, &[held]), Client::sotw());
+    let said = fail(&mut client, &mut server, ENDPOINTS);
+    assert_eq!(said, [format!("E !{missing}:5"), format!("E !{held}:14"), format!("E !{glob}:14")]);
+}
+
+#[test]
+fn rule_095_a_resource_is_kept_alive_in_the_spelling_of_the_client() {
+    let spelled = "xdstp://a/T/x?b=1&a=2";
+    let server_of = |of: &str| {
+        let mut server = Server::origin();
+        let frame = Frame::of_message(&of.into(), &payload(spelled, "1"));
+        server.put_frame(of, spelled, "1", frame.with_wrapper(Bytes::new(), Some(seconds(30)), false));
+        server
+    };
+    let mut server = server_of(ENDPOINTS);
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &[spelled]);
+    client.ack(&mut server, ENDPOINTS);
+    let told = |client: &Client| {
+        let [one] = &client.delta.last().unwrap().resources[..] else { panic!("one resource") };
+        (one.name.clone(), one.resource.is_some(), one.ttl.is_some())
+    };
+    // As long as it lives a heartbeat is enough, ...
+    server.now += seconds(10);
+    assert_eq!(client.settle(&mut server).len(), 1);
+    assert_eq!(told(&client), (spelled.to_owned(), false, true));
+    // ... once it is over at the client the resource is needed, ...
+    server.now += seconds(31);
+    assert_eq!(client.settle(&mut server).len(), 1);
+    assert_eq!(told(&client), (spelled.to_owned(), true, true));
+    // ... and that it lives for ever now is told with it.
+    let held = server.cache.value_mut(&ENDPOINTS.into(), &spelled.parse().unwrap()).unwrap();
+    held.refresh(None, None);
+    server.now += seconds(10);
+    assert_eq!(client.settle(&mut server).len(), 1);
+    assert_eq!(told(&client), (spelled.to_owned(), true, false));
+    // Over SotW names are outside where the client understands the wrapper.
+    for of in [CLUSTERS, ENDPOINTS] {
+        let mut server = server_of(of);
+        let mut client = Client::sotw_with_ttl().with_features(&FEATURES);
+        client.names(&mut server, of, &[spelled]);
+        client.ack(&mut server, of);
+        server.now += seconds(10);
+        assert_eq!(client.poll(&mut server).len(), 1);
+        let outside = Resource::decode(&*client.sotw.last().unwrap().resources[0].value).unwrap();
+        assert_eq!((outside.name.as_str(), outside.ttl.is_some()), (spelled, true));
+    }
 }
 
 #[test]
