@@ -351,6 +351,15 @@ fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
 }
 
 #[test]
+fn rule_081_over_delta_a_wrapper_is_not_wrapped_again() {
+    let mut client = client(&["*"]);
+    let mut response = delta(CDS, "n1", &[("a", "1")], &[]);
+    response.resources[0].resource = Some(wrapped(&response.resources[0]));
+    let update = client.accept(&response);
+    assert_eq!((changed(&update), update.rejected[0].name.as_str()), (vec![], "a"));
+}
+
+#[test]
 fn rule_083_the_first_request_names_all_accepted_versions() {
     let mut client = client(&["*", "named", "dropped"]);
     let all = [("a", "1"), ("dropped", "2"), ("named", "3")];

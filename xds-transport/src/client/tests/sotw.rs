@@ -400,6 +400,31 @@ fn rule_081_a_resource_of_another_type_than_its_response_is_refused() {
 }
 
 #[test]
+fn rule_081_over_sotw_a_wrapper_is_of_the_type_inside_it() {
+    let resource = |of: &str, name: &str| Resource {
+        name: name.into(),
+        version: "1".into(),
+        resource: Some(body(of, name, "1")),
+        ..Resource::default()
+    };
+    for of in [CDS, EDS] {
+        let mut client = Client::subscribed(Protocol::Sotw, of, &["right", "wrong", "twice"]);
+        let other = if of == CDS { EDS } else { CDS };
+        // What is wrapped twice is, inside its wrapper, of another type too.
+        let twice = Resource { resource: Some(wrapped(&resource(of, "twice"))), ..resource(of, "twice") };
+        let resources = [resource(of, "right"), resource(other, "wrong"), twice];
+        let resources = resources.iter().map(wrapped).collect();
+        let update = client.accept(&DiscoveryResponse { resources, ..sotw(of, "v1", "n1", &[]) });
+        assert_eq!(changed(&update), [("right", "1")]);
+        assert_eq!(update.rejected.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["wrong", "twice"]);
+        let nack = client.sotw().unwrap();
+        let words = nack.error_detail.unwrap().message;
+        assert!(words.contains(other) && words.contains(RESOURCE_TYPE_URL), "{words}");
+        assert_eq!((nack.version_info.as_str(), nack.response_nonce.as_str()), ("", "n1"));
+    }
+}
+
+#[test]
 fn rule_138_silence_is_told_once_and_a_late_answer_counts() {
     for (of, interest) in [(EDS, "a"), (CDS, "a"), (CDS, GLOB)] {
         let mut client = Client::subscribed(Protocol::Sotw, of, &[interest]);
