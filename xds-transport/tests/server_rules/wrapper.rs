@@ -8,15 +8,15 @@ use xds_transport::wire::{
 use xds_transport::{Frame, Misfit, Put, TypeRules, WrongType};
 use xdstp_cache::Outcome;
 
-use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, payload};
+use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server, payload};
 
 const WRAPPED: &str = "xds.config.resource-in-sotw";
 const TTL: &str = "xds.config.supports-resource-ttl";
 
-fn full(name: &str) -> Resource {
+fn full(of: &str, name: &str) -> Resource {
     Resource {
         version: "v".into(),
-        resource: Some(Any { type_url: ENDPOINTS.into(), value: payload(name, "v").into() }),
+        resource: Some(Any { type_url: of.into(), value: payload(name, "v").into() }),
         name: name.into(),
         aliases: vec!["alias/1".into(), "alias/2".into()],
         ttl: Some(Duration { seconds: 60, nanos: 5 }),
@@ -45,25 +45,30 @@ fn rule_081_a_frame_of_another_type_is_refused() {
 
 #[test]
 fn rule_110_a_sotw_resource_is_wrapped_only_for_who_understands_it() {
-    let mut server = Server::origin();
-    server.receive_delta(&delta_response(vec![full("a")]));
-    let mut plain = Client::sotw();
-    plain.names(&mut server, ENDPOINTS, &["a"]);
-    assert_eq!(plain.sotw[0].resources[0].type_url, ENDPOINTS);
-    for (features, ttl) in [(vec![WRAPPED], false), (vec![WRAPPED, TTL], true)] {
-        let mut client = Client::sotw_with_ttl().with_features(&features);
-        client.names(&mut server, ENDPOINTS, &["a"]);
-        let any = &client.sotw[0].resources[0];
-        assert_eq!(any.type_url, RESOURCE_TYPE_URL);
-        let expected = Resource { ttl: full("a").ttl.filter(|_| ttl), ..full("a") };
-        assert_eq!(Resource::decode(&*any.value).unwrap(), expected);
+    // What is told as a full state, and what is told by changes.
+    for of in [LISTENERS, CLUSTERS, ROUTES, ENDPOINTS] {
+        let mut server = Server::origin();
+        server.receive_delta(&delta_response(vec![full(of, "a")]));
+        for mut plain in [Client::sotw_with_ttl(), Client::sotw_with_ttl().with_features(&[TTL])] {
+            plain.names(&mut server, of, &["a"]);
+            assert_eq!(plain.sotw[0].resources, full(of, "a").resource.as_slice(), "bare, and without a TTL");
+        }
+        for (features, ttl) in [(vec![WRAPPED], false), (vec![WRAPPED, TTL], true)] {
+            let mut client = Client::sotw_with_ttl().with_features(&features);
+            client.names(&mut server, of, &["a"]);
+            let any = &client.sotw[0].resources[0];
+            assert_eq!(any.type_url, RESOURCE_TYPE_URL);
+            let expected = Resource { ttl: full(of, "a").ttl.filter(|_| ttl), ..full(of, "a") };
+            assert_eq!(Resource::decode(&*any.value).unwrap(), expected);
+        }
     }
 }
 
 #[test]
 fn rule_110_every_documented_name_of_a_feature_is_understood_and_no_other() {
     let mut server = Server::origin();
-    server.receive_delta(&delta_response(vec![full("a")]));
+    server.receive_delta(&delta_response(vec![full(CLUSTERS, "a")]));
+    server.receive_delta(&delta_response(vec![full(ENDPOINTS, "a")]));
     for (feature, wrapped) in [
         ("xds.config.resource-in-sotw", true),
         ("xds.config.supports-resource-in-sotw", true),
@@ -71,40 +76,46 @@ fn rule_110_every_documented_name_of_a_feature_is_understood_and_no_other() {
         ("xds.config.resource-in-sotw.not", false),
         ("", false),
     ] {
-        let mut client = Client::sotw_with_ttl().with_features(&["envoy.lb.any", feature]);
-        client.names(&mut server, ENDPOINTS, &["a"]);
-        let any = &client.sotw[0].resources[0];
-        assert_eq!(any.type_url == RESOURCE_TYPE_URL, wrapped, "{feature:?}");
-        let ttl = wrapped.then(|| Resource::decode(&*any.value).unwrap().ttl).flatten();
-        assert_eq!(ttl, None, "the wrapper alone says nothing of a TTL");
+        for of in [CLUSTERS, ENDPOINTS] {
+            let mut client = Client::sotw_with_ttl().with_features(&["envoy.lb.any", feature]);
+            client.names(&mut server, of, &["a"]);
+            let any = &client.sotw[0].resources[0];
+            assert_eq!(any.type_url == RESOURCE_TYPE_URL, wrapped, "{feature:?}");
+            let ttl = wrapped.then(|| Resource::decode(&*any.value).unwrap().ttl).flatten();
+            assert_eq!(ttl, None, "the wrapper alone says nothing of a TTL");
+        }
     }
 }
 
 #[test]
 fn rule_110_delta_carries_a_ttl_only_for_who_understands_it() {
-    let mut server = Server::origin();
-    server.receive_delta(&delta_response(vec![full("a")]));
-    for (mut client, ttl) in [(Client::delta(), false), (Client::delta().with_features(&[TTL]), true)] {
-        client.subscribe(&mut server, ENDPOINTS, &["a"]);
-        assert_eq!(client.delta[0].resources[0].ttl.is_some(), ttl);
+    for of in [CLUSTERS, ENDPOINTS] {
+        let mut server = Server::origin();
+        server.receive_delta(&delta_response(vec![full(of, "a")]));
+        for (mut client, ttl) in [(Client::delta(), false), (Client::delta().with_features(&[TTL]), true)] {
+            client.subscribe(&mut server, of, &["a"]);
+            assert_eq!(client.delta[0].resources[0].ttl.is_some(), ttl);
+        }
     }
 }
 
 #[test]
 fn rule_110_who_understands_the_wrapper_is_told_each_name_and_version() {
-    let mut server = Server::with(ENDPOINTS, &["a"]);
-    let mut client = Client::sotw().with_features(&[WRAPPED]);
-    client.names(&mut server, ENDPOINTS, &["a"]);
-    let resource = Resource::decode(&*client.sotw[0].resources[0].value).unwrap();
-    assert_eq!((resource.name.as_str(), resource.version.as_str()), ("a", "1"));
-    assert_eq!(resource.resource.unwrap().value, payload("a", "1"));
+    for of in [CLUSTERS, ENDPOINTS] {
+        let mut server = Server::with(of, &["a"]);
+        let mut client = Client::sotw().with_features(&[WRAPPED]);
+        client.names(&mut server, of, &["a"]);
+        let resource = Resource::decode(&*client.sotw[0].resources[0].value).unwrap();
+        assert_eq!((resource.name.as_str(), resource.version.as_str()), ("a", "1"));
+        assert_eq!(resource.resource.unwrap().value, payload("a", "1"));
+    }
 }
 
 #[test]
 fn rule_121_what_stands_beside_a_body_passes_byte_for_byte() {
     // Fields the messages here do not have, between and after those they do.
     let mut encoded = Vec::new();
-    let known = full("a");
+    let known = full(ENDPOINTS, "a");
     encoded.extend_from_slice(b"\x98\x06\x07");
     encoded.extend_from_slice(&known.encode_to_vec());
     encoded.extend_from_slice(b"\xa2\x06\x02hi\x9d\x06\x01\x02\x03\x04");
@@ -135,7 +146,7 @@ fn rule_121_what_stands_beside_a_body_passes_byte_for_byte() {
             .concat();
     assert!(contains(&wrapper), "one run of bytes, in the order they came in");
     let response = DeltaDiscoveryResponse::decode(sent).unwrap();
-    assert_eq!(response.resources, [full("a")]);
+    assert_eq!(response.resources, [full(ENDPOINTS, "a")]);
 }
 
 #[test]
