@@ -2,6 +2,7 @@
 
 mod aged;
 mod frames;
+mod jitter;
 mod pace;
 mod pieces;
 mod shared;
@@ -39,6 +40,8 @@ struct Recorder {
     nodes: VecDeque<Bytes>,
     declines: bool,
     errors: mpsc::UnboundedSender<Option<String>>,
+    /// How long it is until the next attempt, each time that a stream is over.
+    waits: Option<mpsc::UnboundedSender<Duration>>,
 }
 
 impl Recorder {
@@ -55,6 +58,7 @@ impl Recorder {
                 nodes,
                 declines: false,
                 errors,
+                waits: None,
             },
             log,
         )
@@ -90,8 +94,11 @@ impl Consumer for Recorder {
             match connection {
                 Connection::Connected => "connected",
                 Connection::Answered => "answered",
-                Connection::Disconnected { error, .. } => {
+                Connection::Disconnected { error, retry_at } => {
                     let _ = self.errors.send(error);
+                    if let Some(waits) = &self.waits {
+                        let _ = waits.send(retry_at - now);
+                    }
                     "disconnected"
                 }
             },

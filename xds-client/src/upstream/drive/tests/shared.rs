@@ -6,9 +6,9 @@ use super::*;
 use crate::upstream::connect;
 
 /// Streams of one pool over connections in memory, and what each is told.
-struct Fleet {
+pub(super) struct Fleet {
     drivers: Vec<(Driver, mpsc::UnboundedReceiver<Option<String>>)>,
-    pool: Pool,
+    pub(super) pool: Pool,
     /// The far ends.
     connections: mpsc::UnboundedReceiver<DuplexStream>,
     /// How many more can be made before they are refused.
@@ -17,7 +17,7 @@ struct Fleet {
 }
 
 impl Fleet {
-    fn new(endpoint: Endpoint) -> Self {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
         let (sender, connections) = mpsc::unbounded_channel();
         let (room, dials) = (Arc::new(Mutex::new(usize::MAX)), Arc::<Mutex<Vec<Instant>>>::default());
         let (left, dialed, transport) = (room.clone(), dials.clone(), endpoint.transport.clone());
@@ -38,15 +38,20 @@ impl Fleet {
         Self { drivers: Vec::new(), pool, connections, room, dials }
     }
 
-    fn open(&mut self, streams: usize) {
+    pub(super) fn open(&mut self, streams: usize) {
         for _ in 0..streams {
             let (recorder, errors) = Recorder::of_errors();
-            self.drivers.push((self.pool.spawn(encoded_node("n"), recorder, Arc::default()), errors));
+            self.drivers.push((self.driver(recorder), errors));
         }
     }
 
+    /// A stream that is open until this is dropped.
+    pub(super) fn driver(&self, recorder: Recorder) -> Driver {
+        self.pool.spawn(encoded_node("n"), recorder, Arc::default())
+    }
+
     /// The next connection, served until it breaks; each of its streams is told.
-    async fn accept(&mut self, bears: Option<u32>, manner: Manner) -> Served {
+    pub(super) async fn accept(&mut self, bears: Option<u32>, manner: Manner) -> Served {
         let far = self.connections.recv().await.unwrap();
         let mut builder = h2::server::Builder::new();
         if let Some(bears) = bears {
@@ -59,7 +64,7 @@ impl Fleet {
     }
 
     /// Nobody can be reached any more; or again.
-    fn set_away(&self, away: bool) {
+    pub(super) fn set_away(&self, away: bool) {
         *self.room.lock().unwrap() = if away { 0 } else { usize::MAX };
     }
 
@@ -69,10 +74,12 @@ impl Fleet {
 }
 
 #[derive(Clone, Copy)]
-enum Manner {
+pub(super) enum Manner {
     Answers,
     /// As a balancer that has nobody behind it.
     Refuses,
+    /// As the relay itself, whose word its metadata are.
+    IsOneself,
     Silent,
 }
 
@@ -84,21 +91,21 @@ enum Order {
     Freeze,
 }
 
-struct Served {
-    streams: mpsc::UnboundedReceiver<()>,
+pub(super) struct Served {
+    pub(super) streams: mpsc::UnboundedReceiver<()>,
     orders: mpsc::UnboundedSender<Order>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Served {
     /// How many streams came since this was asked last, when no more come.
-    async fn streams(&mut self) -> usize {
+    pub(super) async fn streams(&mut self) -> usize {
         pass(1).await;
         std::iter::from_fn(|| self.streams.try_recv().ok()).count()
     }
 
     /// The connection breaks.
-    fn cut(self) {
+    pub(super) fn cut(self) {
         self.task.abort();
     }
 }
@@ -132,6 +139,11 @@ async fn serve(
                     Response::builder().header("content-type", "application/grpc").header("grpc-status", "14");
                 to.send_response(response.body(()).unwrap(), true).unwrap();
                 continue;
+            }
+            Manner::IsOneself => {
+                let response = Response::builder().header("content-type", "application/grpc");
+                let response = response.header("x-who", &request.headers()["x-who"]);
+                to.send_response(response.body(()).unwrap(), false).unwrap()
             }
             Manner::Silent => {
                 unanswered.push((request, to));
