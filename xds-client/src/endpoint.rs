@@ -43,6 +43,7 @@ const LARGEST_WINDOW: u32 = i32::MAX as u32;
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(crate) transport: transport::Endpoint,
+    keepalive: Duration,
     pub(crate) protocol: Protocol,
     pub(crate) node: Bytes,
     pub(crate) rules: Arc<TypeRules>,
@@ -104,6 +105,7 @@ impl Endpoint {
             .keep_alive_while_idle(true);
         Ok(Self {
             transport: with_windows(transport, DEFAULT_STREAMS_PER_CONNECTION),
+            keepalive: KEEPALIVE,
             protocol: Protocol::Delta,
             node: Bytes::new(),
             rules: Arc::new(TypeRules::envoy()),
@@ -185,7 +187,12 @@ impl Endpoint {
     /// by default (rule 137). Without an answer within 20 seconds the connection is lost.
     #[must_use]
     pub fn with_keepalive(self, interval: Duration) -> Self {
-        Self { transport: self.transport.http2_keep_alive_interval(interval), ..self }
+        Self { transport: self.transport.http2_keep_alive_interval(interval), keepalive: interval, ..self }
+    }
+
+    /// After how long without a word from the origin it is pinged.
+    pub fn keepalive(&self) -> Duration {
+        self.keepalive
     }
 
     /// The address.
