@@ -146,6 +146,19 @@ impl Dialed for Driven {
     }
 }
 
+#[cfg(test)]
+mod endpoints {
+    use super::*;
+
+    #[test]
+    fn rule_137_an_origin_is_pinged_as_often_as_its_configuration_says() {
+        let text = "origins: [{ name: a, server: 'a:1' }, { name: b, server: 'b:1', keepalive: 30s }]";
+        let config = Config::parse("relay.yaml", text).unwrap();
+        let keepalive = |origin| endpoint(&config, origin).unwrap().unwrap().keepalive().as_secs();
+        assert_eq!(config.origins.iter().map(keepalive).collect::<Vec<_>>(), [300, 30]);
+    }
+}
+
 #[cfg(all(test, feature = "file-origin"))]
 mod tests {
     use super::*;
