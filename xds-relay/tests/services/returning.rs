@@ -79,3 +79,26 @@ async fn rule_100_what_went_while_a_client_was_away_is_in_its_first_answer_end_t
         assert_eq!(told(&mut client).await, (there.map(member).to_vec(), gone.into_iter().map(member).collect()));
     }
 }
+
+/// Nobody listens where its origin was.
+#[tokio::test]
+async fn rule_157_a_stream_of_which_nothing_is_known_ends_as_unavailable_end_to_end() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    for protocol in ["delta", "sotw"] {
+        let relay = Running::start(&format!("[{{ name: up, server: '{nobody}', protocol: {protocol} }}]")).await;
+        for variant in [Variant::Delta, Variant::Sotw] {
+            let mut call = Call::open(relay.address, methods::aggregated(variant)).await;
+            let request = match variant {
+                Variant::Delta => {
+                    DeltaDiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() }.encode_to_vec()
+                }
+                Variant::Sotw => DiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() }.encode_to_vec(),
+            };
+            call.sending.send_data(framed(&request), false).unwrap();
+            assert_eq!(call.message().await, None, "no response");
+            let (code, words) = call.status().await;
+            assert_eq!(code, 14, "{words}");
+            assert!(words.contains("refused"), "{words}");
+        }
+    }
+}
