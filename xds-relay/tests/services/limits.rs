@@ -12,7 +12,7 @@ use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 
 use crate::Running;
 use crate::loops::page;
-use crate::stream::{Call, framed, in_time};
+use crate::stream::{Call, connect, framed, in_time};
 
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
@@ -34,16 +34,22 @@ fn request(names: &[String]) -> Bytes {
     framed(&DeltaDiscoveryRequest { type_url, resource_names_subscribe, ..Default::default() }.encode_to_vec())
 }
 
-/// Waits until a limit was counted.
-async fn counted(relay: &Running, limit: &str) {
+/// How often a limit was counted.
+async fn count(relay: &Running, limit: &str) -> usize {
     let line = format!("xds_relay_downstream_refused_total{{limit=\"{limit}\"}} ");
-    let is_counted = |text: &str| text.strip_prefix(&line).is_some_and(|count| count != "0");
+    let page = page(relay, "/metrics").await;
+    page.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap()
+}
+
+/// Waits until a limit was counted so many times, and no more.
+async fn counted(relay: &Running, limit: &str, times: usize) {
     let counted = async {
-        while !page(relay, "/metrics").await.lines().any(is_counted) {
+        while count(relay, limit).await < times {
             tokio::task::yield_now().await;
         }
     };
     in_time(counted).await;
+    assert_eq!(count(relay, limit).await, times, "{limit}");
 }
 
 async fn is_served(relay: &Running) {
@@ -59,28 +65,31 @@ async fn rule_132_requests_have_so_many_bytes() {
     let mut long = call(relay.address).await;
     long.sending.send_data(framed(&[0; 5000]).slice(..5), false).unwrap();
     assert_eq!(long.status().await, (8, "a request of 5000 bytes, 4096 are taken".to_owned()));
-    counted(&relay, "max_request_bytes").await;
+    counted(&relay, "max_request_bytes", 1).await;
 
     let mut most = call(relay.address).await;
     most.sending.send_data(framed(&[0; 4096]).slice(..3000), false).unwrap();
     let mut other = call(relay.address).await;
     other.sending.send_data(framed(&[0; 4096]).slice(..2000), false).unwrap();
     assert_eq!(most.status().await, (8, "more than 4096 bytes of unfinished requests on all streams".to_owned()));
-    counted(&relay, "unfinished_request_bytes").await;
+    counted(&relay, "unfinished_request_bytes", 1).await;
     is_served(&relay).await;
 }
 
 #[tokio::test]
 async fn streams_have_so_much_time() {
     let (relay, _directory) = relay("first_request: 50ms").await;
-    assert_eq!(call(relay.address).await.status().await, (14, "no request came within 50ms".to_owned()));
-    counted(&relay, "first_request").await;
+    let client = connect(relay.address).await;
+    let mut silent = Call::open_on(&client, relay.address, methods::aggregated(Variant::Delta), &[]).await;
+    assert_eq!(silent.status().await, (14, "no request came within 50ms".to_owned()));
+    // And its connection, which has no other stream.
+    counted(&relay, "first_request", 2).await;
 
     let (relay, _directory) = self::relay("stream_age: 50ms").await;
     let mut old = call(relay.address).await;
     old.sending.send_data(request(&["b".to_owned()]), false).unwrap();
     assert_eq!(old.status().await, (14, "the stream is old: reconnect".to_owned()));
-    counted(&relay, "stream_age").await;
+    counted(&relay, "stream_age", 1).await;
 }
 
 #[tokio::test]
@@ -89,13 +98,13 @@ async fn connections_have_so_much_time() {
     let mut silent = TcpStream::connect(relay.address).await.unwrap();
     silent.write_all(b"PRI * HTTP").await.unwrap();
     in_time(silent.read_to_end(&mut Vec::new())).await.unwrap();
-    counted(&relay, "preface").await;
+    counted(&relay, "preface", 1).await;
 
     let (relay, _directory) = self::relay("first_request: 50ms").await;
     let idle = TcpStream::connect(relay.address).await.unwrap();
     let (_requests, connection) = h2::client::handshake(idle).await.unwrap();
     let _ = in_time(connection).await;
-    counted(&relay, "first_request").await;
+    counted(&relay, "first_request", 1).await;
 }
 
 /// Whoever asks too slowly is treated as who does not ask.
@@ -105,7 +114,13 @@ async fn admin_connections_have_so_much_time_between_answers() {
     let mut admin = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
     admin.write_all(b"GET /").await.unwrap();
     in_time(admin.read_to_end(&mut Vec::new())).await.unwrap();
-    counted(&relay, "admin_idle").await;
+    // Who looks at the number may be counted too.
+    let counted = async {
+        while count(&relay, "admin_idle").await == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(counted).await;
 }
 
 /// HTTP/2 says how many there may be, and a client waits with more.
