@@ -166,14 +166,7 @@ impl Relay {
         let open_calls = OpenCalls::default();
         let incoming =
             incoming.map(move |io| io.map(|(io, counted)| Patient::new(io, counted, patience, ended.clone())));
-        let grpc = tonic::transport::Server::builder()
-            .http2_keepalive_interval(Some(KEEPALIVE))
-            .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
-            // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
-            .accept_http1(true)
-            .max_concurrent_streams(config.limits.streams_per_connection)
+        let grpc = server(&config.limits)
             .add_routes(count_calls(health.add_to(routes), open_calls.clone()))
             .serve_with_incoming_shutdown(incoming, async move {
                 drop(grpc_stopped.wait_for(|stop| *stop).await);
@@ -229,6 +222,18 @@ impl Relay {
         timeout(LAST_WORDS, admin).await.unwrap_or(Ok(()))?;
         Ok(())
     }
+}
+
+/// How connections are kept, whatever is served on them.
+fn server(limits: &Limits) -> tonic::transport::Server {
+    tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
+        // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
+        .accept_http1(true)
+        .max_concurrent_streams(limits.streams_per_connection)
 }
 
 /// Ends every stream within `time`, evenly spread.
@@ -318,21 +323,4 @@ impl Inspect for Pages {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn that_nothing_is_shared_is_said_where_it_matters() {
-        let directory = tempfile::tempdir().unwrap();
-        for (origins, expected) in [
-            ("{ name: a, files: . }", false),
-            ("{ name: a, server: a:1 }", true),
-            ("{ name: a, files: . }, { name: b, server: a:1, authorities: [b] }", false),
-            ("{ name: a, files: . }, { name: b, server: a:1, authorities: [b], xdstp: by_node }", true),
-            ("{ name: a, server: a:1 }, { name: b, files: ., authorities: [b] }", true),
-        ] {
-            let config = Config::parse(directory.path().join("relay.yaml"), &format!("origins: [{origins}]")).unwrap();
-            assert_eq!(asks_for_nodes(&config), expected, "{origins}");
-        }
-    }
-}
+mod tests;
