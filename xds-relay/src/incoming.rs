@@ -21,9 +21,20 @@ const PAUSE: Duration = Duration::from_millis(100);
 const RESERVED_PART: u64 = 8;
 const RESERVED: u64 = 32;
 
+/// Where connections are accepted.
+pub(crate) trait Listener: Unpin {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>>;
+}
+
+impl Listener for TcpListener {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        self.poll_accept(cx).map_ok(|(io, _)| io)
+    }
+}
+
 /// The connections that clients make, each as long as it is one too many closed at once.
-pub(crate) struct Incoming {
-    listener: TcpListener,
+pub(crate) struct Incoming<L = TcpListener> {
+    listener: L,
     room: Arc<Semaphore>,
     core: Arc<RelayCore>,
     pause: Option<Pin<Box<Sleep>>>,
@@ -34,9 +45,9 @@ pub(crate) struct Incoming {
 /// A connection, and what counts it for as long as that is held.
 pub(crate) type Counted = (TcpStream, OwnedSemaphorePermit);
 
-impl Incoming {
+impl<L> Incoming<L> {
     /// At most `limit` connections at a time, or as many as this process may have descriptors for.
-    pub(crate) fn new(listener: TcpListener, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
+    pub(crate) fn new(listener: L, limit: Option<NonZeroUsize>, core: Arc<RelayCore>) -> Self {
         let limit = limit.map_or_else(default_limit, NonZeroUsize::get);
         tracing::debug!(limit, "connections of clients");
         let room = Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS)));
@@ -64,7 +75,7 @@ fn connections_of(descriptors: u64) -> usize {
     usize::try_from(descriptors.saturating_sub(reserved).max(1)).unwrap_or(usize::MAX)
 }
 
-impl Stream for Incoming {
+impl<L: Listener> Stream for Incoming<L> {
     type Item = io::Result<Counted>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Counted>>> {
@@ -74,7 +85,7 @@ impl Stream for Incoming {
                 self.pause = None;
             }
             let io = match ready!(self.listener.poll_accept(cx)) {
-                Ok((io, _)) => io,
+                Ok(io) => io,
                 Err(error) if is_of_the_connection(&error) => continue,
                 Err(error) => {
                     // The connection waits where it is, and accepting it again at once would be all that is done.
@@ -107,7 +118,15 @@ fn is_of_the_connection(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::config::Config;
+    use crate::metrics::Metrics;
+    use crate::relay_core::EveryNode;
 
     #[test]
     fn some_descriptors_are_left_for_everything_else() {
@@ -115,5 +134,39 @@ mod tests {
         assert_eq!(connections_of(100), 68);
         assert_eq!(connections_of(8), 1);
         assert_eq!(connections_of(1 << 20), 917_504);
+    }
+
+    /// Fails in these ways, and then has nothing to accept.
+    struct Failing(Mutex<VecDeque<io::Error>>);
+
+    impl Listener for Failing {
+        fn poll_accept(&self, _: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+            self.0.lock().unwrap().pop_front().map_or(Poll::Pending, |error| Poll::Ready(Err(error)))
+        }
+    }
+
+    /// How many failures are yet to come after one look, and after another a pause later.
+    async fn left(failures: Vec<io::Error>) -> [usize; 2] {
+        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
+        let dialer = crate::origins::dialer(&config).unwrap();
+        let core = RelayCore::new(&config, Box::new(EveryNode), dialer, Arc::new(Metrics::new([])));
+        let mut incoming = Incoming::new(Failing(Mutex::new(failures.into())), None, core);
+        let mut look = async || {
+            let nobody = timeout(PAUSE * 3 / 2, std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_next(cx)));
+            assert!(nobody.await.is_err());
+            incoming.listener.0.lock().unwrap().len()
+        };
+        [look().await, look().await]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_was_over_holds_up_no_other_and_a_shortage_all_for_a_while() {
+        use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted};
+        let over = [ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted].map(io::Error::from);
+        assert_eq!(left(over.into()).await, [0, 0]);
+        // ENFILE, EMFILE.
+        let short = [23, 24].into_iter().cycle().take(10).map(io::Error::from_raw_os_error);
+        // One at once and one after a pause; then two more in three halves of a pause.
+        assert_eq!(left(short.collect()).await, [8, 6]);
     }
 }
