@@ -338,3 +338,14 @@ fn deep_values_are_an_error_and_no_crash() {
     assert!(failure(&nested(60)).contains("recursion limit"), "{}", failure(&nested(60)));
     assert!(failure(&nested(100)).contains("nest deeper than"), "{}", failure(&nested(100)));
 }
+
+#[tokio::test]
+async fn a_relay_says_what_its_files_hold() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "a.yaml", &format!(r#"{{ resources: [{{ "@type": {CLUSTER}, name: a }}] }}"#));
+    let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());
+    let text = format!("listen: 127.0.0.1:0\nadmin: none\norigins: {origins}\n");
+    let relay = xds_relay::Relay::bind(xds_relay::Config::parse("relay.yaml", &text).unwrap()).await.unwrap();
+    let [content] = &relay.file_contents()[..] else { panic!("one origin of files") };
+    assert_eq!((content.origin.as_str(), content.resources[CLUSTER]), ("mesh", 1));
+}
