@@ -78,7 +78,8 @@ impl Subscriber {
 
     /// The parts that may have the same name: globs are of one.
     fn others<'a>(&'a self, part: &'a Part, name: &ResourceName) -> impl Iterator<Item = &'a Part> {
-        let is_another = |other: &&Part| other.id != part.id || !Arc::ptr_eq(&other.scope, &part.scope);
+        // No two parts are in one scope.
+        let is_another = |other: &&Part| !Arc::ptr_eq(&other.scope, &part.scope);
         let parts = if name.is_glob() { &[] } else { self.parts.as_slice() };
         parts.iter().filter(is_another)
     }

@@ -2,7 +2,7 @@
 //! rules 2, 117 and 118.
 
 use prost::Message;
-use xds_transport::wire::DeltaDiscoveryResponse;
+use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryResponse};
 
 use crate::support::*;
 
@@ -37,6 +37,40 @@ fn rule_117_an_error_passes_a_relay_whatever_is_spoken_on_either_side() {
             for client in [client, later] {
                 assert_eq!(world.clients[client].held(ENDPOINTS), [format!("{missing}@2"), format!("{name}@1")]);
             }
+        }
+    }
+}
+
+/// A full state has what one of two scopes has, whichever it is: an error of the other has no place beside it.
+#[test]
+fn rule_117_over_sotw_no_error_stands_beside_what_one_of_two_scopes_has() {
+    const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+    const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+    for [named, wild] in [[true, true], [true, false], [false, true], [false, false]] {
+        for specific in [NAME, GLOB] {
+            let mut world = World::new(DELTA);
+            world.origins[0].wildcard_sends_xdstp_to("n");
+            let now = world.now;
+            for (node, there) in [("", named), ("n", wild)] {
+                if there {
+                    world.origins[0].put_frame(now, node, CLUSTERS, NAME, "1", frame(CLUSTERS, NAME, "1"));
+                }
+            }
+            let client = world.client(SOTW, "n");
+            world.subscribe(client, CLUSTERS, &["*", specific]);
+            world.advance(20 * SECOND);
+            let error = xdstp_cache::ResourceError::new(UNAVAILABLE, "not today");
+            world.origins[0].fail_for(now, "", CLUSTERS, NAME, &error);
+            world.advance(20 * SECOND);
+            // What comes then is a full state again.
+            world.origins[0].put_frame(now, "n", CLUSTERS, "c", "1", frame(CLUSTERS, "c", "1"));
+            world.advance(20 * SECOND);
+            let responses = world.clients[client].chunks.iter();
+            let responses = responses.map(|chunks| DiscoveryResponse::decode(&*chunks.concat()).unwrap());
+            let told = responses.filter(|response| !response.resource_errors.is_empty()).count();
+            let case = format!("{specific}: {named} {wild}");
+            assert_eq!(told, usize::from(!named && !wild), "{case}");
+            assert_eq!(world.clients[client].held(CLUSTERS).len(), 1 + usize::from(named || wild), "{case}");
         }
     }
 }
