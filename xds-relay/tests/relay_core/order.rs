@@ -1,7 +1,12 @@
 //! Make before break: no cluster goes before the listener that stops using it has come, however long what nobody wants
 //! any more lingers, and in whatever order the origin says it.
 
+use std::task::Waker;
 use std::time::Duration;
+
+use prost::Message;
+use xds_transport::server::Stream;
+use xds_transport::wire::{DiscoveryRequest, DiscoveryResponse, Node};
 
 use crate::support::*;
 
@@ -167,4 +172,66 @@ fn rule_122_a_cluster_that_goes_while_nothing_can_be_said_goes_after_its_listene
         let told = world.told(client);
         assert_eq!(told, ["Cluster ok", &format!("Listener {listener}@uses-b"), "Cluster -a"], "{upstream:?}");
     }
+}
+
+/// A cluster is left as a name before its last response was answered, and a listener changes. What is said before that
+/// answer, and after it: the wildcard may have the cluster, too.
+fn said_when_a_name_is_left(wild: bool) -> [Vec<String>; 2] {
+    const NAME: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/x";
+    let mut world = World::new(DELTA);
+    world.origins[0].wildcard_sends_xdstp_to("n");
+    let now = world.now;
+    world.put(0, CLUSTERS, NAME, "named");
+    if wild {
+        world.origins[0].put_frame(now, "n", CLUSTERS, NAME, "wild", frame(CLUSTERS, NAME, "wild"));
+    }
+    world.origins[0].put_frame(now, "n", LISTENERS, "l", "1", frame(LISTENERS, "l", "1"));
+    let core = world.relays[0].core.clone();
+    let mut routes = core.open_stream(SOTW, Waker::noop().clone(), None);
+    let mut stream = Stream::new(SOTW, core.settings());
+    let request = |of: &str, names: &[&str], nonce: &str| DiscoveryRequest {
+        node: Node { id: "n".into(), ..Node::default() }.encode_to_vec().into(),
+        type_url: of.into(),
+        resource_names: names.iter().map(|name| (*name).into()).collect(),
+        response_nonce: nonce.into(),
+        ..DiscoveryRequest::default()
+    };
+    // What the stream says within a third of a second, to a request if there is one: the last word of each type, and the
+    // nonce.
+    let mut say = |world: &mut World, request: Option<DiscoveryRequest>| {
+        if let Some(request) = request {
+            stream.handle_message(world.now, request.encode_to_vec().into(), &mut routes).unwrap();
+        }
+        let mut said = Vec::new();
+        for _ in 0..3 {
+            world.advance(Duration::from_millis(100));
+            while let Some(transmit) = stream.poll_transmit(world.now, &mut routes).unwrap() {
+                let response = DiscoveryResponse::decode(transmit.into_bytes()).unwrap();
+                said.push((response.type_url.rsplit('.').next().unwrap().to_owned(), response.nonce));
+            }
+        }
+        said
+    };
+    let said = say(&mut world, Some(request(LISTENERS, &["*"], "")));
+    say(&mut world, Some(request(LISTENERS, &["*"], &said[0].1)));
+    let said = say(&mut world, Some(request(CLUSTERS, &["*", NAME], "")));
+    let [(_, unanswered)] = &said[..] else { panic!("{said:?}") };
+    // It crosses that response.
+    assert_eq!(say(&mut world, Some(request(CLUSTERS, &["*"], ""))), []);
+    let now = world.now;
+    world.origins[0].put_frame(now, "n", LISTENERS, "l", "2", frame(LISTENERS, "l", "2"));
+    let before = say(&mut world, None);
+    let after = say(&mut world, Some(request(CLUSTERS, &["*"], unanswered)));
+    [before, after].map(|said| said.into_iter().map(|(of, _)| of).collect())
+}
+
+/// That is news, although no scope has any: the listener may use it.
+#[test]
+fn rule_122_a_listener_waits_for_what_the_wildcard_has_of_a_cluster_that_is_left() {
+    assert_eq!(said_when_a_name_is_left(true), [vec![], vec!["Cluster", "Listener"]]);
+}
+
+#[test]
+fn rule_122_a_listener_does_not_wait_for_a_cluster_to_go() {
+    assert_eq!(said_when_a_name_is_left(false)[0], ["Listener"]);
 }
