@@ -100,6 +100,27 @@ fn rule_121_the_page_shows_the_streams_of_what_must_not_be_shared() {
     assert_eq!(core.config_dump(world.now).origins[0].streams.len(), 1);
 }
 
+/// Whether one scope may have the name or two, it is told at once, with what else there is.
+#[test]
+fn rule_128_what_may_be_shared_again_is_told_in_one_response_with_its_neighbours() {
+    for interests in [["*", "*"], ["*", GLOB], [GLOB, GLOB]] {
+        let [name, mate] = ["u", "mate"].map(|name| GLOB.replace('*', name));
+        let mut world = world();
+        world.origins[0].wildcard_sends_xdstp();
+        put_uncached(&mut world, &name, "1");
+        world.put(0, CLUSTERS, &mate, "1");
+        let client = world.client(DELTA, "n1");
+        world.subscribe(client, CLUSTERS, &interests);
+        world.advance(20 * SECOND);
+        world.told(client);
+        let now = world.now;
+        world.origins[0].put(now, CLUSTERS, &name, "2");
+        world.origins[0].put(now, CLUSTERS, &mate, "2");
+        world.advance(20 * SECOND);
+        assert_eq!(world.told(client), [format!("Cluster {mate}@2 {name}@2")], "{interests:?}");
+    }
+}
+
 #[test]
 fn rule_121_a_resource_that_may_be_shared_again_is() {
     // With a glob beside, two scopes may have the name.
