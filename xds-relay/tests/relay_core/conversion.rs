@@ -90,3 +90,23 @@ fn rule_149_an_empty_glob_is_answered() {
         assert_eq!(world.clients[client].held(CLUSTERS).len(), 0, "{pair}");
     });
 }
+
+/// No payload is decoded on the way: it is the origin that is to see to it, as a cache and the relay's own files do.
+#[test]
+fn rule_082_a_relay_hands_on_what_an_origin_calls_otherwise_than_its_payload_does() {
+    // Over SotW in a wrapper, which has a name outside too.
+    for upstream in [DELTA, SOTW] {
+        let mut world = World::new(upstream);
+        let now = world.now;
+        world.origins[0].put_frame(now, "", CLUSTERS, "outside", "1", frame(CLUSTERS, "inside", "1"));
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &["*"]);
+        assert_eq!(world.clients[client].held(CLUSTERS), ["outside@1"], "{upstream:?}");
+        let response: Vec<_> = world.clients[client].chunks.iter().flatten().flatten().copied().collect();
+        assert!(response.windows(6).any(|part| part == b"inside"), "as the origin wrote it");
+        // Under the name that was told it goes, too.
+        world.remove(0, CLUSTERS, "outside");
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), [""; 0], "{upstream:?}");
+    }
+}
