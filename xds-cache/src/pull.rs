@@ -117,8 +117,7 @@ impl<V> Cache<V> {
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_break() {
             self.has_begun(id);
-        }
-        if visited.is_continue() && self.subscribers[id.index()].has_removals() {
+        } else if self.subscribers[id.index()].has_removals() {
             visited = match removals {
                 Removals::Include => self.pull_removals(id, |_| false, visitor),
                 Removals::Defer => self.pull_missing(id, visitor),
@@ -193,6 +192,7 @@ impl<V> Cache<V> {
     }
 
     /// What the next pull visits is the rest of this answer.
+    #[inline(never)]
     fn has_begun(&mut self, id: SubscriberId) {
         let waiting: Vec<_> = self.chain(self.subscribers[id.index()].lists).collect();
         for link in waiting {
@@ -314,20 +314,10 @@ impl<V> Cache<V> {
             self.links[link as usize].cursor = seq;
             self.walks[walk as usize].at = at;
             let already = several && self.narrower(id, at, list).any(|other| self.links[other as usize].cursor >= seq);
-            let put = if already {
-                ControlFlow::Continue(())
-            } else if answered {
-                self.put(id, at, visitor)
-            } else {
-                let mut spoken = false;
-                let put = self.put(id, at, &mut |pull| {
-                    spoken = true;
-                    visitor(pull)
-                });
-                self.walks[walk as usize].spoken |= spoken;
-                put
+            let mut put = |this: &mut Self| {
+                if answered { this.put(id, at, visitor) } else { this.put_first(id, at, walk, visitor) }
             };
-            if put.is_break() {
+            if !already && put(self).is_break() {
                 // The others come first now.
                 self.rechain(link, Chain::Work);
                 return ControlFlow::Break(());
@@ -335,7 +325,6 @@ impl<V> Cache<V> {
             at = self.lists[list as usize].after(&self.slots, at);
         }
         let members = &self.lists[list as usize];
-        let type_index = members.type_index;
         let complete = members.answer == Answer::Complete;
         if members.answer != Answer::None && !answered {
             let walk = &mut self.walks[walk as usize];
@@ -344,27 +333,7 @@ impl<V> Cache<V> {
             pulled.empty |= !walk.spoken;
         }
         if complete && !was_complete {
-            // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
-            let since = self.walks[walk as usize].since;
-            let before = members.gone_before(since).into_iter();
-            // That it is empty is said below.
-            let missed = before.filter(|(name, gone)| {
-                let told = self.subscribers[id.index()].concluded.contains(*name);
-                let itself = name.is_glob() || self.is_asked_for(id, type_index, name);
-                !told && !itself && !self.saw_go(id, link, name, *gone)
-            });
-            let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
-            let empty = members.glob.clone().filter(|_| members.live == 0);
-            let walk = &mut self.walks[walk as usize];
-            walk.complete = true;
-            let subscriber = &mut self.subscribers[id.index()];
-            subscriber.missing.extend(empty.clone());
-            subscriber.leaving.extend(empty);
-            for name in missed {
-                subscriber.missing.remove(&name);
-                subscriber.leaving.insert(name);
-            }
-            (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
+            self.complete_walk(id, link, list);
         }
         if brought && complete {
             self.remove_resumed(id, list);
@@ -377,6 +346,53 @@ impl<V> Cache<V> {
         }
         self.rechain(link, Chain::Clean);
         ControlFlow::Continue(())
+    }
+
+    /// Tells what a complete answer says: that there is nothing, and what is gone.
+    #[inline(never)]
+    fn complete_walk(&mut self, id: SubscriberId, link: u32, list: u32) {
+        let members = &self.lists[list as usize];
+        let type_index = members.type_index;
+        let walk = self.links[link as usize].walk;
+        // What went before it came, it may have missed (rule 100): but not of what it asked for by name.
+        let since = self.walks[walk as usize].since;
+        let before = members.gone_before(since).into_iter();
+        // That it is empty is said below.
+        let missed = before.filter(|(name, gone)| {
+            let told = self.subscribers[id.index()].concluded.contains(*name);
+            let itself = name.is_glob() || self.is_asked_for(id, type_index, name);
+            !told && !itself && !self.saw_go(id, link, name, *gone)
+        });
+        let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
+        let empty = members.glob.clone().filter(|_| members.live == 0);
+        let walk = &mut self.walks[walk as usize];
+        walk.complete = true;
+        let subscriber = &mut self.subscribers[id.index()];
+        subscriber.missing.extend(empty.clone());
+        subscriber.leaving.extend(empty);
+        for name in missed {
+            subscriber.missing.remove(&name);
+            subscriber.leaving.insert(name);
+        }
+        (walk.since, walk.sent) = (0, walk.sent.max(walk.since));
+    }
+
+    /// The same as [`put`](Self::put), of a collection that was not answered.
+    #[inline(never)]
+    fn put_first(
+        &mut self,
+        id: SubscriberId,
+        at: u32,
+        walk: u32,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut spoken = false;
+        let put = self.put(id, at, &mut |pull| {
+            spoken = true;
+            visitor(pull)
+        });
+        self.walks[walk as usize].spoken |= spoken;
+        put
     }
 
     /// Whether a name went while another collection of the subscriber had it, and that has told so.
@@ -415,31 +431,38 @@ impl<V> Cache<V> {
         at: u32,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        let Subscriber { resumed, missing, concluded, .. } = &self.subscribers[id.index()];
+        if resumed.len() + missing.len() + concluded.len() > 0 && self.is_held(id, at) {
+            return ControlFlow::Continue(());
+        }
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
-        let Subscriber { resumed, missing, unsent, concluded, .. } = &mut self.subscribers[id.index()];
-        for names in [missing, concluded] {
-            if !names.is_empty() {
-                names.remove(&slot.name);
-            }
-        }
-        if !resumed.is_empty() {
-            if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
-                if !self.types[slot.type_index as usize].aliases.of(&slot.name).is_empty() {
-                    unsent.insert(slot.name.clone());
-                }
-                return ControlFlow::Continue(());
-            }
-            // With this it sees that what it held under an alias itself is over.
-            for alias in self.types[slot.type_index as usize].aliases.of(&slot.name) {
-                resumed.remove(alias);
-            }
-        }
         // To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
         if self.owes_error(id, &slot.name) {
             self.subscribers[id.index()].failing.insert(slot.name.clone());
         }
         visitor(Pull::Put { name: &slot.name, resource })
+    }
+
+    /// Whether the subscriber brought along what is there; what else was noted of it is over with this.
+    #[inline(never)]
+    fn is_held(&mut self, id: SubscriberId, at: u32) -> bool {
+        let slot = &self.slots[at as usize];
+        let Some(resource) = slot.state.resource() else { return false };
+        let Subscriber { resumed, missing, unsent, concluded, .. } = &mut self.subscribers[id.index()];
+        missing.remove(&slot.name);
+        concluded.remove(&slot.name);
+        if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
+            if !self.types[slot.type_index as usize].aliases.of(&slot.name).is_empty() {
+                unsent.insert(slot.name.clone());
+            }
+            return true;
+        }
+        // With this it sees that what it held under an alias itself is over.
+        for alias in self.types[slot.type_index as usize].aliases.of(&slot.name) {
+            resumed.remove(alias);
+        }
+        false
     }
 
     /// Visits what is gone, but for what stays to be told.
