@@ -29,8 +29,7 @@ pub(crate) struct Session {
     wildcard: bool,
     names: usize,
     spelling: Spelling,
-    /// Nonces, each with the number of resources that came with it.
-    unacked: VecDeque<(u64, usize)>,
+    unacked: VecDeque<Unacked>,
     responded: bool,
     owes_answer: bool,
     /// Names that are none: told as removed, because they cannot exist.
@@ -42,6 +41,16 @@ pub(crate) struct Session {
     /// What the client was sent, of a type whose absent names are aliases of nothing: only what it has is removed
     /// (rule 106).
     holds: HashSet<ResourceName>,
+}
+
+/// A response that was not answered.
+struct Unacked {
+    nonce: u64,
+    resources: usize,
+    /// What it puts.
+    names: Vec<ResourceName>,
+    /// The client left a collection meanwhile: it may have had this before or after.
+    crossed: bool,
 }
 
 impl Session {
@@ -131,8 +140,8 @@ impl Session {
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
     fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
-        let Some(position) = self.unacked.iter().position(|(sent, _)| nonce::is(nonce, *sent)) else { return };
-        for (at, (nonce, resources)) in self.unacked.drain(..=position).enumerate() {
+        let Some(position) = self.unacked.iter().position(|sent| nonce::is(nonce, sent.nonce)) else { return };
+        for (at, Unacked { nonce, resources, .. }) in self.unacked.drain(..=position).enumerate() {
             match error {
                 Some(_) if at == position => self.refreshes.refused(now, nonce, resources),
                 _ => self.refreshes.accepted(nonce),
@@ -156,6 +165,9 @@ impl Session {
                     let interest = self.interest(name, text);
                     let new = source.subscribe(self.id, &interest);
                     self.names += usize::from(new);
+                    if new && interest.is_collection() {
+                        self.resume_crossed(&interest, source);
+                    }
                 }
                 Err(_) => drop(self.malformed.insert(text.clone())),
             }
@@ -170,6 +182,9 @@ impl Session {
             let interest = Interest::from(name);
             let held = source.unsubscribe(self.id, &interest);
             self.names -= usize::from(held).min(self.names);
+            if interest.is_collection() {
+                self.unacked.iter_mut().for_each(|sent| sent.crossed |= held);
+            }
             match &interest {
                 Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
                 Interest::Name(name) => {
@@ -179,6 +194,21 @@ impl Session {
             }
         }
         room.check(self.names())
+    }
+
+    /// What is on its way since before a client left a collection, it takes for a part of the answer when it asks for
+    /// that anew: it is told what of it is gone by then (rule 84).
+    fn resume_crossed(&self, collection: &Interest, source: &mut impl Source) {
+        let within = |name: &&ResourceName| match collection {
+            Interest::Wildcard => true,
+            Interest::Name(glob) => name.glob_parent().as_ref() == Some(glob),
+        };
+        let crossed = self.unacked.iter().filter(|sent| sent.crossed);
+        let names = crossed.flat_map(|sent| &sent.names).filter(within);
+        let held: Vec<_> = names.map(|name| (name.clone(), Version::from(""))).collect();
+        if !held.is_empty() {
+            source.resume(self.id, held);
+        }
     }
 
     fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
@@ -237,6 +267,7 @@ impl Session {
     ) -> Result<Option<Transmit>, ProtocolError> {
         let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let mut names = Vec::new();
         let Self { spelling, holds, refreshes, .. } = self;
         let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);
         let told = outgoing.told();
@@ -247,6 +278,7 @@ impl Session {
                     let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
                     transmit.push_delta(spelling.of(name), resource, ttl);
                     refreshes.put(told, name, &resource.version, ttl);
+                    names.push(name.clone());
                     if rule.absent_by_alias {
                         holds.insert(name.clone());
                     }
@@ -294,7 +326,12 @@ impl Session {
         self.owes_answer = false;
         self.responded = true;
         let nonce = outgoing.nonce();
-        self.unacked.push_back((nonce, transmit.resources + transmit.refreshed));
+        self.unacked.push_back(Unacked {
+            nonce,
+            resources: transmit.resources + transmit.refreshed,
+            names,
+            crossed: false,
+        });
         // Rule 36: for people, and what the origin said.
         if let Some(version) = source.system_version(self.id) {
             transmit.push_text(1, version.as_str());

@@ -46,6 +46,9 @@ pub trait Source {
 
     /// What the client holds already (`initial_resource_versions`, nothing over SotW): once, right after the first
     /// subscriptions. What was subscribed before belongs together with it: an origin may be asked for both in one request.
+    ///
+    /// And when a client asks anew for a collection that it left, what is still on its way to it from before, each name
+    /// with a version that no resource has.
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>);
 
     /// Visits what the subscriber has not been sent: see [`Cache::pull`].

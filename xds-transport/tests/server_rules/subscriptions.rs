@@ -85,6 +85,33 @@ fn rule_054_leaving_and_coming_back_is_sent_again() {
 }
 
 #[test]
+fn rule_084_what_is_on_its_way_from_a_collection_left_and_asked_for_anew_is_told_as_gone() {
+    for (collection, member) in [("*", "a"), (GLOB, MEMBER)] {
+        let other = "xdstp://x/T/other/1";
+        let mut server = Server::with(CLUSTERS, &[member, other]);
+        let mut client = Client::delta();
+        let sent = client.subscribe(&mut server, CLUSTERS, &[collection, other]);
+        assert!(sent.concat().contains(&format!("{member}@1")), "{sent:?}");
+        assert!(client.unsubscribe(&mut server, CLUSTERS, &[collection]).is_empty());
+        server.remove(CLUSTERS, member);
+        let anew = client.subscribe(&mut server, CLUSTERS, &[collection]);
+        assert!(anew.concat().contains(&format!("-{member}")), "{anew:?}");
+        assert!(!anew.concat().contains(&format!("-{other}")), "{anew:?}");
+    }
+}
+
+#[test]
+fn rule_054_what_was_acknowledged_before_a_collection_was_left_is_not_held_any_more() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*"]);
+    client.ack(&mut server, CLUSTERS);
+    client.unsubscribe(&mut server, CLUSTERS, &["*"]);
+    server.remove(CLUSTERS, "a");
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C"]);
+}
+
+#[test]
 fn rule_055_a_name_that_comes_back_is_sent_at_the_version_it_had() {
     for (of, last) in [(ENDPOINTS, "E A@1"), (CLUSTERS, "C A@1 B@1")] {
         let mut server = Server::with(of, &["A", "B"]);
