@@ -18,6 +18,7 @@ mod request_room;
 mod routes;
 mod scope;
 mod scope_key;
+mod scopes;
 mod settling;
 mod streams;
 mod subscriber;
@@ -365,7 +366,7 @@ impl RelayCore {
         let Some(origin) = self.origins.get(scope.origin) else { return };
         let dial = || {
             let (label, node) = speaker();
-            Upstream::dial(&*self.dial, origin.info.clone(), label, node, scope)
+            Upstream::dial(&*self.dial, origin.info.clone(), label, node, &scope.key)
         };
         match &origin.from {
             Supply::Files(files) => {
@@ -375,7 +376,7 @@ impl RelayCore {
             }
             Supply::Server { stream, .. } if matches!(scope.key, ScopeKey::Authority(_)) => {
                 let mut shared = lock(stream);
-                let upstream = shared.upgrade().inspect(|upstream| upstream.scopes.insert(scope)).unwrap_or_else(dial);
+                let upstream = shared.upgrade().unwrap_or_else(dial);
                 *shared = Arc::downgrade(&upstream);
                 scope.feed_from(upstream);
             }

@@ -14,11 +14,13 @@ use xdstp_client::upstream::{Connection, Consumer};
 use crate::config::Protocol;
 use crate::relay_core::alike::Unsaid;
 use crate::relay_core::changes::Changes;
+use crate::relay_core::demand::Wish;
 use crate::relay_core::lock;
 use crate::relay_core::loops::Side;
 use crate::relay_core::markers::Markers;
 use crate::relay_core::places::{Elsewhere, Places};
-use crate::relay_core::scope::Scopes;
+use crate::relay_core::scope::Scope;
+use crate::relay_core::scopes::{Due, Scopes, Seat};
 use crate::relay_core::settling::{Settled, Settling};
 use crate::relay_core::upstream::{OriginInfo, Speakers, UpstreamState};
 
@@ -39,6 +41,10 @@ pub(crate) struct Feed {
     by_node: bool,
     info: Arc<OriginInfo>,
     scopes: Arc<Scopes>,
+    /// When scopes have something to tell the origin by themselves.
+    due: Due,
+    /// The origin was there when they were looked at last, all of them.
+    was_there: Option<bool>,
     state: Arc<Mutex<UpstreamState>>,
     speakers: Arc<Mutex<Speakers>>,
     settling: Settling,
@@ -66,6 +72,8 @@ impl Feed {
             by_node,
             info,
             scopes,
+            due: Due::default(),
+            was_there: None,
             state,
             speakers,
             settling: Settling::default(),
@@ -107,10 +115,8 @@ impl Feed {
     }
 
     /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
-    fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &Places<'_>) -> (Vec<Changes>, Vec<Rejected>) {
+    fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) -> Vec<Rejected> {
         let by_alias = self.info.protocol == Protocol::Delta;
-        let mut parts: Vec<Changes> = Vec::new();
-        parts.resize_with(places.len(), || Changes { by_alias, ..Changes::default() });
         let mut refused = Vec::new();
         let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
         for mut changed in changed.into_iter().chain(repeated) {
@@ -130,16 +136,16 @@ impl Feed {
             let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
             let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
             for place in left {
-                places.put(&mut parts, place, |part| part.removed.push(name.clone()));
+                places.put(place, |part| part.removed.push(name.clone()));
             }
             let Some(last) = at.pop() else {
                 refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
                 continue;
             };
             for place in at {
-                places.put(&mut parts, place, |part| part.changed.push(changed.clone()));
+                places.put(place, |part| part.changed.push(changed.clone()));
             }
-            places.put(&mut parts, last, |part| part.changed.push(changed));
+            places.put(last, |part| part.changed.push(changed));
         }
         let rules = self.info.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
@@ -147,13 +153,13 @@ impl Feed {
             if rules.full_state_in_sotw { (Vec::new(), missing) } else { (missing, Vec::new()) };
         for name in removed.into_iter().chain(removed_too) {
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                places.put(&mut parts, place, |part| part.removed.push(name.clone()));
+                places.put(place, |part| part.removed.push(name.clone()));
             }
             self.elsewhere.forget(&type_url, &name);
         }
         for name in missing {
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                places.put(&mut parts, place, |part| part.missing.push(name.clone()));
+                places.put(place, |part| part.missing.push(name.clone()));
             }
         }
         for failure in errors {
@@ -161,27 +167,27 @@ impl Feed {
             tracing::warn!(origin = %self.info.name, stream = %self.label, name = %failure.name, "not sent: {message}");
             for place in places.of_name(&type_url, &failure.name, &self.elsewhere) {
                 let error = ResourceError::new(failure.code, message.as_str());
-                places.put(&mut parts, place, |part| part.errors.push((failure.name.clone(), error)));
+                places.put(place, |part| part.errors.push((failure.name.clone(), error)));
             }
         }
         for (name, ttl) in refreshed {
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                places.put(&mut parts, place, |part| part.refreshed.push((name.clone(), ttl)));
+                places.put(place, |part| part.refreshed.push((name.clone(), ttl)));
             }
         }
         for interest in complete {
             if let Some(place) = places.of_interest(&interest) {
-                places.put(&mut parts, place, |part| part.complete.push(interest.clone()));
+                places.put(place, |part| part.complete.push(interest.clone()));
             }
         }
-        (parts, refused)
+        refused
     }
 }
 
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        for scope in self.scopes.all() {
+        for (seat, scope) in self.with_work(now, there) {
             scope.take_asks(now, there, &mut |command| {
                 if let Command::Unsubscribe(type_url, interest) = &command {
                     self.settling.forget(type_url, interest);
@@ -189,6 +195,7 @@ impl Consumer for Feed {
                 }
                 apply(command);
             });
+            self.due.set(seat, scope.poll_timeout());
         }
         // Over SotW a full state is all there is.
         for wish in self.settling.doubtful(now).into_iter().filter(|_| self.info.protocol == Protocol::Delta) {
@@ -216,9 +223,12 @@ impl Consumer for Feed {
             Protocol::Sotw => (said, None),
             Protocol::Delta => (None, said),
         };
-        let scopes = self.scopes.all();
-        let (parts, refused) = self.sort(update, complete, &Places::of(&scopes));
-        for (scope, mut changes) in scopes.iter().zip(parts) {
+        let scopes = self.scopes.clone();
+        let mut places = Places::of(&scopes);
+        let refused = self.sort(update, complete, &mut places);
+        // What is not in it is as it was, and so is the version of that.
+        for (scope, mut changes) in places.into_changes() {
+            changes.by_alias = self.info.protocol == Protocol::Delta;
             changes.version.clone_from(&version);
             changes.system_version.clone_from(&system_version);
             if !changes.is_empty() {
@@ -238,7 +248,8 @@ impl Consumer for Feed {
             Connection::Connected => {
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
-                self.scopes.all().iter().for_each(|scope| scope.begin_stream(now));
+                self.scopes.all().iter().for_each(|(_, scope)| scope.begin_stream(now));
+                self.was_there = None;
             }
             Connection::Answered => self.answered(now),
             Connection::Disconnected { error, .. } => {
@@ -258,7 +269,7 @@ impl Consumer for Feed {
                 (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
                 state.last_error = error.or(state.last_error.take());
                 drop(state);
-                self.scopes.all().iter().for_each(|scope| scope.origin_lost());
+                self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost());
             }
             _ => {}
         }
@@ -286,12 +297,12 @@ impl Consumer for Feed {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let lingering = self.scopes.all().iter().filter_map(|scope| scope.poll_timeout()).min();
-        [lingering, self.settling.poll_timeout(), self.silent_at, self.steady_at].into_iter().flatten().min()
+        [self.due.next(), self.settling.poll_timeout(), self.silent_at, self.steady_at].into_iter().flatten().min()
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if self.silent_at.take_if(|at| *at <= now).is_some() && !self.scopes.all().iter().all(|scope| scope.is_idle()) {
+        let is_idle = || self.scopes.all().iter().all(|(_, scope)| scope.is_idle());
+        if self.silent_at.take_if(|at| *at <= now).is_some() && !is_idle() {
             tracing::warn!(origin = %self.info.name, stream = %self.label, "{SILENT_HINT}");
             lock(&self.state).hint = Some(SILENT_HINT);
         }
@@ -303,24 +314,33 @@ impl Consumer for Feed {
 }
 
 impl Feed {
+    /// The scopes that have something to tell the origin: those that ask, and those whose time has come. When the origin
+    /// comes or goes, all are looked at.
+    fn with_work(&mut self, now: Instant, there: bool) -> Vec<(Seat, Arc<Scope>)> {
+        let mut seats = self.scopes.take_asking();
+        seats.extend(self.due.take(now));
+        if self.was_there.replace(there) != Some(there) {
+            return self.scopes.all();
+        }
+        seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
+    }
+
     /// Tells the scopes how far their collections are answered.
     fn settle(&self, settled: Settled, now: Instant) {
-        let scopes = self.scopes.all();
-        let places = Places::of(&scopes);
-        let mut parts: BTreeMap<(usize, TypeUrl), Changes> = BTreeMap::new();
-        for (type_url, interest) in settled.begun {
+        let mut types: BTreeMap<TypeUrl, Places<'_>> = BTreeMap::new();
+        let mut tell = |(type_url, interest): Wish, change: &dyn Fn(&mut Changes, Interest)| {
+            let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes));
             if let Some(place) = places.of_interest(&interest) {
-                parts.entry((place, type_url.clone())).or_default().begun.push(interest.clone());
+                places.put(place, |part| change(part, interest));
             }
-        }
-        for (type_url, interest) in settled.complete {
-            if let Some(place) = places.of_interest(&interest) {
-                parts.entry((place, type_url.clone())).or_default().complete.push(interest.clone());
-            }
-        }
-        for ((place, type_url), changes) in parts {
-            if let Some(scope) = scopes.get(place) {
-                scope.store(&type_url, changes, now);
+        };
+        settled.begun.into_iter().for_each(|wish| tell(wish, &|part, interest| part.begun.push(interest)));
+        settled.complete.into_iter().for_each(|wish| tell(wish, &|part, interest| part.complete.push(interest)));
+        for (type_url, places) in types {
+            for (scope, changes) in places.into_changes() {
+                if !changes.is_empty() {
+                    scope.store(&type_url, changes, now);
+                }
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,7 @@ use crate::relay_core::lock;
 use crate::relay_core::quotas::Share;
 use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope_key::ScopeKey;
+use crate::relay_core::scopes::Seat;
 use crate::relay_core::upstream::Upstream;
 
 mod look;
@@ -40,8 +41,8 @@ pub(crate) struct Scope {
     pub(crate) key: ScopeKey,
     /// Which origin it comes from, by position.
     pub(crate) origin: usize,
-    /// The stream it comes over; none for an origin of files, and while nobody wants anything of it.
-    upstream: Mutex<Option<Arc<Upstream>>>,
+    /// The stream it comes over, and its seat there; none for an origin of files, and while nobody wants anything of it.
+    upstream: Mutex<Option<(Arc<Upstream>, Seat)>>,
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub(crate) shared: bool,
     /// What requests for it have room for, with those of the scopes that come over the same stream.
@@ -113,11 +114,14 @@ impl Scope {
 
     /// The stream it comes over.
     pub(crate) fn upstream(&self) -> Option<Arc<Upstream>> {
-        lock(&self.upstream).clone()
+        lock(&self.upstream).as_ref().map(|(upstream, _)| upstream.clone())
     }
 
-    pub(crate) fn feed_from(&self, upstream: Arc<Upstream>) {
-        *lock(&self.upstream) = Some(upstream);
+    /// It comes over this stream from now on.
+    pub(crate) fn feed_from(self: &Arc<Self>, upstream: Arc<Upstream>) {
+        let seat = upstream.scopes.insert(self);
+        *lock(&self.upstream) = Some((upstream, seat));
+        self.ask();
     }
 
     /// Nobody wants anything of it any more, and since when. It ends its stream, and remembers what went, and of files
@@ -125,7 +129,9 @@ impl Scope {
     pub(crate) fn rest(&self, now: Instant) -> Option<Instant> {
         // Not under its lock.
         let upstream = lock(&self.upstream).take();
-        drop(upstream);
+        if let Some((upstream, seat)) = upstream {
+            upstream.scopes.remove(self, seat);
+        }
         let State { cache, demand, rests_since, .. } = &mut *self.lock();
         let since = *rests_since.get_or_insert(now);
         cache.expire(now);
@@ -238,6 +244,8 @@ impl Scope {
             state.brought.insert(type_url.clone());
         }
         state.cache.resume(id, held);
+        drop(state);
+        self.nudge(true);
     }
 
     pub(crate) fn pull(
@@ -550,9 +558,9 @@ impl Scope {
     }
 
     fn nudge(&self, needed: bool) {
-        let upstream = if needed { self.upstream() } else { None };
-        if let Some(upstream) = upstream {
-            upstream.nudge();
+        let upstream = if needed { lock(&self.upstream).clone() } else { None };
+        if let Some((upstream, seat)) = upstream {
+            upstream.ask(seat);
         }
     }
 }
@@ -616,23 +624,5 @@ fn can_be_served(cache: &Cache<Frame>, (type_url, interest): &Wish) -> bool {
     match interest {
         Interest::Name(name) if !name.is_glob() => cache.resource(type_url, name).is_some(),
         collection => cache.is_known(type_url, collection),
-    }
-}
-
-/// The scopes fed by one upstream stream.
-#[derive(Default)]
-pub(crate) struct Scopes(Mutex<BTreeMap<ScopeKey, Weak<Scope>>>);
-
-impl Scopes {
-    pub(crate) fn insert(&self, scope: &Arc<Scope>) {
-        let mut scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        scopes.retain(|_, scope| scope.strong_count() > 0);
-        scopes.insert(scope.key.clone(), Arc::downgrade(scope));
-    }
-
-    /// Those still in use. The lock is not held while they are looked at.
-    pub(crate) fn all(&self) -> Vec<Arc<Scope>> {
-        let scopes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        scopes.values().filter_map(Weak::upgrade).collect()
     }
 }

@@ -16,8 +16,8 @@ use crate::relay_core::bodies::Bodies;
 use crate::relay_core::feed::Feed;
 use crate::relay_core::lock;
 use crate::relay_core::loops::{Relays, Seen};
-use crate::relay_core::scope::{Scope, Scopes};
 use crate::relay_core::scope_key::ScopeKey;
+use crate::relay_core::scopes::{Scopes, Seat};
 
 /// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
 pub trait Dial: Send + Sync + 'static {
@@ -116,21 +116,22 @@ impl Upstream {
         info: Arc<OriginInfo>,
         label: String,
         node: Bytes,
-        first: &Arc<Scope>,
+        key: &ScopeKey,
     ) -> Arc<Self> {
         let origin = info.realm.origin;
         let scopes = Arc::new(Scopes::default());
-        scopes.insert(first);
         let state = Arc::<Mutex<UpstreamState>>::default();
         let speakers = Arc::<Mutex<Speakers>>::default();
-        let by_node = matches!(first.key, ScopeKey::Group(..));
+        let by_node = matches!(key, ScopeKey::Group(..));
         let feed = Feed::new(label.clone(), by_node, info, scopes.clone(), state.clone(), speakers.clone());
         let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
         let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
         Arc::new(upstream)
     }
 
-    pub(crate) fn nudge(&self) {
+    /// A scope of it has something to tell the origin.
+    pub(crate) fn ask(&self, seat: Seat) {
+        self.scopes.ask(seat);
         if let Some(dialed) = self.dialed.get() {
             dialed.nudge();
         }
