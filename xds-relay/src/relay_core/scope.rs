@@ -83,15 +83,21 @@ impl Scope {
         options.authoritative = false;
         // All that comes over a group's own stream answers that group.
         options.wildcard_covers_xdstp = key.has_own_stream();
-        Self { room, ..Self::new(key, origin, options, Some(Demand::new(linger))) }
+        Self::new(key, origin, options, Some(Demand::new(linger)), room)
     }
 
     /// A scope that holds all there is: what is not in it does not exist.
     pub(crate) fn of_files(key: ScopeKey, origin: usize) -> Self {
-        Self::new(key, origin, Options::default(), None)
+        Self::new(key, origin, Options::default(), None, None)
     }
 
-    fn new(key: ScopeKey, origin: usize, options: Options, demand: Option<Demand>) -> Self {
+    fn new(
+        key: ScopeKey,
+        origin: usize,
+        options: Options,
+        demand: Option<Demand>,
+        room: Option<Arc<RequestRoom>>,
+    ) -> Self {
         let cache = Cache::new(options);
         let state = State {
             cache,
@@ -103,7 +109,7 @@ impl Scope {
             rests_since: None,
         };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: Mutex::default(), shared, room: None, state: Mutex::new(state), _place: None }
+        Self { key, origin, upstream: Mutex::default(), shared, room, state: Mutex::new(state), _place: None }
     }
 
     /// It takes a place, for as long as it is there.
@@ -561,6 +567,14 @@ impl Scope {
         let upstream = if needed { lock(&self.upstream).clone() } else { None };
         if let Some((upstream, seat)) = upstream {
             upstream.ask(seat);
+        }
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if let Some((upstream, seat)) = lock(&self.upstream).take() {
+            upstream.scopes.remove(self, seat);
         }
     }
 }

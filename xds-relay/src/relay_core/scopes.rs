@@ -46,7 +46,10 @@ impl Scopes {
         let mut seats = lock(&self.0);
         seats.scopes.try_remove(seat.0);
         seats.asking.remove(&seat);
-        if let Some(authority) = scope.key.authority() {
+        // Another scope of the authority may have come meanwhile.
+        if let Some(authority) = scope.key.authority()
+            && seats.by_authority.get(authority) == Some(&seat)
+        {
             seats.by_authority.remove(authority);
         }
         seats.own = seats.own.filter(|own| *own != seat);
@@ -112,5 +115,77 @@ impl Due {
 
     pub(crate) fn next(&self) -> Option<Instant> {
         self.by_time.first().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::relay_core::scope_key::ScopeKey;
+
+    fn scope(authority: &str) -> Arc<Scope> {
+        Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None))
+    }
+
+    #[test]
+    fn who_asks_is_looked_at_once_and_others_are_not() {
+        let scopes = Scopes::default();
+        let (a, b) = (scope("a"), scope("b"));
+        let (at_a, at_b) = (scopes.insert(&a), scopes.insert(&b));
+        assert_eq!(scopes.take_asking(), BTreeSet::from([at_a, at_b]), "they have not asked for anything yet");
+        scopes.ask(at_b);
+        scopes.ask(at_b);
+        assert_eq!(scopes.take_asking(), BTreeSet::from([at_b]));
+        assert!(scopes.take_asking().is_empty());
+        scopes.ask(at_b);
+        scopes.remove(&b, at_b);
+        assert!(scopes.take_asking().is_empty() && scopes.at(at_b).is_none());
+        assert_eq!(scopes.all().len(), 1);
+    }
+
+    #[test]
+    fn a_scope_is_found_by_its_authority_until_it_leaves() {
+        let scopes = Scopes::default();
+        let (old, new) = (scope("a"), scope("a"));
+        let at_old = scopes.insert(&old);
+        assert!(scopes.of_authority("a").is_some_and(|found| Arc::ptr_eq(&found, &old)));
+        let at_new = scopes.insert(&new);
+        scopes.remove(&old, at_old);
+        assert!(scopes.of_authority("a").is_some_and(|found| Arc::ptr_eq(&found, &new)), "it came meanwhile");
+        scopes.remove(&new, at_new);
+        assert!(scopes.of_authority("a").is_none() && scopes.own().is_none());
+    }
+
+    #[test]
+    fn only_a_scope_with_a_stream_of_its_own_is_that_streams_own() {
+        let scopes = Scopes::default();
+        scopes.insert(&scope("a"));
+        assert!(scopes.own().is_none());
+        let own = Arc::new(Scope::streamed(ScopeKey::Private(0), 0, Duration::ZERO, None));
+        let seat = scopes.insert(&own);
+        assert!(scopes.own().is_some_and(|found| Arc::ptr_eq(&found, &own)));
+        scopes.remove(&own, seat);
+        assert!(scopes.own().is_none());
+    }
+
+    #[test]
+    fn what_is_due_comes_in_its_time_and_the_last_word_counts() {
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let (mut due, [a, b, c]) = (Due::default(), [0, 1, 2].map(Seat));
+        due.set(a, Some(at(3)));
+        due.set(b, Some(at(2)));
+        due.set(c, Some(at(1)));
+        due.set(a, Some(at(1)));
+        due.set(c, None);
+        assert_eq!(due.next(), Some(at(1)));
+        assert!(due.take(now).is_empty());
+        assert_eq!(due.take(at(1)), [a]);
+        assert_eq!(due.next(), Some(at(2)));
+        assert_eq!(due.take(at(9)), [b]);
+        assert_eq!((due.next(), due.take(at(9)).len()), (None, 0));
     }
 }
