@@ -220,7 +220,7 @@ fn state_of_the_world(counter: &mut Counter, large: bool) {
                 false => update(),
             }
             let ack = client.request();
-            let mut acknowledge = || {
+            let acknowledge = || {
                 client.receive(ack);
                 assert_eq!(client.respond(), 0);
             };
