@@ -1,7 +1,10 @@
 //! What is served: resources whose names, versions and bodies follow from an index and a round.
 
 use bytes::Bytes;
+use xds_transport::wire::walk::{FieldValue, Fields};
 use xds_transport::wire::{Any, Resource};
+
+use crate::Error;
 
 /// The one type served. What it is does not matter, because nobody on the way opens a payload; it is a
 /// type of Envoy's so that the rules of a type that is really pushed often apply.
@@ -10,8 +13,14 @@ pub const TYPE_URL: &str = "type.googleapis.com/envoy.config.endpoint.v3.Cluster
 /// The authority of every name.
 pub const AUTHORITY: &str = "fan-out.example";
 
+/// The path of ADS where every response is the state of the world.
+pub const SOTW_PATH: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
 /// The encoded length of a resource's `Any` but for its type URL and name, in bytes.
 const FILLER: usize = 860;
+
+/// The field of a body that has the round.
+const ROUND: u32 = 999;
 
 /// The name of a resource.
 pub fn name(index: usize) -> String {
@@ -29,11 +38,26 @@ pub fn resource(index: usize, round: u64) -> Resource {
     Resource { name: name(index), version: round.to_string(), resource: Some(any), ..Resource::default() }
 }
 
-/// A message with a name in field 1 and noise in a field that the type does not have.
+/// The round of a resource's body.
+///
+/// # Errors
+/// It has none, or is no message.
+pub fn round_of(body: &[u8]) -> Result<u64, Error> {
+    for field in Fields::of(body) {
+        let field = field?;
+        if let (ROUND, FieldValue::Varint(round)) = (field.number, field.value) {
+            return Ok(round);
+        }
+    }
+    Err("a body without a round".into())
+}
+
+/// A message with a name in field 1, and in fields that the type does not have the round and noise.
 fn body(index: usize, round: u64) -> Bytes {
     let name = name(index);
-    let mut body = Vec::with_capacity(name.len() + FILLER + 8);
+    let mut body = Vec::with_capacity(name.len() + FILLER + 16);
     prost::encoding::string::encode(1, &name, &mut body);
+    prost::encoding::uint64::encode(ROUND, &round, &mut body);
     let mut noise = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (round + 1);
     let filler: Vec<u8> = std::iter::repeat_with(|| {
         noise ^= noise << 13;

@@ -2,6 +2,29 @@
 
 pub mod content;
 pub mod delta_ads;
+pub mod updates;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use prost::Message;
+
+/// The length of the prefix that gRPC puts before a message: a flag, and a length of four bytes.
+pub const PREFIX: usize = 5;
+
+/// A message with the prefix that gRPC puts before it.
+pub fn framed(message: &impl Message) -> Bytes {
+    framed_with(message, &[])
+}
+
+/// The same, with fields that are encoded already after those of the message.
+pub fn framed_with(message: &impl Message, fields: &[u8]) -> Bytes {
+    let length = message.encoded_len() + fields.len();
+    let mut framed = BytesMut::with_capacity(PREFIX + length);
+    framed.put_u8(0);
+    framed.put_u32(length as u32);
+    framed.put_slice(&message.encode_to_vec());
+    framed.put_slice(fields);
+    framed.freeze()
+}
 
 /// What went wrong, in words for whoever runs the measurement.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;

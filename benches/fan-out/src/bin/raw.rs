@@ -4,14 +4,12 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fan_out::delta_ads::{DeltaAds, Handler, PATH, Responses};
-use fan_out::{Error, content};
+use fan_out::delta_ads::{DeltaAds, Handler, Responses};
+use fan_out::{Error, updates};
 use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
-use tonic::transport::{Endpoint, Server};
-use tonic::{Request, Streaming};
-use tonic_prost::ProstCodec;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::Streaming;
+use tonic::transport::Server;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 
 #[derive(Default)]
@@ -43,32 +41,9 @@ async fn main() -> Result<(), Error> {
         Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(TcpListenerStream::new(listener)),
     );
 
-    let (requests, outgoing) = mpsc::channel(64);
-    let ask = DeltaDiscoveryRequest {
-        type_url: content::TYPE_URL.into(),
-        resource_names_subscribe: vec![content::glob()],
-        ..DeltaDiscoveryRequest::default()
+    let ready = || {
+        println!("{address}");
+        Ok(std::io::stdout().flush()?)
     };
-    requests.send(ask).await?;
-    let channel = Endpoint::from_shared(format!("http://{origin}"))?.connect().await?;
-    let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
-    grpc.ready().await?;
-    let codec = ProstCodec::<DeltaDiscoveryRequest, DeltaDiscoveryResponse>::default();
-    let request = Request::new(ReceiverStream::new(outgoing));
-    let mut responses = grpc.streaming(request, PATH.parse()?, codec).await?.into_inner();
-    println!("{address}");
-    std::io::stdout().flush()?;
-    while let Some(response) = responses.message().await? {
-        // What the origin had before the first round is not measured.
-        if response.resources.iter().any(|resource| resource.version != "0") {
-            clients.send(&response);
-        }
-        let ack = DeltaDiscoveryRequest {
-            type_url: response.type_url,
-            response_nonce: response.nonce,
-            ..DeltaDiscoveryRequest::default()
-        };
-        requests.send(ack).await?;
-    }
-    Ok(())
+    updates::watch(&origin, ready, |response| clients.send(response)).await
 }

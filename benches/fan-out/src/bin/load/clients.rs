@@ -1,4 +1,4 @@
-//! The clients: as little as a delta client can be, so that the load costs less than what it loads.
+//! The clients: as little as a client can be, so that the load costs less than what it loads.
 //! One connection and one stream each; every response is walked, counted and ACKed.
 
 use std::net::SocketAddr;
@@ -6,31 +6,45 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
+use clap::ValueEnum;
 use fan_out::delta_ads::PATH;
-use fan_out::{Error, content};
+use fan_out::{Error, PREFIX, content, framed, framed_with};
 use h2::{RecvStream, SendStream};
 use prost::Message;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use xds_transport::wire::walk::{FieldValue, Fields};
-use xds_transport::wire::{DeltaDiscoveryRequest, Node};
+use xds_transport::wire::walk::{FieldValue, Fields, text_at};
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 
 /// HTTP/2 windows, stream and connection: a batch fits, as it does with Envoy's defaults.
 const WINDOW: u32 = 4 << 20;
-/// The length of the prefix that gRPC puts before a message: a flag, and a length of four bytes.
-const PREFIX: usize = 5;
 /// How long a round may take before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How clients are told of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Variant {
+    Delta,
+    /// Every request repeats all names.
+    Sotw,
+}
 
 /// Clients of one server, all subscribed to the same.
 pub(crate) struct Clients {
     server: SocketAddr,
-    subscribe: Vec<String>,
+    answers: Arc<Answers>,
     /// Every client is another node, of one cluster.
     distinct: bool,
     opened: AtomicU64,
     progress: Arc<Progress>,
+}
+
+/// What a stream asks and answers.
+struct Answers {
+    variant: Variant,
+    /// The names, as a request carries them: over SotW each does.
+    names: Bytes,
 }
 
 #[derive(Default)]
@@ -44,8 +58,15 @@ struct Progress {
 }
 
 impl Clients {
-    pub(crate) fn new(server: SocketAddr, subscribe: Vec<String>) -> Self {
-        Self { server, subscribe, distinct: false, opened: AtomicU64::new(0), progress: Arc::default() }
+    pub(crate) fn new(server: SocketAddr, variant: Variant, subscribe: Vec<String>) -> Self {
+        let names = match variant {
+            Variant::Delta => {
+                DeltaDiscoveryRequest { resource_names_subscribe: subscribe, ..Default::default() }.encode_to_vec()
+            }
+            Variant::Sotw => DiscoveryRequest { resource_names: subscribe, ..Default::default() }.encode_to_vec(),
+        };
+        let answers = Arc::new(Answers { variant, names: names.into() });
+        Self { server, answers, distinct: false, opened: AtomicU64::new(0), progress: Arc::default() }
     }
 
     /// Has every client be a node of its own, all of one cluster.
@@ -105,24 +126,22 @@ impl Clients {
             .handshake::<_, Bytes>(tcp)
             .await?;
         tokio::spawn(connection);
-        let request = http::Request::post(format!("http://{}{PATH}", self.server))
+        let path = match self.answers.variant {
+            Variant::Delta => PATH,
+            Variant::Sotw => content::SOTW_PATH,
+        };
+        let request = http::Request::post(format!("http://{}{path}", self.server))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .body(())?;
         let (response, mut requests) = http2.send_request(request, false)?;
-        let first = DeltaDiscoveryRequest {
-            node: self.node().encode_to_vec().into(),
-            type_url: content::TYPE_URL.into(),
-            resource_names_subscribe: self.subscribe.clone(),
-            ..DeltaDiscoveryRequest::default()
-        };
-        requests.send_data(framed(&first), false)?;
+        requests.send_data(self.answers.first(&self.node()), false)?;
         let body = response.await?.into_body();
-        let progress = self.progress.clone();
+        let (progress, answers) = (self.progress.clone(), self.answers.clone());
         tokio::spawn(async move {
             // The connection lives as long as something can send on it.
             let _http2 = http2;
-            let error = match receive(body, requests, &progress).await {
+            let error = match receive(body, requests, &answers, &progress).await {
                 Ok(()) => "a server ended a stream".into(),
                 Err(error) => error,
             };
@@ -155,18 +174,23 @@ impl Progress {
     }
 }
 
-async fn receive(mut body: RecvStream, mut requests: SendStream<Bytes>, progress: &Progress) -> Result<(), Error> {
+async fn receive(
+    mut body: RecvStream,
+    mut requests: SendStream<Bytes>,
+    answers: &Answers,
+    progress: &Progress,
+) -> Result<(), Error> {
     let mut partial = BytesMut::new();
     while let Some(data) = body.data().await {
         let mut data = data?;
         body.flow_control().release_capacity(data.len())?;
         // A message that arrived in one piece is not copied.
         while let (true, Some(length)) = (partial.is_empty(), complete(&data)) {
-            requests.send_data(handle(data.split_to(length), progress)?, false)?;
+            requests.send_data(answers.handle(&data.split_to(length), progress)?, false)?;
         }
         partial.extend_from_slice(&data);
         while let Some(length) = complete(&partial) {
-            requests.send_data(handle(partial.split_to(length).freeze(), progress)?, false)?;
+            requests.send_data(answers.handle(&partial.split_to(length), progress)?, false)?;
         }
         if partial.is_empty() {
             partial = BytesMut::new();
@@ -175,51 +199,67 @@ async fn receive(mut body: RecvStream, mut requests: SendStream<Bytes>, progress
     Ok(())
 }
 
-/// Counts the resources of a response, and returns its ACK.
-fn handle(message: Bytes, progress: &Progress) -> Result<Bytes, Error> {
-    let round = progress.round.load(Ordering::Relaxed);
-    let (mut updates, mut nonce) = (0, &[][..]);
-    for field in Fields::of(&message[PREFIX..]) {
-        let field = field?;
-        match (field.number, field.value) {
-            (2, FieldValue::Bytes(resource)) => {
-                updates += 1;
-                let version = version_of(resource)?;
-                if version.parse() != Ok(round) {
-                    return Err(format!("version {version} arrived in round {round}").into());
+impl Answers {
+    /// The first request of a stream.
+    fn first(&self, node: &Node) -> Bytes {
+        let (node, type_url) = (node.encode_to_vec().into(), content::TYPE_URL.to_owned());
+        match self.variant {
+            Variant::Delta => framed_with(&DeltaDiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
+            Variant::Sotw => framed_with(&DiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
+        }
+    }
+
+    /// Counts the resources of a response, and returns its ACK.
+    fn handle(&self, message: &[u8], progress: &Progress) -> Result<Bytes, Error> {
+        let round = progress.round.load(Ordering::Relaxed);
+        let (mut updates, mut version, mut nonce) = (0, &[][..], &[][..]);
+        for field in Fields::of(&message[PREFIX..]) {
+            let field = field?;
+            match (field.number, field.value) {
+                (1, FieldValue::Bytes(text)) => version = text,
+                (2, FieldValue::Bytes(resource)) => {
+                    updates += 1;
+                    let of = match self.variant {
+                        Variant::Delta => text_at(resource, &[1]).unwrap_or_default().parse()?,
+                        Variant::Sotw => content::round_of(value_of(resource)?)?,
+                    };
+                    if of != round {
+                        return Err(format!("an update of round {of} arrived in round {round}").into());
+                    }
                 }
+                (5, FieldValue::Bytes(text)) => nonce = text,
+                (6, FieldValue::Bytes(name)) if self.variant == Variant::Delta => {
+                    return Err(format!("{name:?} was removed").into());
+                }
+                _ => {}
             }
-            (5, FieldValue::Bytes(text)) => nonce = text,
-            (6, FieldValue::Bytes(name)) => return Err(format!("{name:?} was removed").into()),
-            _ => {}
         }
+        progress.count(updates)?;
+        self.ack(std::str::from_utf8(version)?, std::str::from_utf8(nonce)?)
     }
-    progress.count(updates)?;
-    Ok(framed(&DeltaDiscoveryRequest {
-        type_url: content::TYPE_URL.into(),
-        response_nonce: std::str::from_utf8(nonce)?.into(),
-        ..DeltaDiscoveryRequest::default()
-    }))
+
+    fn ack(&self, version: &str, nonce: &str) -> Result<Bytes, Error> {
+        let (type_url, response_nonce) = (content::TYPE_URL.to_owned(), nonce.to_owned());
+        Ok(match self.variant {
+            Variant::Delta => framed(&DeltaDiscoveryRequest { type_url, response_nonce, ..Default::default() }),
+            Variant::Sotw => {
+                let version_info = version.to_owned();
+                let ack = DiscoveryRequest { version_info, type_url, response_nonce, ..Default::default() };
+                framed_with(&ack, &self.names)
+            }
+        })
+    }
 }
 
-fn version_of(resource: &[u8]) -> Result<&str, Error> {
-    for field in Fields::of(resource) {
+/// The body of an `Any`.
+fn value_of(any: &[u8]) -> Result<&[u8], Error> {
+    for field in Fields::of(any) {
         let field = field?;
-        if let (1, FieldValue::Bytes(version)) = (field.number, field.value) {
-            return Ok(std::str::from_utf8(version)?);
+        if let (2, FieldValue::Bytes(value)) = (field.number, field.value) {
+            return Ok(value);
         }
     }
-    Ok("")
-}
-
-/// A message with the prefix that gRPC puts before it.
-fn framed(message: &impl Message) -> Bytes {
-    let length = message.encoded_len();
-    let mut framed = BytesMut::with_capacity(PREFIX + length);
-    framed.put_u8(0);
-    framed.put_u32(length as u32);
-    framed.extend_from_slice(&message.encode_to_vec());
-    framed.freeze()
+    Ok(&[])
 }
 
 /// The length of the message at the front, prefix included, once all of it is there.

@@ -12,13 +12,14 @@ use std::path::PathBuf;
 use clap::{Args, Parser};
 use fan_out::Error;
 
+use crate::clients::Variant;
 use crate::measure::{Measured, Programs, Scenario};
 use crate::nodes::Nodes;
 
 /// What it costs to bring one update to many clients.
 #[derive(Parser)]
 enum Command {
-    /// Measures a relay beside the raw server, and prints a table.
+    /// Measures a relay beside the raw server and the leanest one, and prints a table.
     Measure(Measure),
     /// Measures a relay whose clients are distinct nodes, where they may share and where they may not, and prints a table.
     Nodes(Nodes),
@@ -41,6 +42,9 @@ struct Measure {
     /// The raw server's program.
     #[arg(long)]
     raw: PathBuf,
+    /// The leanest server's program.
+    #[arg(long)]
+    lean: PathBuf,
     /// What the servers are started with, such as `taskset -c 0`.
     #[arg(long, default_value = "", value_name = "COMMAND")]
     launcher: String,
@@ -53,9 +57,12 @@ struct Measure {
     /// How many resources the collection holds.
     #[arg(long, default_value_t = 1000)]
     resources: usize,
-    /// Clients subscribe to every name instead of the glob.
+    /// Clients subscribe to every name instead of the glob, as they have to over SotW.
     #[arg(long)]
     exact: bool,
+    /// How clients are told.
+    #[arg(long, value_enum, default_value = "delta")]
+    variant: Variant,
     /// How many resources change in a round.
     #[arg(long, default_value_t = 1)]
     changes: usize,
@@ -79,9 +86,9 @@ async fn main() -> Result<(), Error> {
 impl Measure {
     async fn run(&self) -> Result<(), Error> {
         let launcher: Vec<_> = self.launcher.split_whitespace().map(str::to_owned).collect();
-        let programs = Programs { relay: &self.relay, raw: &self.raw, launcher: &launcher };
+        let programs = Programs { relay: &self.relay, raw: &self.raw, lean: &self.lean, launcher: &launcher };
         println!(
-            "| clients | resources | interest | changes | server | updates/s | CPU µs/update | ratio | p50 ms | p99 ms | RSS KiB/stream |"
+            "| clients | resources | interest | changes | server | updates/s | CPU µs/update | by lean | p50 ms | p99 ms | RSS KiB/stream |"
         );
         println!("|--:|--:|---|--:|---|--:|--:|--:|--:|--:|--:|");
         for scenario in self.scenarios() {
@@ -95,19 +102,27 @@ impl Measure {
         let glob = |clients, resources, rounds| Scenario {
             clients,
             resources,
+            variant: Variant::Delta,
             exact: false,
             changes: 1,
             rounds,
             turns: if self.short { 2 } else { 5 },
         };
         if let Some(clients) = self.clients {
-            let Self { resources, exact, changes, rounds, turns, .. } = *self;
-            return vec![Scenario { clients, resources, exact, changes, rounds, turns }];
+            let Self { resources, variant, changes, rounds, turns, .. } = *self;
+            let exact = self.exact || variant == Variant::Sotw;
+            return vec![Scenario { clients, resources, variant, exact, changes, rounds, turns }];
         }
+        let sotw = |clients, resources, rounds| Scenario {
+            variant: Variant::Sotw,
+            exact: true,
+            ..glob(clients, resources, rounds)
+        };
         if self.short {
             return vec![
                 glob(100, 1000, 100),
                 Scenario { exact: true, ..glob(100, 100, 100) },
+                sotw(100, 100, 100),
                 Scenario { changes: 1000, ..glob(100, 1000, 3) },
             ];
         }
@@ -118,17 +133,24 @@ impl Measure {
             glob(100, 10_000, 1000),
             Scenario { exact: true, ..glob(100, 100, 1000) },
             Scenario { changes: 1000, ..glob(100, 1000, 10) },
+            sotw(100, 10, 1000),
+            sotw(100, 1000, 200),
+            sotw(100, 10_000, 20),
         ]
     }
 }
 
-fn print_rows(scenario: &Scenario, measured: &[Measured; 2]) {
+fn print_rows(scenario: &Scenario, measured: &[Measured]) {
     let Scenario { clients, resources, changes, .. } = scenario;
-    let interest = if scenario.exact { "each name" } else { "glob" };
-    let [_, baseline] = measured;
+    let interest = match (scenario.variant, scenario.exact) {
+        (Variant::Sotw, _) => "each name, SotW",
+        (Variant::Delta, true) => "each name",
+        (Variant::Delta, false) => "glob",
+    };
+    let floor = measured.last().map_or(f64::NAN, |lean| lean.cpu);
     for one in measured {
         let Measured { server, updates_per_second, cpu, p50, p99, rss } = one;
-        let ratio = cpu / baseline.cpu;
+        let ratio = cpu / floor;
         println!(
             "| {clients} | {resources} | {interest} | {changes} | {server} | {updates_per_second:.0} | {cpu:.2} | {ratio:.2} | {p50:.2} | {p99:.2} | {rss:.1} |"
         );

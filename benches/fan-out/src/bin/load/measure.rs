@@ -1,11 +1,11 @@
-//! One scenario: both servers are set up, then measured in turns.
+//! One scenario: all servers are set up, then measured in turns.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fan_out::{Error, content};
 
-use crate::clients::Clients;
+use crate::clients::{Clients, Variant};
 use crate::processes::{Origin, Server};
 
 /// What is measured.
@@ -15,6 +15,8 @@ pub(crate) struct Scenario {
     pub(crate) clients: usize,
     /// How many resources the collection holds.
     pub(crate) resources: usize,
+    /// How clients are told.
+    pub(crate) variant: Variant,
     /// Whether clients subscribe to every name instead of the glob.
     pub(crate) exact: bool,
     /// How many resources change in a round.
@@ -29,6 +31,7 @@ pub(crate) struct Scenario {
 pub(crate) struct Programs<'a> {
     pub(crate) relay: &'a Path,
     pub(crate) raw: &'a Path,
+    pub(crate) lean: &'a Path,
     pub(crate) launcher: &'a [String],
 }
 
@@ -47,17 +50,24 @@ pub(crate) struct Measured {
 }
 
 impl Scenario {
-    /// Measures the relay, then the raw server, as often as there are turns.
-    pub(crate) async fn measure(&self, programs: &Programs<'_>) -> Result<[Measured; 2], Error> {
-        let mut relay =
-            Side::set_up(self, "xds-relay", |origin| Server::relay(programs.relay, programs.launcher, origin)).await?;
-        let mut raw =
-            Side::set_up(self, "raw tonic", |origin| Server::raw(programs.raw, programs.launcher, origin)).await?;
-        for _ in 0..self.turns {
-            relay.turn(self).await?;
-            raw.turn(self).await?;
+    /// Measures the relay, then the others, as often as there are turns. The leanest is the last; tonic is there where its
+    /// clients take deltas.
+    pub(crate) async fn measure(&self, programs: &Programs<'_>) -> Result<Vec<Measured>, Error> {
+        let Programs { relay, raw, lean, launcher } = *programs;
+        let mut sides =
+            vec![Side::set_up(self, "xds-relay", true, |origin| Server::relay(relay, launcher, origin)).await?];
+        if self.variant == Variant::Delta {
+            let start = |origin| Server::baseline(raw, launcher, origin);
+            sides.push(Side::set_up(self, "raw tonic", false, start).await?);
         }
-        Ok([relay.measured(), raw.measured()])
+        let start = |origin| Server::baseline(lean, launcher, origin);
+        sides.push(Side::set_up(self, "lean", false, start).await?);
+        for _ in 0..self.turns {
+            for side in &mut sides {
+                side.turn(self).await?;
+            }
+        }
+        Ok(sides.iter().map(Side::measured).collect())
     }
 }
 
@@ -82,15 +92,15 @@ impl Side {
     async fn set_up(
         scenario: &Scenario,
         name: &'static str,
+        has_state: bool,
         start: impl FnOnce(std::net::SocketAddr) -> Result<Server, Error>,
     ) -> Result<Self, Error> {
         let origin = Origin::start(scenario.resources)?;
         let server = start(origin.address)?;
         let subscribe =
             if scenario.exact { (0..scenario.resources).map(content::name).collect() } else { vec![content::glob()] };
-        let clients = Clients::new(server.address, subscribe);
-        // The baseline has no state to begin with.
-        let initial = if name == "raw tonic" { 0 } else { scenario.resources };
+        let clients = Clients::new(server.address, scenario.variant, subscribe);
+        let initial = if has_state { scenario.resources } else { 0 };
         // With the first client the server has the resources themselves; the others show what a stream costs.
         clients.connect(1, initial).await?;
         let before = server.rss()?;

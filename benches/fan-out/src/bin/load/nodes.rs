@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use fan_out::{Error, content};
 
-use crate::clients::Clients;
+use crate::clients::{Clients, Variant};
 use crate::processes::{Origin, Server};
 
 /// How long the origin is away.
@@ -47,7 +47,7 @@ impl Nodes {
         let origin = Origin::start(self.resources)?;
         let address = origin.address;
         let relay = Server::relay_with(&self.relay, &launcher, address, "by_node", more)?;
-        let clients = Clients::new(relay.address, vec![content::glob()]).distinct();
+        let clients = Clients::new(relay.address, Variant::Delta, vec![content::glob()]).distinct();
         let started = Instant::now();
         clients.connect(self.nodes, self.resources).await?;
         let (start, cpu, rss) = (started.elapsed(), relay.cpu()?, relay.rss()?);

@@ -51,8 +51,8 @@ impl Origin {
 }
 
 impl Server {
-    /// The raw tonic server in front of `origin`, started by `launcher` (such as `taskset -c 0`).
-    pub(crate) fn raw(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
+    /// A server that passes on what `origin` says, started by `launcher` (such as `taskset -c 0`).
+    pub(crate) fn baseline(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
         let mut command = launched(launcher, program);
         let (process, address) = Process::start_and_read_address(command.arg(origin.to_string()))?;
         Ok(Self { process, address })
