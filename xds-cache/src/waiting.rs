@@ -5,6 +5,22 @@ use crate::links::{Link, Seq, State, Target};
 use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
+    /// How many changes there were: another number whenever anything did that a subscriber may be told of.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Options, Resource};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let before = cache.changes();
+    /// cache.upsert_raw(&clusters, &"a".parse().unwrap(), Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    /// assert!(cache.changes() > before);
+    /// ```
+    pub fn changes(&self) -> u64 {
+        self.seq
+    }
+
     /// A number that is another one whenever a removal has joined those that a subscriber is yet to be told of: when the newest
     /// of them happened, by the count of changes, or 0.
     ///

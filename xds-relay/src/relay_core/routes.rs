@@ -601,14 +601,14 @@ impl Source for Routes {
         subscriber.all_parts().any(|part| part.scope.has_additions(part.id)) || subscriber.has_settled(&self.relay)
     }
 
+    fn changes(&self, id: SubscriberId) -> Option<u64> {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        Some(sum_of(parts.map(|part| (part, part.scope.changes()))))
+    }
+
     fn newest_removal(&self, id: SubscriberId) -> u64 {
         let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
-        // Each scope counts for itself: what is newest here may be as new there.
-        let numbers = parts.filter_map(|part| match part.scope.newest_removal(part.id) {
-            0 => None,
-            newest => Some(BuildHasherDefault::<DefaultHasher>::default().hash_one((Arc::as_ptr(&part.scope), newest))),
-        });
-        numbers.fold(0, u64::wrapping_add)
+        sum_of(parts.map(|part| (part, part.scope.newest_removal(part.id))).filter(|(_, newest)| *newest > 0))
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
@@ -658,6 +658,12 @@ impl Routes {
         }
         self.close_done(id);
     }
+}
+
+/// Numbers of several parts in one. Each scope counts for itself: what is newest here may be as new there.
+fn sum_of<'a>(numbers: impl Iterator<Item = (&'a Part, u64)>) -> u64 {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    numbers.map(|(part, number)| hasher.hash_one((Arc::as_ptr(&part.scope), number))).fold(0, u64::wrapping_add)
 }
 
 impl Drop for Routes {

@@ -297,6 +297,10 @@ impl Scope {
         self.lock().cache.has_additions(id)
     }
 
+    pub(crate) fn changes(&self) -> u64 {
+        self.lock().cache.changes()
+    }
+
     pub(crate) fn newest_removal(&self, id: SubscriberId) -> u64 {
         self.lock().cache.newest_removal(id)
     }

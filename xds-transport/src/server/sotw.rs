@@ -113,8 +113,10 @@ impl Session {
         rule: &TypeRule,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        if self.wanted.change(self.id, names, room, rule, source)? {
+        if matches!(names, Names::Listed(..)) {
             self.running.invalidate();
+        }
+        if self.wanted.change(self.id, names, room, rule, source)? {
             self.resumed.as_mut().map(String::clear);
         }
         if self.wanted.is_empty() {
@@ -347,9 +349,8 @@ impl Session {
         }
         // The version is of all that is to be told: each of several parts sums up the others too.
         // So is what is gone, and is told so by an error later.
-        if pulled.more || source.has_work(self.id) {
-            self.running.invalidate();
-        }
+        let all = !pulled.more && !source.has_work(self.id);
+        running.told(all, source.changes(self.id));
         if transmit.resources == 0 {
             return None;
         }

@@ -115,6 +115,12 @@ pub trait Source {
         false
     }
 
+    /// A number that is another one whenever anything changed of what [`visit`](Self::visit) visits. A source that leaves
+    /// this out is visited as if it had changed.
+    fn changes(&self, _id: SubscriberId) -> Option<u64> {
+        None
+    }
+
     /// A number that is another one whenever a removal has joined those that wait: they all wait anew then. Of a source that
     /// leaves this out they wait from the first on.
     fn newest_removal(&self, _id: SubscriberId) -> u64 {
@@ -204,6 +210,10 @@ impl Source for Cache<Frame> {
         if let Some(resource) = self.wanted(id, name) {
             look(resource);
         }
+    }
+
+    fn changes(&self, _: SubscriberId) -> Option<u64> {
+        Some(Self::changes(self))
     }
 
     fn newest_removal(&self, id: SubscriberId) -> u64 {

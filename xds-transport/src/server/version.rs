@@ -40,6 +40,10 @@ pub(crate) struct RunningHash {
     others: bool,
     /// Not every change was noted.
     stale: bool,
+    /// It has what was not told then.
+    ahead: bool,
+    /// How far its source had changed when it was summed up.
+    at: Option<u64>,
 }
 
 impl RunningHash {
@@ -68,6 +72,13 @@ impl RunningHash {
         }
     }
 
+    /// More is to be told than was noted, or all is by now: where the source did not change since the last part, that has
+    /// summed it up already.
+    pub(crate) fn told(&mut self, all: bool, at: Option<u64>) {
+        let was_ahead = std::mem::replace(&mut self.ahead, !all);
+        self.stale |= (was_ahead || !all) && (at.is_none() || at != self.at);
+    }
+
     /// More changed than was noted.
     pub(crate) fn invalidate(&mut self) {
         self.stale = true;
@@ -85,6 +96,7 @@ impl RunningHash {
         source: &mut impl Source,
     ) -> TypeHash {
         if std::mem::take(&mut self.stale) {
+            self.at = source.changes(id);
             let mut gone = self.versions.clone();
             source.visit(id, &mut |name, resource| {
                 gone.remove(name);

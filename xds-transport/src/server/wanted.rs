@@ -1,8 +1,9 @@
 //! What a SotW client wants: each of its requests lists it all.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
+use foldhash::quality::RandomState;
 use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tonic::Status;
 use tonic::body::Body;
@@ -31,8 +31,7 @@ pub(crate) async fn read<S: Source + Send + 'static>(
             Some(Err(status)) => break Status::cancelled(status.to_string()),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
-                    buffer.extend_from_slice(&data);
-                    if let Err(status) = handle_messages(&mut buffer, &state, limit) {
+                    if let Err(status) = handle_messages(&mut buffer, data, &state, limit) {
                         break status;
                     }
                     if let Err(error) = unfinished.keep(buffer.len()) {
@@ -49,13 +48,33 @@ pub(crate) async fn read<S: Source + Send + 'static>(
     state.end_with(end);
 }
 
-fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, limit: usize) -> Result<(), Status> {
+/// Hands over what is whole. What came in one piece is not copied.
+fn handle_messages<S: Source>(
+    buffer: &mut BytesMut,
+    mut data: Bytes,
+    state: &StreamState<S>,
+    limit: usize,
+) -> Result<(), Status> {
     let mut work = false;
-    while let Some(message) = next_message(buffer, state, limit)? {
+    loop {
+        let known = buffer.len();
+        if known > 0 {
+            buffer.extend_from_slice(&std::mem::take(&mut data));
+        }
+        let front = if known > 0 { &buffer[..] } else { &data[..] };
+        let message = match (length(front, state, limit)?, known) {
+            (Some(length), 0) if length <= data.len() => data.split_to(length),
+            (Some(length), 1..) if length <= buffer.len() => buffer.split_to(length).freeze(),
+            (length, _) => {
+                buffer.extend_from_slice(&data);
+                make_room(buffer, length.unwrap_or_default());
+                break;
+            }
+        };
         let mut inner = state.lock();
         let inner = &mut *inner;
         let Some(source) = inner.source.as_mut() else { return Ok(()) };
-        inner.stream.handle_message(now(), message, source).map_err(|error| status_of(&error))?;
+        inner.stream.handle_message(now(), message.slice(PREFIX..), source).map_err(|error| status_of(&error))?;
         // Most requests are ACKs that leave nothing to do.
         work = inner.stream.has_work(source);
     }
@@ -65,12 +84,9 @@ fn handle_messages<S: Source>(buffer: &mut BytesMut, state: &StreamState<S>, lim
     Ok(())
 }
 
-fn next_message<S: Source>(
-    buffer: &mut BytesMut,
-    state: &StreamState<S>,
-    limit: usize,
-) -> Result<Option<Bytes>, Status> {
-    let Some((prefix, _)) = buffer.split_first_chunk::<PREFIX>() else { return Ok(None) };
+/// The length of the message at the front with its prefix, once that is there.
+fn length<S: Source>(front: &[u8], state: &StreamState<S>, limit: usize) -> Result<Option<usize>, Status> {
+    let Some((prefix, _)) = front.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let [flag, length @ ..] = *prefix;
     if flag != 0 {
         // An encoding was not declared: one that is, is refused before.
@@ -80,11 +96,14 @@ fn next_message<S: Source>(
     if length > limit {
         return Err(state.refusal(&ProtocolError::TooLong { what: "request", length, limit }));
     }
-    if buffer.len() < PREFIX + length {
-        return Ok(None);
+    Ok(Some(PREFIX + length))
+}
+
+/// A long message is not copied whenever it outgrows the buffer: but nobody has room for what he only announced.
+fn make_room(buffer: &mut BytesMut, length: usize) {
+    if buffer.len() >= length / 8 {
+        buffer.reserve(length.saturating_sub(buffer.len()));
     }
-    buffer.advance(PREFIX);
-    Ok(Some(buffer.split_to(length).freeze()))
 }
 
 pub(crate) fn status_of(error: &ProtocolError) -> Status {
