@@ -32,7 +32,9 @@ impl ClientNode {
     /// When it is no node: not protobuf, a field of another type, text that is no UTF-8, or nested deeper than protobuf
     /// allows (100 messages).
     pub fn decode(encoded: Bytes) -> Result<Self, NodeError> {
-        let message = Node::decode(encoded.clone()).map_err(|error| NodeError::new(error.to_string()))?;
+        let undecoded =
+            |error| NodeError::new(format!("{error} (or is the request of the other protocol, SotW or delta?)"));
+        let message = Node::decode(encoded.clone()).map_err(undecoded)?;
         // Groups are skipped by the decoder, but what walks the fields would lose all that follows one.
         Fields::of(&encoded)
             .try_for_each(|field| field.map(drop))

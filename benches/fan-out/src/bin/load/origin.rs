@@ -99,24 +99,27 @@ impl State {
             let client = &self.clients[at];
             let wanted: Vec<_> =
                 changed.iter().copied().filter(|index| client.all || client.names.contains(index)).collect();
-            self.send(at, &wanted)?;
+            self.send(at, &wanted, Vec::new())?;
         }
         Ok(())
     }
 
     /// Adds what a request subscribes, and sends all of it.
     fn answer(&mut self, at: usize, request: &DeltaDiscoveryRequest) -> Result<(), Error> {
-        let mut wanted = Vec::new();
+        let (mut wanted, mut missing) = (Vec::new(), Vec::new());
         for name in &request.resource_names_subscribe {
             if *name == content::glob() {
                 self.clients[at].all = true;
                 wanted.extend(0..self.rounds.len());
             } else {
                 let index = name.rsplit('/').next().and_then(|text| text.parse().ok());
-                let index = index.filter(|index| *index < self.rounds.len() && *name == content::name(*index));
-                let index = index.ok_or_else(|| format!("no resource {name}"))?;
-                self.clients[at].names.insert(index);
-                wanted.push(index);
+                match index.filter(|index| *index < self.rounds.len() && *name == content::name(*index)) {
+                    Some(index) => {
+                        self.clients[at].names.insert(index);
+                        wanted.push(index);
+                    }
+                    None => missing.push(name.clone()),
+                }
             }
         }
         for name in &request.resource_names_unsubscribe {
@@ -129,17 +132,19 @@ impl State {
         wanted.retain(|index| {
             known.get(content::name(*index).as_str()) != Some(&self.rounds[*index].to_string().as_str())
         });
-        wanted.chunks(PER_RESPONSE).try_for_each(|part| self.send(at, part))
+        wanted.chunks(PER_RESPONSE).try_for_each(|part| self.send(at, part, Vec::new()))?;
+        self.send(at, &[], missing)
     }
 
-    fn send(&mut self, at: usize, indices: &[usize]) -> Result<(), Error> {
-        if indices.is_empty() {
+    fn send(&mut self, at: usize, indices: &[usize], missing: Vec<String>) -> Result<(), Error> {
+        if indices.is_empty() && missing.is_empty() {
             return Ok(());
         }
         self.nonce += 1;
         let response = DeltaDiscoveryResponse {
             type_url: content::TYPE_URL.into(),
             nonce: self.nonce.to_string(),
+            removed_resources: missing,
             resources: indices.iter().map(|index| content::resource(*index, self.rounds[*index])).collect(),
             ..DeltaDiscoveryResponse::default()
         };
