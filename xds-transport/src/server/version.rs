@@ -117,3 +117,91 @@ impl fmt::Display for TypeHash {
         write!(f, "{:032x}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use bytes::Bytes;
+    use xdstp_cache::{Cache, Interest, Options, Resource, TypeUrl};
+
+    use super::*;
+    use crate::Frame;
+
+    struct World {
+        cache: Cache<Frame>,
+        routes: TypeUrl,
+        id: SubscriberId,
+        now: Instant,
+    }
+
+    impl World {
+        fn new() -> Self {
+            #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+            let now = Instant::now();
+            let (mut cache, routes) = (Cache::new(Options::default()), TypeUrl::from("routes"));
+            let id = cache.open(&routes);
+            cache.subscribe(id, &Interest::Wildcard);
+            Self { cache, routes, id, now }
+        }
+
+        fn put(&mut self, name: &str, version: &str) {
+            let resource = Resource::new(Version::from(version), 0, Frame::new(Bytes::from_static(b"body")));
+            self.cache.upsert_raw(&self.routes, &name.parse().unwrap(), resource, self.now, &mut Vec::new());
+        }
+
+        fn of(&mut self, running: &mut RunningHash) -> TypeHash {
+            running.of(self.id, &BTreeSet::new(), &mut self.cache)
+        }
+    }
+
+    fn sum(told: &[(&str, &str)]) -> TypeHash {
+        let mut sum = TypeHash::default();
+        told.iter().for_each(|(name, version)| sum.add(&name.parse().unwrap(), &Version::from(*version)));
+        sum
+    }
+
+    /// The first part has `a`, and more is to come.
+    fn begun(world: &mut World) -> RunningHash {
+        world.put("a", "1");
+        world.put("b", "1");
+        let mut running = RunningHash::default();
+        running.put(&"a".parse().unwrap(), &Version::from("1"), &BTreeSet::new());
+        running.told(false, Some(world.cache.changes()));
+        assert_eq!(world.of(&mut running), sum(&[("a", "1"), ("b", "1")]), "all that is to be told");
+        running
+    }
+
+    #[test]
+    fn an_answer_in_parts_is_summed_up_with_the_first_of_them() {
+        let mut world = World::new();
+        let mut running = begun(&mut world);
+        for all in [false, true, true] {
+            running.told(all, Some(world.cache.changes()));
+            assert!(!running.stale);
+        }
+        // A source that does not say whether it changed may have.
+        running.told(false, None);
+        assert!(running.stale);
+    }
+
+    #[test]
+    fn rule_033_what_changes_between_two_parts_is_summed_up_with_the_second() {
+        for all in [false, true] {
+            let mut world = World::new();
+            let mut running = begun(&mut world);
+            world.put("b", "2");
+            running.told(all, Some(world.cache.changes()));
+            assert_eq!(world.of(&mut running), sum(&[("a", "1"), ("b", "2")]));
+        }
+    }
+
+    #[test]
+    fn rule_033_what_goes_before_it_was_told_is_in_no_sum() {
+        let mut world = World::new();
+        let mut running = begun(&mut world);
+        world.cache.remove(&world.routes, &"b".parse().unwrap(), world.now, &mut Vec::new());
+        running.told(true, Some(world.cache.changes()));
+        assert_eq!(world.of(&mut running), sum(&[("a", "1")]));
+    }
+}
