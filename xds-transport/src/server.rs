@@ -12,6 +12,7 @@ mod source;
 mod spelling;
 mod stream;
 mod transmit;
+mod unacked;
 mod version;
 mod wanted;
 

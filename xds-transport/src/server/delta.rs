@@ -1,6 +1,6 @@
 //! One type of one delta stream.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -9,13 +9,13 @@ use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::nonce;
 use crate::server::outgoing::{BUDGET, Outgoing, Tells};
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
+use crate::server::unacked::{Sent, Unacked};
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
 use crate::wire::{DeltaDiscoveryRequest, Status};
@@ -29,7 +29,7 @@ pub(crate) struct Session {
     wildcard: bool,
     names: usize,
     spelling: Spelling,
-    unacked: VecDeque<Unacked>,
+    unacked: Unacked,
     responded: bool,
     owes_answer: bool,
     /// Names that are none: told as removed, because they cannot exist.
@@ -41,16 +41,6 @@ pub(crate) struct Session {
     /// What the client was sent, of a type whose absent names are aliases of nothing: only what it has is removed
     /// (rule 106).
     holds: HashSet<ResourceName>,
-}
-
-/// A response that was not answered.
-struct Unacked {
-    nonce: u64,
-    resources: usize,
-    /// What it puts.
-    names: Vec<ResourceName>,
-    /// The client left a collection meanwhile: it may have had this before or after.
-    crossed: bool,
 }
 
 impl Session {
@@ -70,7 +60,7 @@ impl Session {
             wildcard: false,
             names: 0,
             spelling: Spelling::default(),
-            unacked: VecDeque::new(),
+            unacked: Unacked::default(),
             responded: false,
             owes_answer: false,
             malformed: BTreeSet::new(),
@@ -140,10 +130,14 @@ impl Session {
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
     fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
-        let Some(position) = self.unacked.iter().position(|sent| nonce::is(nonce, sent.nonce)) else { return };
-        for (at, Unacked { nonce, resources, .. }) in self.unacked.drain(..=position).enumerate() {
+        let answered = self.unacked.answered(nonce);
+        let count = answered.len();
+        if count == 0 {
+            return;
+        }
+        for (at, Sent { nonce, resources, .. }) in answered.enumerate() {
             match error {
-                Some(_) if at == position => self.refreshes.refused(now, nonce, resources),
+                Some(_) if at + 1 == count => self.refreshes.refused(now, nonce, resources),
                 _ => self.refreshes.accepted(nonce),
             }
         }
@@ -166,7 +160,10 @@ impl Session {
                     let new = source.subscribe(self.id, &interest);
                     self.names += usize::from(new);
                     if new && interest.is_collection() {
-                        self.resume_crossed(&interest, source);
+                        let crossing = self.unacked.crossing(&interest);
+                        if !crossing.is_empty() {
+                            source.resume(self.id, crossing);
+                        }
                     }
                 }
                 Err(_) => drop(self.malformed.insert(text.clone())),
@@ -182,8 +179,8 @@ impl Session {
             let interest = Interest::from(name);
             let held = source.unsubscribe(self.id, &interest);
             self.names -= usize::from(held).min(self.names);
-            if interest.is_collection() {
-                self.unacked.iter_mut().for_each(|sent| sent.crossed |= held);
+            if held && interest.is_collection() {
+                self.unacked.leave(&interest);
             }
             match &interest {
                 Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
@@ -194,21 +191,6 @@ impl Session {
             }
         }
         room.check(self.names())
-    }
-
-    /// What is on its way since before a client left a collection, it takes for a part of the answer when it asks for
-    /// that anew: it is told what of it is gone by then (rule 84).
-    fn resume_crossed(&self, collection: &Interest, source: &mut impl Source) {
-        let within = |name: &&ResourceName| match collection {
-            Interest::Wildcard => true,
-            Interest::Name(glob) => name.glob_parent().as_ref() == Some(glob),
-        };
-        let crossed = self.unacked.iter().filter(|sent| sent.crossed);
-        let names = crossed.flat_map(|sent| &sent.names).filter(within);
-        let held: Vec<_> = names.map(|name| (name.clone(), Version::from(""))).collect();
-        if !held.is_empty() {
-            source.resume(self.id, held);
-        }
     }
 
     fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
@@ -326,12 +308,7 @@ impl Session {
         self.owes_answer = false;
         self.responded = true;
         let nonce = outgoing.nonce();
-        self.unacked.push_back(Unacked {
-            nonce,
-            resources: transmit.resources + transmit.refreshed,
-            names,
-            crossed: false,
-        });
+        self.unacked.push(nonce, transmit.resources + transmit.refreshed, names);
         // Rule 36: for people, and what the origin said.
         if let Some(version) = source.system_version(self.id) {
             transmit.push_text(1, version.as_str());

@@ -101,6 +101,17 @@ fn rule_084_what_is_on_its_way_from_a_collection_left_and_asked_for_anew_is_told
 }
 
 #[test]
+fn rule_063_of_a_glob_that_was_left_nothing_is_told_to_who_asks_for_the_wildcard() {
+    let mut server = Server::with(CLUSTERS, &[MEMBER, "a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*", GLOB]);
+    client.unsubscribe(&mut server, CLUSTERS, &["*", GLOB]);
+    server.remove(CLUSTERS, MEMBER);
+    server.remove(CLUSTERS, "a");
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C -a"]);
+}
+
+#[test]
 fn rule_054_what_was_acknowledged_before_a_collection_was_left_is_not_held_any_more() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut client = Client::delta();
