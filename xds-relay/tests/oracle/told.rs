@@ -153,8 +153,13 @@ impl Told {
         }
         if first {
             // What it does not ask for then, it may be told is gone, even if it asks for it a moment later (rule 84).
+            // The wildcard is the first origin's, and does not ask for names of the other (rule 153).
+            let asks_for = |interest: &Interest, name| match interest {
+                Interest::Wildcard => origin_of(name) == 0,
+                named => covers(named, name),
+            };
             let asks = &of.asks;
-            let unasked = of.brought.iter().filter(|name| !asks.iter().any(|interest| covers(interest, name)));
+            let unasked = of.brought.iter().filter(|name| !asks.iter().any(|interest| asks_for(interest, name)));
             of.left.extend(unasked.map(|name| (Interest::Name(name.clone()), *clock)));
         }
         of.asked.extend(of.asks.iter().cloned());

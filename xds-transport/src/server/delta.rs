@@ -370,7 +370,8 @@ impl Session {
                     None => {}
                 }
             });
-            if due.alone {
+            // What is over is no response, and the next of these need not wait for one.
+            if due.alone && !transmit.is_empty() {
                 return;
             }
         }

@@ -343,7 +343,7 @@ impl Session {
                     push(&mut transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
                 }
             });
-            if due.alone {
+            if due.alone && !transmit.is_empty() {
                 break;
             }
         }
