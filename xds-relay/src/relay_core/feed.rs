@@ -1,6 +1,6 @@
 //! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,8 @@ pub(crate) struct Feed {
     scopes: Arc<Scopes>,
     /// When scopes have something to tell the origin by themselves.
     due: Due,
+    /// The requests to the origin had no room for all that these want.
+    short: BTreeSet<Seat>,
     /// The origin was there when they were looked at last, all of them.
     was_there: Option<bool>,
     state: Arc<Mutex<UpstreamState>>,
@@ -73,6 +75,7 @@ impl Feed {
             info,
             scopes,
             due: Due::default(),
+            short: BTreeSet::new(),
             was_there: None,
             state,
             speakers,
@@ -187,15 +190,27 @@ impl Feed {
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        for (seat, scope) in self.with_work(now, there) {
-            scope.take_asks(now, there, &mut |command| {
-                if let Command::Unsubscribe(type_url, interest) = &command {
-                    self.settling.forget(type_url, interest);
-                    self.markers.forget(type_url, interest);
+        let mut work = self.with_work(now, there);
+        while !work.is_empty() {
+            let mut left = false;
+            for (seat, scope) in work {
+                scope.take_asks(now, there, &mut |command| {
+                    if let Command::Unsubscribe(type_url, interest) = &command {
+                        self.settling.forget(type_url, interest);
+                        self.markers.forget(type_url, interest);
+                        left = true;
+                    }
+                    apply(command);
+                });
+                self.due.set(seat, scope.poll_timeout());
+                match scope.is_short() {
+                    true => _ = self.short.insert(seat),
+                    false => _ = self.short.remove(&seat),
                 }
-                apply(command);
-            });
-            self.due.set(seat, scope.poll_timeout());
+            }
+            // What is left makes room for others.
+            let short = if left { std::mem::take(&mut self.short) } else { BTreeSet::new() };
+            work = self.seated(short);
         }
         // Over SotW a full state is all there is.
         for wish in self.settling.doubtful(now).into_iter().filter(|_| self.info.protocol == Protocol::Delta) {
@@ -212,6 +227,7 @@ impl Consumer for Feed {
         let nacks = !update.rejected.is_empty();
         let ends = self.info.protocol == Protocol::Delta || self.info.rules.of(&update.type_url).full_state_in_sotw;
         let mut complete = self.settling.update(now, &update, ends);
+        complete.iter().for_each(|collection| self.markers.forget(&update.type_url, collection));
         for collection in self.markers.answered(&mut update) {
             self.settling.complete(&update.type_url, &collection);
             complete.push(collection);
@@ -288,6 +304,7 @@ impl Consumer for Feed {
             self.info.metrics.upstream_loop(&self.info.name);
             error.to_string()
         })?;
+        self.settling.connected(heard.is_some() && self.info.protocol == Protocol::Delta);
         lock(&self.state).relays = heard;
         Ok(())
     }
@@ -322,11 +339,16 @@ impl Feed {
         if self.was_there.replace(there) != Some(there) {
             return self.scopes.all();
         }
+        self.seated(seats)
+    }
+
+    fn seated(&self, seats: BTreeSet<Seat>) -> Vec<(Seat, Arc<Scope>)> {
         seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
     }
 
     /// Tells the scopes how far their collections are answered.
-    fn settle(&self, settled: Settled, now: Instant) {
+    fn settle(&mut self, settled: Settled, now: Instant) {
+        settled.complete.iter().for_each(|(type_url, collection)| self.markers.forget(type_url, collection));
         let mut types: BTreeMap<TypeUrl, Places<'_>> = BTreeMap::new();
         let mut tell = |(type_url, interest): Wish, change: &dyn Fn(&mut Changes, Interest)| {
             let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes));

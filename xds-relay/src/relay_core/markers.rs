@@ -13,6 +13,9 @@ use xdstp_uri::ResourceName;
 
 use crate::relay_core::demand::Wish;
 
+const PREFIX: &str = "xds-relay.";
+const SUFFIX: &str = ".end-of-answer";
+
 /// The markers that the origin of one stream is asked for.
 pub(crate) struct Markers {
     /// The last part of their names: no other relay's, which may ask this one for it.
@@ -23,9 +26,16 @@ pub(crate) struct Markers {
     asks: bool,
 }
 
+/// Whether a name is the marker of some relay. Nobody but an origin that says so can tell that there is no such name: to
+/// conclude it would end an answer.
+pub(crate) fn is_marker(name: &ResourceName) -> bool {
+    let last = name.as_str().split_once('?').map_or(name.as_str(), |(path, _)| path).rsplit('/').next();
+    last.is_some_and(|last| last.starts_with(PREFIX) && last.ends_with(SUFFIX))
+}
+
 impl Markers {
     pub(crate) fn new(relay: impl Display) -> Self {
-        let marker = format!("xds-relay.{relay}.end-of-answer");
+        let marker = format!("{PREFIX}{relay}{SUFFIX}");
         Self { marker, awaited: BTreeMap::new(), commands: Vec::new(), asks: false }
     }
 
@@ -41,24 +51,25 @@ impl Markers {
         if !self.asks {
             return Vec::new();
         }
-        let mut named = BTreeSet::new();
-        let mut is_other = |name: &ResourceName| {
+        // An error comes at any time, and so does a resource that an origin makes of every name: they say nothing.
+        let (mut others, mut gone) = (BTreeSet::new(), BTreeSet::new());
+        let is_other = |name: &ResourceName, markers: &mut BTreeSet<ResourceName>| {
             let is_marker = name.as_str().contains(&self.marker);
             if is_marker {
-                named.insert(name.clone());
+                markers.insert(name.clone());
             }
             !is_marker
         };
-        update.changed.retain(|changed| is_other(&changed.name));
-        update.repeated.retain(|changed| is_other(&changed.name));
-        update.removed.retain(&mut is_other);
-        update.missing.retain(&mut is_other);
-        update.errors.retain(|failure| is_other(&failure.name));
-        let keys = named.into_iter().map(|name| (update.type_url.clone(), name));
-        keys.filter_map(|key| self.leave(key)).collect()
+        update.changed.retain(|changed| is_other(&changed.name, &mut others));
+        update.repeated.retain(|changed| is_other(&changed.name, &mut others));
+        update.errors.retain(|failure| is_other(&failure.name, &mut others));
+        update.missing.retain(|name| is_other(name, &mut others));
+        update.removed.retain(|name| is_other(name, &mut gone));
+        others.into_iter().for_each(|name| drop(self.leave((update.type_url.clone(), name))));
+        gone.into_iter().filter_map(|name| self.leave((update.type_url.clone(), name))).collect()
     }
 
-    /// The collection is not subscribed any more.
+    /// The collection is not subscribed any more, or has come as a whole.
     pub(crate) fn forget(&mut self, type_url: &TypeUrl, collection: &Interest) {
         if let Some(marker) = self.beside(collection).filter(|_| self.asks) {
             self.leave((type_url.clone(), marker));
@@ -106,6 +117,7 @@ mod tests {
         let beside = |text: &str| {
             let collection = Interest::from(text.parse::<ResourceName>().unwrap());
             let marker = markers.beside(&collection).unwrap();
+            assert!(is_marker(&marker) && !is_marker(&collection.as_str().parse().unwrap()));
             assert!(collection == Interest::Wildcard || Some(collection) == marker.glob_parent().map(Interest::Name));
             marker.to_string()
         };

@@ -21,6 +21,7 @@ use xdstp_uri::ResourceName;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::demand::{Demand, Wish};
 use crate::relay_core::lock;
+use crate::relay_core::markers::is_marker;
 use crate::relay_core::quotas::Share;
 use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope_key::ScopeKey;
@@ -345,7 +346,7 @@ impl Scope {
         } = changes;
         if !missing.is_empty() {
             let brought = self.lock().cache.brought_along(type_url);
-            removed.extend(missing.into_iter().filter(|name| !brought.contains(name)));
+            removed.extend(missing.into_iter().filter(|name| !brought.contains(name) && !is_marker(name)));
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
@@ -465,6 +466,11 @@ impl Scope {
     }
 
     /// What the origin cannot be asked for, because a request has no room for it: how many bytes of each type.
+    /// Whether the requests to its origin had no room for all it wants.
+    pub(crate) fn is_short(&self) -> bool {
+        self.lock().demand.as_ref().is_some_and(|demand| !demand.lacking().is_empty())
+    }
+
     pub(crate) fn lacking(&self) -> BTreeMap<TypeUrl, usize> {
         self.lock().demand.as_ref().map_or_else(BTreeMap::new, |demand| demand.lacking().clone())
     }

@@ -3,7 +3,7 @@
 //! An answer may come in any number of pieces, with any time between them (rule 151). Until it is complete nobody who
 //! brought something along is told that it is gone. Delta has no end of an answer: the origin is asked for the fate of what
 //! clients bring along, and only of what it says nothing about for long, silence says something. On a stream that is never
-//! silent a [marker](crate::relay_core::markers) is asked for. Over SotW a full state says
+//! silent, or where silence is that of a relay without its origin, a [marker](crate::relay_core::markers) is asked for. Over SotW a full state says
 //! all there is, but one that crossed the request may be older than it. Other SotW responses never say what is not there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +40,8 @@ pub(crate) struct Settling {
     /// Those of the begun that nobody was shown, and since when there are any.
     unshown: BTreeSet<Wish>,
     unshown_since: Option<Instant>,
+    /// The origin is a relay: it is as silent when its own origin is away.
+    by_relay: bool,
 }
 
 /// What time has settled.
@@ -52,6 +54,11 @@ pub(crate) struct Settled {
 }
 
 impl Settling {
+    /// Whether the origin of this stream is a relay, of which no silence says anything.
+    pub(crate) fn connected(&mut self, by_relay: bool) {
+        self.by_relay = by_relay;
+    }
+
     /// Bytes came.
     pub(crate) fn received(&mut self, at: Instant) {
         self.heard = self.heard.max(Some(at));
@@ -166,7 +173,7 @@ impl Settling {
     }
 
     fn silent_at(&self) -> Option<Instant> {
-        self.heard.filter(|_| !self.begun.is_empty()).map(|heard| heard + SILENCE)
+        self.heard.filter(|_| !self.begun.is_empty() && !self.by_relay).map(|heard| heard + SILENCE)
     }
 }
 

@@ -8,6 +8,7 @@ mod absence;
 mod aliases;
 mod conversion;
 mod counters;
+mod ends;
 mod errors;
 mod groups;
 mod leaving;

@@ -95,6 +95,28 @@ fn delta_has_no_such_limit() {
     assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
 }
 
+#[test]
+fn what_is_left_makes_room_for_other_scopes_at_once() {
+    let more = "limits: { max_upstream_request_bytes: 1 MiB }\nlinger: 1ms";
+    let mut world = World::of(&[SOTW], &[&["a", "b"]], more);
+    let wanted = endpoints("a", "one");
+    world.put(0, ENDPOINTS, &wanted, "1");
+    let core = world.relays[0].core.clone();
+    let (mut leaves, mut stays) = (Stranger::new(&core), Stranger::new(&core));
+    assert_eq!((leaves.ask(0..8), stays.ask(8..MANY)), (None, None));
+    world.settle();
+    let client = world.client(DELTA, "n");
+    world.subscribe(client, ENDPOINTS, &[&wanted]);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 0, "no room yet");
+    leaves.close();
+    world.settle();
+    // Before a sweep looks for room, which would take it from who has most.
+    world.advance(SECOND / 2);
+    assert_eq!(world.clients[client].held(ENDPOINTS).len(), 1);
+    world.advance(3 * SECOND);
+    assert_eq!(stays.refused(), None);
+}
+
 /// The first is served although the second is there, the second as soon as the one who has most is gone.
 #[test]
 fn who_has_most_loses_when_there_is_no_room_for_others() {
