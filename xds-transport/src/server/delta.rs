@@ -41,6 +41,7 @@ pub(crate) struct Session {
     /// What the client was sent, of a type whose absent names are aliases of nothing: only what it has is removed
     /// (rule 106).
     holds: HashSet<ResourceName>,
+    absent_by_alias: bool,
 }
 
 impl Session {
@@ -68,6 +69,7 @@ impl Session {
             refuses: false,
             refreshes: Refreshes::default(),
             holds: HashSet::new(),
+            absent_by_alias: rule.absent_by_alias,
         };
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
         if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
@@ -160,10 +162,7 @@ impl Session {
                     let new = source.subscribe(self.id, &interest);
                     self.names += usize::from(new);
                     if new && interest.is_collection() {
-                        let crossing = self.unacked.crossing(&interest);
-                        if !crossing.is_empty() {
-                            source.resume(self.id, crossing);
-                        }
+                        self.resume_crossing(&interest, source);
                     }
                 }
                 Err(_) => drop(self.malformed.insert(text.clone())),
@@ -179,7 +178,7 @@ impl Session {
             let interest = Interest::from(name);
             let held = source.unsubscribe(self.id, &interest);
             self.names -= usize::from(held).min(self.names);
-            if held && interest.is_collection() {
+            if held {
                 self.unacked.leave(&interest);
             }
             match &interest {
@@ -191,6 +190,17 @@ impl Session {
             }
         }
         room.check(self.names())
+    }
+
+    fn resume_crossing(&mut self, collection: &Interest, source: &mut impl Source) {
+        let crossing = self.unacked.crossing(collection);
+        if crossing.is_empty() {
+            return;
+        }
+        if self.absent_by_alias {
+            self.holds.extend(crossing.iter().map(|(name, _)| name.clone()));
+        }
+        source.resume(self.id, crossing);
     }
 
     fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
@@ -249,7 +259,8 @@ impl Session {
     ) -> Result<Option<Transmit>, ProtocolError> {
         let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let mut names = Vec::new();
+        let (mut names, mut gone) = (Vec::new(), BTreeSet::new());
+        let crossed = self.unacked.is_crossed();
         let Self { spelling, holds, refreshes, .. } = self;
         let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);
         let told = outgoing.told();
@@ -274,6 +285,9 @@ impl Session {
                         transmit.push_removed(own);
                     }
                     refreshes.forget(name);
+                    if crossed {
+                        gone.insert(name.clone());
+                    }
                 }
                 _ => {}
             }
@@ -308,6 +322,7 @@ impl Session {
         self.owes_answer = false;
         self.responded = true;
         let nonce = outgoing.nonce();
+        self.unacked.told_gone(&gone);
         self.unacked.push(nonce, transmit.resources + transmit.refreshed, names);
         // Rule 36: for people, and what the origin said.
         if let Some(version) = source.system_version(self.id) {

@@ -95,6 +95,18 @@ fn rule_106_a_virtual_host_that_the_client_brought_along_is_removed() {
 }
 
 #[test]
+fn rule_106_a_virtual_host_that_is_on_its_way_when_it_is_left_is_removed() {
+    let mut server = Server::with(HOSTS, &["rc/a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, HOSTS, &["*", "rc/a"]);
+    client.unsubscribe(&mut server, HOSTS, &["*", "rc/a"]);
+    server.remove(HOSTS, "rc/a");
+    client.subscribe(&mut server, HOSTS, &["*"]);
+    let response = client.delta.last().unwrap();
+    assert_eq!((response.removed_resources.as_slice(), response.resources.len()), (&["rc/a".to_owned()][..], 0));
+}
+
+#[test]
 fn rule_106_the_alias_is_one_resource_whatever_the_length_of_its_name() {
     for length in [1, 100, 200, 20_000] {
         let name = "x".repeat(length);

@@ -101,6 +101,27 @@ fn rule_084_what_is_on_its_way_from_a_collection_left_and_asked_for_anew_is_told
 }
 
 #[test]
+fn rule_084_a_name_left_while_it_is_on_its_way_is_of_the_wildcard_asked_for_then() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["a"]);
+    client.unsubscribe(&mut server, CLUSTERS, &["a"]);
+    server.remove(CLUSTERS, "a");
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C -a"]);
+}
+
+#[test]
+fn rule_084_what_crossed_and_was_told_as_gone_is_not_told_again() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*", "a"]);
+    client.unsubscribe(&mut server, CLUSTERS, &["*"]);
+    server.remove(CLUSTERS, "a");
+    assert_eq!(client.poll(&mut server), ["C -a"]);
+    assert_eq!(client.subscribe(&mut server, CLUSTERS, &["*"]), ["C"]);
+}
+
+#[test]
 fn rule_063_of_a_glob_that_was_left_nothing_is_told_to_who_asks_for_the_wildcard() {
     let mut server = Server::with(CLUSTERS, &[MEMBER, "a"]);
     let mut client = Client::delta();

@@ -55,7 +55,7 @@ fn handle_messages<S: Source>(
     state: &StreamState<S>,
     limit: usize,
 ) -> Result<(), Status> {
-    let mut work = false;
+    let (mut work, mut taken) = (false, false);
     loop {
         let known = buffer.len();
         if known > 0 {
@@ -64,8 +64,15 @@ fn handle_messages<S: Source>(
         let front = if known > 0 { &buffer[..] } else { &data[..] };
         let message = match (length(front, state, limit)?, known) {
             (Some(length), 0) if length <= data.len() => data.split_to(length),
-            (Some(length), 1..) if length <= buffer.len() => buffer.split_to(length).freeze(),
+            (Some(length), 1..) if length <= buffer.len() => {
+                taken = true;
+                buffer.split_to(length).freeze()
+            }
             (length, _) => {
+                if taken {
+                    // What is left of a buffer keeps all of it.
+                    *buffer = BytesMut::from(&buffer[..]);
+                }
                 buffer.extend_from_slice(&data);
                 make_room(buffer, length.unwrap_or_default());
                 break;
