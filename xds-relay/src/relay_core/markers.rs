@@ -24,7 +24,12 @@ pub(crate) struct Markers {
     commands: Vec<Command>,
     /// Any was asked for: the origin may speak of it at any time.
     asks: bool,
+    /// How many streams in turn ended before a marker was answered.
+    ended: u32,
 }
+
+/// So many streams may end with a marker: an origin that bears none is not asked for ever.
+const MOST_ENDED: u32 = 3;
 
 /// Whether a name is the marker of some relay. Nobody but an origin that says so can tell that there is no such name: to
 /// conclude it would end an answer.
@@ -36,11 +41,11 @@ pub(crate) fn is_marker(name: &ResourceName) -> bool {
 impl Markers {
     pub(crate) fn new(relay: impl Display) -> Self {
         let marker = format!("{PREFIX}{relay}{SUFFIX}");
-        Self { marker, awaited: BTreeMap::new(), commands: Vec::new(), asks: false }
+        Self { marker, awaited: BTreeMap::new(), commands: Vec::new(), asks: false, ended: 0 }
     }
 
     pub(crate) fn ask(&mut self, (type_url, collection): Wish) {
-        let Some(marker) = self.beside(&collection) else { return };
+        let Some(marker) = self.beside(&collection).filter(|_| self.ended < MOST_ENDED) else { return };
         self.asks = true;
         self.commands.push(Command::Subscribe(type_url.clone(), Interest::Name(marker.clone())));
         self.awaited.insert((type_url, marker), collection);
@@ -65,6 +70,9 @@ impl Markers {
         update.errors.retain(|failure| is_other(&failure.name, &mut others));
         update.missing.retain(|name| is_other(name, &mut others));
         update.removed.retain(|name| is_other(name, &mut gone));
+        if !gone.is_empty() {
+            self.ended = 0;
+        }
         others.into_iter().for_each(|name| drop(self.leave((update.type_url.clone(), name))));
         gone.into_iter().filter_map(|name| self.leave((update.type_url.clone(), name))).collect()
     }
@@ -78,6 +86,7 @@ impl Markers {
 
     /// The stream is over: the next one answers anew.
     pub(crate) fn forget_all(&mut self) {
+        self.ended += u32::from(!self.awaited.is_empty());
         for key in self.awaited.keys().cloned().collect::<Vec<_>>() {
             self.leave(key);
         }
@@ -124,5 +133,18 @@ mod tests {
         assert_eq!(beside("*"), "xds-relay.7.end-of-answer");
         assert_eq!(beside("xdstp://a/T/d/*?k=1&l=*"), "xdstp://a/T/d/xds-relay.7.end-of-answer?k=1&l=*");
         assert_eq!(beside("xdstp://a/T/*"), "xdstp://a/T/xds-relay.7.end-of-answer");
+    }
+
+    #[test]
+    fn an_origin_that_ends_the_stream_for_a_marker_is_not_asked_for_ever() {
+        let mut markers = Markers::new(7);
+        let mut asked = 0;
+        for _ in 0..10 {
+            markers.ask(("T".into(), Interest::Wildcard));
+            asked += markers.take_commands().iter().filter(|command| matches!(command, Command::Subscribe(..))).count();
+            markers.forget_all();
+            markers.take_commands();
+        }
+        assert_eq!(asked, 3);
     }
 }
