@@ -130,10 +130,14 @@ impl Routes {
     fn fetch_privately(&mut self, id: SubscriberId, Stub { name, shared, once_shared }: Stub) {
         let Self { relay, stream, node, private, subscribers, view, waker, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
+        let origin = shared.origin;
         if subscriber.private.contains_key(&name) {
+            let part = subscriber.private_parts.iter().find(|part| part.scope.origin == origin);
+            if let (true, Some(part)) = (subscriber.asks_again, part) {
+                part.scope.resend(part.id, &name);
+            }
             return;
         }
-        let origin = shared.origin;
         let part = match subscriber.private_parts.iter().find(|part| part.scope.origin == origin) {
             Some(part) => part.clone(),
             None => {
@@ -275,8 +279,15 @@ impl Routes {
         for stub in stubs {
             self.fetch_privately(id, stub);
         }
-        // Whoever subscribes must pull, or it is not woken by the answer.
-        if fetches && let Some(subscriber) = self.subscribers.get(id.index()) {
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.asks_again &= pulled.more || full;
+        }
+        // Whoever subscribes must pull, or it is not woken by the answer. An alias asked for now may stand for what was said:
+        // rule 103 leaves that to the next response.
+        if fetches && !said.is_empty() {
+            pulled.more = true;
+            self.waker.wake_by_ref();
+        } else if fetches && let Some(subscriber) = self.subscribers.get(id.index()) {
             for part in &subscriber.private_parts {
                 pulled = pulled.and(part.scope.pull(part.id, removals, visitor));
                 if pulled.more {
@@ -379,6 +390,7 @@ impl Source for Routes {
             names: 0,
             sizes: Vec::new(),
             resumed: false,
+            asks_again: false,
             opening: true,
             contested: BTreeMap::new(),
             unanswered: BTreeMap::new(),
@@ -413,6 +425,7 @@ impl Source for Routes {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
         let new = part.scope.subscribe(&subscriber.type_url, part.id, interest);
         subscriber.asks_anew(interest);
+        subscriber.asks_again |= !new;
         if new {
             subscriber.names += 1;
             let fits = subscriber.grows(&part.scope, interest);
@@ -613,7 +626,8 @@ impl Source for Routes {
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        subscriber.all_parts().any(|part| part.scope.resend(part.id, name))
+        // What this stream fetches for itself is asked for in a shared scope, too.
+        subscriber.all_parts().fold(false, |sent, part| part.scope.resend(part.id, name) || sent)
     }
 
     fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {

@@ -25,6 +25,8 @@ pub(crate) struct Subscriber {
     pub(crate) brings: bool,
     /// It left a wildcard that had names of other scopes: of what these have not answered, it may hold any.
     pub(crate) moves: bool,
+    /// It asked again for what it had asked for: what is fetched for it of that is sent again, too (rule 48).
+    pub(crate) asks_again: bool,
     /// How many names it asked for.
     pub(crate) names: usize,
     /// How many bytes these take in the requests to origins that cannot be sent in pieces.

@@ -1,6 +1,7 @@
 //! Rule 121: what the origin forbids to share, and what of a resource nobody may touch.
 
 use bytes::Bytes;
+use prost::Message;
 use xds_transport::wire::DeltaDiscoveryResponse;
 
 use crate::support::*;
@@ -215,7 +216,7 @@ fn rule_150_an_error_takes_nothing_away_that_must_not_be_shared_any_more() {
     // To a client that knows nothing of errors.
     let takes_away = |chunks: &[Vec<Bytes>]| {
         let removed = |chunks: &Vec<Bytes>| {
-            let response: DeltaDiscoveryResponse = prost::Message::decode(Bytes::from(chunks.concat())).unwrap();
+            let response: DeltaDiscoveryResponse = Message::decode(Bytes::from(chunks.concat())).unwrap();
             !response.removed_resources.is_empty()
         };
         chunks.iter().any(removed)
@@ -336,7 +337,7 @@ fn rule_121_wrapper_fields_are_passed_on_byte_for_byte() {
     let passed = received.resources[0].frame.clone().unwrap();
     assert_eq!(passed.wrapper(), &wrapper);
     assert_eq!(passed.any(), frame.any());
-    let decoded: DeltaDiscoveryResponse = prost::Message::decode(response).unwrap();
+    let decoded: DeltaDiscoveryResponse = Message::decode(response).unwrap();
     assert_eq!(decoded.resources[0].aliases, ["alias"]);
 }
 
@@ -356,4 +357,53 @@ fn rule_121_a_sotw_origin_can_forbid_sharing_too() {
         put_uncached(&mut world, "u", "2");
         assert_eq!(world.clients[two].held(CLUSTERS), ["u@2n2"]);
     }
+}
+
+#[test]
+fn rule_048_what_is_fetched_for_one_client_is_sent_again_to_who_asks_again() {
+    let name = GLOB.replace('*', "u");
+    for (interests, again) in [(vec!["*"], "*"), (vec![GLOB], GLOB), (vec![&*name], &*name), (vec!["*", GLOB], GLOB)] {
+        let mut world = world();
+        world.origins[0].wildcard_sends_xdstp();
+        put_uncached(&mut world, &name, "1");
+        let client = world.client(DELTA, "n1");
+        world.subscribe(client, CLUSTERS, &interests);
+        world.advance(20 * SECOND);
+        world.told(client);
+        let (now, before) = (world.now, world.clients[client].chunks.len());
+        world.clients[client].ask_again(now, CLUSTERS, &[again]);
+        world.settle();
+        let answers = &world.clients[client].chunks[before..];
+        let named = |chunks: &Vec<Bytes>| DeltaDiscoveryResponse::decode(&*chunks.concat()).unwrap().resources.len();
+        assert_eq!(answers.iter().map(named).collect::<Vec<_>>(), [1], "{interests:?} {again}");
+    }
+}
+
+/// The shared scope has two, of which the client's own stream says that they are one.
+#[test]
+fn rule_103_what_is_fetched_for_one_client_by_two_names_comes_once_in_a_response() {
+    let mut world = world();
+    let now = world.now;
+    for name in ["u", "v"] {
+        world.origins[0].put_uncached(now, "n2", CLUSTERS, name, "1");
+    }
+    let (two, one) = (world.client(DELTA, "n2"), world.client(DELTA, "n1"));
+    world.subscribe(two, CLUSTERS, &["*"]);
+    let put_aliased = |world: &mut World, version: &str| {
+        // Resource { aliases: ["v"], cache_control { do_not_cache: true } }
+        let fields = Bytes::from_static(b"\x22\x01v\x3a\x02\x08\x01");
+        let (now, frame) = (world.now, frame(CLUSTERS, "u", version).with_wrapper(fields, None, true));
+        world.origins[0].put_frame(now, "", CLUSTERS, "u", version, frame);
+        world.settle();
+    };
+    put_aliased(&mut world, "1");
+    world.subscribe(one, CLUSTERS, &["u"]);
+    assert_eq!(world.clients[one].held(CLUSTERS), ["u@1"]);
+    world.clients[one].stalled = true;
+    put_aliased(&mut world, "2");
+    world.subscribe(one, CLUSTERS, &["*"]);
+    world.clients[one].stalled = false;
+    world.advance(20 * SECOND);
+    // The client's own machine refuses a name that stands twice in a response.
+    assert_eq!(world.clients[one].held(CLUSTERS), ["u@2"]);
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use prost::Message;
 use xds_relay::relay_core::{RelayCore, Routes};
 use xds_transport::TypeRules;
 use xds_transport::client::{Command, Event, Interest, Silence, Update, Verdict};
 use xds_transport::server::{Stream, Variant};
+use xds_transport::wire::DeltaDiscoveryRequest;
 use xdstp_uri::ResourceName;
 
 use crate::support::Flag;
@@ -78,6 +80,15 @@ impl Client {
         for name in names {
             self.machine.apply(Command::Unsubscribe(of.into(), interest(name)));
         }
+    }
+
+    /// Says what its machine need not: that it asks for what it asked for already, over delta (rule 48).
+    pub(crate) fn ask_again(&mut self, now: Instant, of: &str, names: &[&str]) {
+        let resource_names_subscribe = names.iter().map(|&name| name.into()).collect();
+        let request = DeltaDiscoveryRequest { type_url: of.into(), resource_names_subscribe, ..Default::default() };
+        let (stream, routes) = self.served.as_mut().unwrap();
+        stream.handle_message(now, request.encode_to_vec().into(), routes).unwrap();
+        self.woken.set();
     }
 
     /// The names of a type that it holds, with their bodies.
