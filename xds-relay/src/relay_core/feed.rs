@@ -304,7 +304,8 @@ impl Consumer for Feed {
             self.info.metrics.upstream_loop(&self.info.name);
             error.to_string()
         })?;
-        self.settling.connected(heard.is_some() && self.info.protocol == Protocol::Delta);
+        let by_relay = heard.is_some() && self.info.protocol == Protocol::Delta;
+        self.settling.connected(by_relay, self.markers.wait());
         lock(&self.state).relays = heard;
         Ok(())
     }

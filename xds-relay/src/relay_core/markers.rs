@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
+use std::time::Duration;
 
 use xds_transport::client::{Command, Update};
 use xdstp_cache::{Interest, TypeUrl};
@@ -24,12 +25,15 @@ pub(crate) struct Markers {
     commands: Vec<Command>,
     /// Any was asked for: the origin may speak of it at any time.
     asks: bool,
-    /// How many streams in turn ended before a marker was answered.
-    ended: u32,
+    /// How long an answer may stay without an end before a marker is asked for.
+    wait: Duration,
 }
 
-/// So many streams may end with a marker: an origin that bears none is not asked for ever.
-const MOST_ENDED: u32 = 3;
+/// At first; so long does rule 74 wait.
+const WAIT: Duration = Duration::from_secs(15);
+/// With each stream that ends before a marker is answered it is twice as long, up to this: an origin may be one that ends its
+/// streams for a marker, and that must not cost it one after the other.
+const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 
 /// Whether a name is the marker of some relay. Nobody but an origin that says so can tell that there is no such name: to
 /// conclude it would end an answer.
@@ -41,11 +45,16 @@ pub(crate) fn is_marker(name: &ResourceName) -> bool {
 impl Markers {
     pub(crate) fn new(relay: impl Display) -> Self {
         let marker = format!("{PREFIX}{relay}{SUFFIX}");
-        Self { marker, awaited: BTreeMap::new(), commands: Vec::new(), asks: false, ended: 0 }
+        Self { marker, awaited: BTreeMap::new(), commands: Vec::new(), asks: false, wait: WAIT }
+    }
+
+    /// How long an answer may stay without an end on a stream that begins now.
+    pub(crate) fn wait(&self) -> Duration {
+        self.wait
     }
 
     pub(crate) fn ask(&mut self, (type_url, collection): Wish) {
-        let Some(marker) = self.beside(&collection).filter(|_| self.ended < MOST_ENDED) else { return };
+        let Some(marker) = self.beside(&collection) else { return };
         self.asks = true;
         self.commands.push(Command::Subscribe(type_url.clone(), Interest::Name(marker.clone())));
         self.awaited.insert((type_url, marker), collection);
@@ -56,7 +65,7 @@ impl Markers {
         if !self.asks {
             return Vec::new();
         }
-        // An error comes at any time, and so does a resource that an origin makes of every name: they say nothing.
+        // An error comes at any time, whether or not it removes (rule 118), and so does a resource that an origin makes of every name: they say nothing.
         let (mut others, mut gone) = (BTreeSet::new(), BTreeSet::new());
         let is_other = |name: &ResourceName, markers: &mut BTreeSet<ResourceName>| {
             let is_marker = name.as_str().contains(&self.marker);
@@ -71,7 +80,7 @@ impl Markers {
         update.missing.retain(|name| is_other(name, &mut others));
         update.removed.retain(|name| is_other(name, &mut gone));
         if !gone.is_empty() {
-            self.ended = 0;
+            self.wait = WAIT;
         }
         others.into_iter().for_each(|name| drop(self.leave((update.type_url.clone(), name))));
         gone.into_iter().filter_map(|name| self.leave((update.type_url.clone(), name))).collect()
@@ -86,7 +95,9 @@ impl Markers {
 
     /// The stream is over: the next one answers anew.
     pub(crate) fn forget_all(&mut self) {
-        self.ended += u32::from(!self.awaited.is_empty());
+        if !self.awaited.is_empty() {
+            self.wait = LONGEST_WAIT.min(self.wait * 2);
+        }
         for key in self.awaited.keys().cloned().collect::<Vec<_>>() {
             self.leave(key);
         }
@@ -118,6 +129,15 @@ impl Markers {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use bytes::Bytes;
+    use prost::Message;
+    use xds_transport::client::{Event, Stream};
+    use xds_transport::wire::{Any, DeltaDiscoveryResponse, Resource, ResourceError, Status, WireResourceName};
+    use xds_transport::{Protocol, TypeRules};
+
     use super::*;
 
     #[test]
@@ -136,15 +156,54 @@ mod tests {
     }
 
     #[test]
-    fn an_origin_that_ends_the_stream_for_a_marker_is_not_asked_for_ever() {
+    fn an_origin_that_ends_its_streams_for_a_marker_loses_ever_fewer() {
         let mut markers = Markers::new(7);
-        let mut asked = 0;
-        for _ in 0..10 {
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            waits.push(markers.wait().as_secs());
             markers.ask(("T".into(), Interest::Wildcard));
-            asked += markers.take_commands().iter().filter(|command| matches!(command, Command::Subscribe(..))).count();
             markers.forget_all();
-            markers.take_commands();
         }
-        assert_eq!(asked, 3);
+        assert_eq!(waits, [15, 30, 60, 120, 240, 480, 900, 900, 900]);
+        // A stream that ends with none says nothing of them.
+        markers.forget_all();
+        assert_eq!(markers.wait(), LONGEST_WAIT);
+    }
+
+    /// What a response says of the marker of a glob that is asked for, and what is left of that for others.
+    fn told(respond: impl FnOnce(&mut DeltaDiscoveryResponse, String)) -> (Vec<Interest>, Update, Interest) {
+        let glob = Interest::from("xdstp://a/T/d/*".parse::<ResourceName>().unwrap());
+        let (mut markers, type_url) = (Markers::new(7), TypeUrl::from("T"));
+        markers.ask((type_url.clone(), glob.clone()));
+        let marker = markers.beside(&glob).unwrap().to_string();
+        let mut stream = Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+        stream.apply(Command::Subscribe(type_url, glob.clone()));
+        markers.take_commands().into_iter().for_each(|command| stream.apply(command));
+        #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+        let now = Instant::now();
+        stream.connected(now);
+        stream.poll_transmit(now).unwrap();
+        let mut response = DeltaDiscoveryResponse { type_url: "T".into(), ..Default::default() };
+        respond(&mut response, marker);
+        stream.handle_message(now, response.encode_to_vec().into()).unwrap();
+        let Some(Event::Update(mut update)) = stream.poll_event() else { panic!("no update") };
+        (markers.answered(&mut update), update, glob)
+    }
+
+    #[test]
+    fn rule_151_only_that_there_is_no_marker_ends_an_answer() {
+        let (ended, update, glob) = told(|response, name| response.removed_resources = vec![name]);
+        assert_eq!((ended, update.removed.len()), (vec![glob], 0));
+        let (ended, update, _) = told(|response, name| {
+            let resource_name = Some(WireResourceName { name, ..Default::default() });
+            let error_detail = Some(Status { code: 5, message: "no such name".into(), ..Default::default() });
+            response.resource_errors = vec![ResourceError { resource_name, error_detail }];
+        });
+        assert_eq!((ended, update.errors.len(), update.removed.len()), (vec![], 0, 0));
+        let (ended, update, _) = told(|response, name| {
+            let resource = Some(Any { type_url: "T".into(), ..Default::default() });
+            response.resources = vec![Resource { name, resource, ..Default::default() }];
+        });
+        assert_eq!((ended, update.changed.len()), (vec![], 0));
     }
 }

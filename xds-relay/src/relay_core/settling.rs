@@ -42,6 +42,8 @@ pub(crate) struct Settling {
     unshown_since: Option<Instant>,
     /// The origin is a relay: it is as silent when its own origin is away.
     by_relay: bool,
+    /// After how long it is doubtful whether silence will say.
+    doubts_after: Duration,
 }
 
 /// What time has settled.
@@ -54,9 +56,10 @@ pub(crate) struct Settled {
 }
 
 impl Settling {
-    /// Whether the origin of this stream is a relay, of which no silence says anything.
-    pub(crate) fn connected(&mut self, by_relay: bool) {
-        self.by_relay = by_relay;
+    /// Whether the origin of this stream is a relay, of which no silence says anything; and after how long without an end
+    /// an answer is doubtful.
+    pub(crate) fn connected(&mut self, by_relay: bool, doubts_after: Duration) {
+        (self.by_relay, self.doubts_after) = (by_relay, doubts_after);
     }
 
     /// Bytes came.
@@ -95,8 +98,9 @@ impl Settling {
     fn begin(&mut self, now: Instant, wish: &Wish) -> bool {
         let new = !self.begun.contains_key(wish);
         if new {
-            self.begun.insert(wish.clone(), now + SILENCE);
-            self.doubtful.insert((now + SILENCE, wish.clone()));
+            let doubtful_at = now + self.doubts_after;
+            self.begun.insert(wish.clone(), doubtful_at);
+            self.doubtful.insert((doubtful_at, wish.clone()));
         }
         new
     }
@@ -211,6 +215,12 @@ mod tests {
         update
     }
 
+    fn settling() -> Settling {
+        let mut settling = Settling::default();
+        settling.connected(false, SILENCE);
+        settling
+    }
+
     fn now() -> Instant {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         Instant::now()
@@ -219,7 +229,7 @@ mod tests {
     #[test]
     fn rule_151_every_byte_is_a_word_and_only_long_silence_ends_an_answer() {
         let mut at = now();
-        let mut settling = Settling::default();
+        let mut settling = settling();
         assert!(settling.update(at, &update(at, &["a"]), true).is_empty());
         at += PAUSE;
         assert_eq!(settling.settled(at), Settled { begun: vec![all()], complete: vec![] });
@@ -239,7 +249,7 @@ mod tests {
     #[test]
     fn rule_151_an_origin_that_never_pauses_is_shown_after_a_while() {
         let mut at = now();
-        let mut settling = Settling::default();
+        let mut settling = settling();
         settling.update(at, &update(at, &["a"]), true);
         let shown_at = at + LONGEST_PAUSE;
         while at < shown_at {
@@ -252,7 +262,7 @@ mod tests {
 
     #[test]
     fn rule_086_an_empty_answer_is_complete_at_once() {
-        let mut settling = Settling::default();
+        let mut settling = settling();
         let at = now();
         assert_eq!(settling.update(at, &update(at, &[]), true), [Interest::Wildcard]);
         assert_eq!((settling.settled(at + SILENCE), settling.poll_timeout()), (Settled::default(), None));
@@ -261,7 +271,7 @@ mod tests {
     #[test]
     fn rule_150_a_new_stream_must_speak_before_its_silence_counts() {
         let mut at = now();
-        let mut settling = Settling::default();
+        let mut settling = settling();
         settling.update(at, &update(at, &["a"]), true);
         settling.settled(at + SILENCE);
         settling.pause();
@@ -276,7 +286,7 @@ mod tests {
     #[test]
     fn rule_150_no_silence_completes_what_has_no_end() {
         let at = now();
-        let mut settling = Settling::default();
+        let mut settling = settling();
         settling.update(at, &update(at, &["a"]), false);
         let later = at + Duration::from_secs(3600);
         assert_eq!(settling.settled(later), Settled { begun: vec![all()], complete: vec![] });
