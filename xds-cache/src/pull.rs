@@ -309,6 +309,7 @@ impl<V> Cache<V> {
         let mut at = self.lists[list as usize].first_after(list, &self.slots, cursor, hint);
         let Subscriber { links, resumed, .. } = &self.subscribers[id.index()];
         let (several, brought) = (links.len() > 1, !resumed.is_empty());
+        let mut visited = ControlFlow::Continue(());
         while at != NONE {
             let seq = self.slots[at as usize].seq;
             self.links[link as usize].cursor = seq;
@@ -317,12 +318,17 @@ impl<V> Cache<V> {
             let mut put = |this: &mut Self| {
                 if answered { this.put(id, at, visitor) } else { this.put_first(id, at, walk, visitor) }
             };
-            if !already && put(self).is_break() {
-                // The others come first now.
-                self.rechain(link, Chain::Work);
-                return ControlFlow::Break(());
-            }
+            let put = if already { ControlFlow::Continue(()) } else { put(self) };
             at = self.lists[list as usize].after(&self.slots, at);
+            if put.is_break() {
+                if at != NONE {
+                    // The others come first now.
+                    self.rechain(link, Chain::Work);
+                    return put;
+                }
+                // That was the last: there is no more to say, which others may wait for.
+                visited = put;
+            }
         }
         let members = &self.lists[list as usize];
         let complete = members.answer == Answer::Complete;
@@ -345,7 +351,7 @@ impl<V> Cache<V> {
             self.subscribers[id.index()].parting.insert(link);
         }
         self.rechain(link, Chain::Clean);
-        ControlFlow::Continue(())
+        visited
     }
 
     /// Tells what a complete answer says: that there is nothing, and what is gone.

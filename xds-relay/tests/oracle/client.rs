@@ -242,6 +242,7 @@ impl Client {
                     unsubscribed: request.resource_names_unsubscribe,
                     brought: request.initial_resource_versions.iter().filter_map(name).collect(),
                     version: String::new(),
+                    nonce: String::new(),
                 }
             }
             Variant::Sotw => {
@@ -252,6 +253,7 @@ impl Client {
                     unsubscribed: Vec::new(),
                     brought: Vec::new(),
                     version: request.version_info,
+                    nonce: request.response_nonce,
                 }
             }
         }

@@ -21,8 +21,9 @@ pub(crate) struct Request {
     pub(crate) unsubscribed: Vec<String>,
     /// Delta: names that the client says it holds.
     pub(crate) brought: Vec<String>,
-    /// SotW: the version that the client says it holds.
+    /// SotW: the version that the client says it holds, and the response that it answers.
     pub(crate) version: String,
+    pub(crate) nonce: String,
 }
 
 /// The memory of one client. What it holds outlives its streams, if it says so.
@@ -45,6 +46,9 @@ pub(crate) struct Alone(BTreeMap<Bytes, u64>);
 #[derive(Default)]
 struct OfType {
     opened: bool,
+    /// SotW: of the last response, and whether that may still be answered.
+    last_nonce: Option<String>,
+    awaits_ack: bool,
     ever_named: bool,
     /// What it asks for now, and what it asked for at any time on this stream.
     asks: BTreeSet<Interest>,
@@ -134,7 +138,14 @@ impl Told {
                 }
             }
             Variant::Sotw => {
-                of.asks = asks;
+                // Rules 16, 17: who answers another response than the last is heard while that may be on its way.
+                let stale = of.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
+                if stale && !of.awaits_ack {
+                    return;
+                }
+                of.awaits_ack &= stale;
+                let before = std::mem::replace(&mut of.asks, asks);
+                of.left.extend(before.difference(&of.asks).map(|left| (left.clone(), *clock)));
                 if rule.legacy_wildcard && !of.ever_named {
                     of.asks.insert(Interest::Wildcard);
                 }
@@ -190,6 +201,7 @@ impl Told {
         let Self { variant, who, stream, of, clock, .. } = self;
         let type_url = response.type_url.as_str();
         let of = of.get_mut(type_url).filter(|of| of.opened).ok_or("rule 10: a type that was not asked for")?;
+        (of.last_nonce, of.awaits_ack) = (Some(response.nonce.clone()), true);
         let gone = |of: &OfType, name: &ResourceName| {
             if of.may_be_gone(now, *who, type_url, name, said) {
                 return Ok(());

@@ -163,10 +163,12 @@ impl Books {
         let in_hand: Vec<_> = self.types.keys().map(|of| self.in_hand(world, words, *of)).collect();
         for (told, InHand { puts, gone, unsure, stirred }) in self.types.values_mut().zip(in_hand) {
             told.unsure = unsure.then(|| told.unsure.unwrap_or(now));
+            let puts = puts && told.is_answered(self.variant);
             if stirred && told.full.is_some() {
                 told.stirred.get_or_insert(now);
+            } else if told.full.is_none() && !puts {
+                told.stirred = None;
             }
-            let puts = puts && told.is_answered(self.variant);
             told.waiting = puts.then(|| told.waiting.unwrap_or(now));
             if !puts && std::mem::take(&mut told.telling) {
                 told.said_all = Some(now);
@@ -194,7 +196,9 @@ impl Books {
         told.interests.values_mut().for_each(|asked| asked.answered = true);
         // What a response has no room for has waited for as long as the rest of it.
         told.waiting = Some(told.waits_since(now));
-        (told.asked, told.again, told.stirred) = (None, None, None);
+        (told.asked, told.again) = (None, None);
+        // Where one resource fills a response, the rest was not looked at.
+        told.stirred = told.stirred.filter(|_| world.setup.large);
         told.left.clear();
         told.note_full(now, self.variant);
         if let [clusters, endpoints] = REFERRED
