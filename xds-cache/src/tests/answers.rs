@@ -119,3 +119,17 @@ fn what_changes_all_the_time_does_not_hold_back_what_changed_once() {
         assert_eq!(told, [format!("{busy}@2"), format!("{quiet}@2"), format!("{busy}@4")]);
     }
 }
+
+/// Others wait for who has something to say.
+#[test]
+fn who_had_no_room_after_the_last_has_nothing_more_to_say() {
+    for (interest, name) in [("*", "a"), (GLOB, MEMBER), ("a", "a")] {
+        let mut world = World::authoritative();
+        let id = world.subscriber(&[interest]);
+        world.put(name, "1");
+        assert_eq!(world.pull_one(id), format!("{name}@1"));
+        assert!(!world.cache.has_work(id), "{interest}");
+        world.put(name, "2");
+        assert_eq!(world.pull(id), [format!("{name}@2")]);
+    }
+}

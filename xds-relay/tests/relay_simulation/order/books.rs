@@ -49,8 +49,8 @@ pub(super) struct Told {
     pub(super) waiting: Option<Instant>,
     /// Since when it may have, for all that is known.
     unsure: Option<Instant>,
-    /// Since when the wildcard has news of a name that is told from its own part: with its window full, a type is not asked
-    /// whether it has to say something after all.
+    /// Since when the wildcard has news of a name that is told by itself: with its window full, or a response by one resource,
+    /// a type is not asked whether it has to say something after all.
     stirred: Option<Instant>,
     /// What something refers to that came is sent again, whatever there is of it (rule 124).
     again: Option<Instant>,
@@ -164,7 +164,7 @@ impl Books {
         for (told, InHand { puts, gone, unsure, stirred }) in self.types.values_mut().zip(in_hand) {
             told.unsure = unsure.then(|| told.unsure.unwrap_or(now));
             let puts = puts && told.is_answered(self.variant);
-            if stirred && told.full.is_some() {
+            if stirred && (told.full.is_some() || world.setup.large) {
                 told.stirred.get_or_insert(now);
             } else if told.full.is_none() && !puts {
                 told.stirred = None;
@@ -256,7 +256,7 @@ impl Books {
         let InHand { puts, gone, unsure, stirred } = &mut in_hand;
         for name in world.kinds[of].names.iter().filter(|name| told.covers(name)) {
             *unsure |= told.brought.contains(name);
-            if wildcard && !name.is_opaque() {
+            if wildcard && (!name.is_opaque() || told.interests.contains_key(&Interest::Name(name.clone()))) {
                 let news = words.word(Place::wildcard(self.group), of, name);
                 *stirred |= news.is_some_and(|news| told.spoke.is_none_or(|spoke| news.at > spoke));
             }
