@@ -196,7 +196,7 @@ mod tests {
         assert_eq!((ended, update.removed.len()), (vec![glob], 0));
         let (ended, update, _) = told(|response, name| {
             let resource_name = Some(WireResourceName { name, ..Default::default() });
-            let error_detail = Some(Status { code: 5, message: "no such name".into(), ..Default::default() });
+            let error_detail = Some(Status { code: 5, message: "no such name".into() });
             response.resource_errors = vec![ResourceError { resource_name, error_detail }];
         });
         assert_eq!((ended, update.errors.len(), update.removed.len()), (vec![], 0, 0));

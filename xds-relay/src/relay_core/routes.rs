@@ -627,7 +627,7 @@ impl Source for Routes {
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         // What this stream fetches for itself is asked for in a shared scope, too.
-        subscriber.all_parts().fold(false, |sent, part| part.scope.resend(part.id, name) || sent)
+        subscriber.all_parts().filter(|part| part.scope.resend(part.id, name)).count() > 0
     }
 
     fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {

@@ -407,3 +407,24 @@ fn rule_103_what_is_fetched_for_one_client_by_two_names_comes_once_in_a_response
     // The client's own machine refuses a name that stands twice in a response.
     assert_eq!(world.clients[one].held(CLUSTERS), ["u@2"]);
 }
+
+#[test]
+fn rule_124_endpoints_that_are_fetched_for_one_client_are_sent_again_after_their_cluster() {
+    let mut world = world();
+    let now = world.now;
+    // Resource.cache_control { do_not_cache: true }
+    let uncached = frame(ENDPOINTS, "u", "1").with_wrapper(Bytes::from_static(b"\x3a\x02\x08\x01"), None, true);
+    world.origins[0].put_frame(now, "", ENDPOINTS, "u", "1", uncached);
+    world.origins[0].put_frame(now, "", CLUSTERS, "u", "1", cluster("u", "1"));
+    let client = world.client(DELTA, "n1");
+    world.subscribe(client, CLUSTERS, &["u"]);
+    world.subscribe(client, ENDPOINTS, &["u"]);
+    world.advance(20 * SECOND);
+    assert_eq!(world.clients[client].held(ENDPOINTS), ["u@1"]);
+    let (now, before) = (world.now, world.clients[client].chunks.len());
+    world.origins[0].put_frame(now, "", CLUSTERS, "u", "2", cluster("u", "2"));
+    world.advance(20 * SECOND);
+    let answers = world.clients[client].chunks.iter().skip(before);
+    let types = answers.map(|chunks| DeltaDiscoveryResponse::decode(&*chunks.concat()).unwrap().type_url);
+    assert_eq!(types.collect::<Vec<_>>(), [CLUSTERS, ENDPOINTS]);
+}
