@@ -79,7 +79,7 @@ impl Feed {
             was_there: None,
             state,
             speakers,
-            settling: Settling::default(),
+            settling: Settling::new(markers.wait()),
             markers,
             elsewhere: Elsewhere::default(),
             silent_at: None,
@@ -221,7 +221,7 @@ impl Consumer for Feed {
 
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         let metrics = self.info.metrics.upstream(&self.info.name, update.type_url.as_str());
-        metrics.responses.inc();
+        metrics.responses.add(u64::from(!update.unsaid));
         metrics.resources.add(update.changed.len() as u64);
         self.refuse(&update.rejected);
         let nacks = !update.rejected.is_empty();

@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// The collections of one stream that were answered, and how far.
-#[derive(Default)]
 pub(crate) struct Settling {
     /// When the origin last said anything on this stream.
     heard: Option<Instant>,
@@ -56,6 +55,22 @@ pub(crate) struct Settled {
 }
 
 impl Settling {
+    /// No stream yet: an answer is doubtful after a time without an end.
+    pub(crate) fn new(doubts_after: Duration) -> Self {
+        Self {
+            heard: None,
+            begun: BTreeMap::new(),
+            doubtful: BTreeSet::new(),
+            endless: BTreeSet::new(),
+            complete: BTreeSet::new(),
+            before: BTreeSet::new(),
+            unshown: BTreeSet::new(),
+            unshown_since: None,
+            by_relay: false,
+            doubts_after,
+        }
+    }
+
     /// Whether the origin of this stream is a relay, of which no silence says anything; and after how long without an end
     /// an answer is doubtful.
     pub(crate) fn connected(&mut self, by_relay: bool, doubts_after: Duration) {
@@ -70,7 +85,9 @@ impl Settling {
     /// Takes note of what an update answers. What is complete with it is returned; the rest [settles](Self::settled)
     /// later, by silence if `ends`.
     pub(crate) fn update(&mut self, now: Instant, update: &Update, ends: bool) -> Vec<Interest> {
-        self.received(now);
+        if !update.unsaid {
+            self.received(now);
+        }
         for collection in &update.answered {
             let wish = (update.type_url.clone(), collection.clone());
             if self.complete.contains(&wish) || self.before.contains(&wish) {
@@ -82,8 +99,8 @@ impl Settling {
                 self.unshown_since.get_or_insert(now);
             }
         }
-        let (again, other): (BTreeSet<_>, BTreeSet<_>) =
-            std::mem::take(&mut self.before).into_iter().partition(|(type_url, _)| *type_url == update.type_url);
+        let speaks = |(type_url, _): &Wish| !update.unsaid && *type_url == update.type_url;
+        let (again, other): (BTreeSet<_>, BTreeSet<_>) = std::mem::take(&mut self.before).into_iter().partition(speaks);
         self.before = other;
         for wish in again {
             self.begin(now, &wish);
@@ -216,9 +233,7 @@ mod tests {
     }
 
     fn settling() -> Settling {
-        let mut settling = Settling::default();
-        settling.connected(false, SILENCE);
-        settling
+        Settling::new(SILENCE)
     }
 
     fn now() -> Instant {

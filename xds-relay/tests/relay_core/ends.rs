@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::support::*;
 
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
@@ -124,4 +126,32 @@ fn a_marker_is_left_when_silence_ends_the_answer() {
     let asked = world.asked(0).join(" | ");
     assert_eq!(asked.matches("+xds-relay").count(), 1, "{asked}");
     assert_eq!(asked.matches("-xds-relay").count(), 1, "{asked}");
+}
+
+/// What lived for a time goes by itself, and its origin says nothing with that.
+#[test]
+fn rule_150_that_a_time_has_passed_is_no_word_of_an_origin_that_is_silent() {
+    for late in [SOTW, DELTA] {
+        let mut world = World::new(DELTA);
+        let lives = frame(CLUSTERS, "a", "1").with_wrapper(Bytes::new(), Some(60 * SECOND), false);
+        let now = world.now;
+        world.origins[0].put_frame(now, "", CLUSTERS, "a", "1", lives);
+        put_many(&mut world, CLUSTERS, "*");
+        let client = world.client(late, "n");
+        world.subscribe(client, CLUSTERS, &["*"]);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS).len(), MEMBERS + 1);
+        world.disconnect(client);
+        world.told(client);
+        let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+        world.origins[0].pace = 20 * SECOND;
+        world.connect(client, cold);
+        world.advance(SECOND);
+        world.set_up(0, false);
+        world.origins[0].silent = true;
+        world.set_up(0, true);
+        world.advance(150 * SECOND);
+        let told = world.told(client);
+        assert!(told.iter().all(|line| line.matches(" -").count() <= 1), "{told:?}");
+    }
 }

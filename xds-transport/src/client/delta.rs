@@ -178,7 +178,7 @@ impl Session {
             self.acks.push_back(Ack { nonce: response.nonce, error: None });
             return Ok(None);
         }
-        let mut update = Update::new(id, self.type_url.clone());
+        let mut update = Update { unsaid: false, ..Update::new(id, self.type_url.clone()) };
         update.version = response.version;
         update.rejected = response.rejected;
         let refused: HashSet<_> = update.rejected.iter().map(|rejected| rejected.name.clone()).collect();

@@ -217,7 +217,7 @@ impl Session {
             // All there is of what is wanted came, however much of it the server saw leave.
             self.left.retain(|interest| self.wanted.wish(interest).is_none());
         }
-        let mut update = Update::new(id, self.type_url.clone());
+        let mut update = Update { unsaid: false, ..Update::new(id, self.type_url.clone()) };
         update.rejected = response.rejected;
         // What is missing may be what could not be read.
         let complete = self.full_state && update.rejected.is_empty();

@@ -21,7 +21,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UpdateId(pub(super) u64);
 
-/// What one response changes. Only what is subscribed appears in it (rule 62).
+/// What one response changes, or time. Only what is subscribed appears in it (rule 62).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Update {
@@ -29,6 +29,8 @@ pub struct Update {
     pub id: UpdateId,
     /// The type of everything in it.
     pub type_url: TypeUrl,
+    /// No response said it: what lived until now, was not answered in time, or cannot be asked for.
+    pub unsaid: bool,
     /// SotW `version_info`, or delta `system_version_info`, which is for people only (rule 36).
     pub version: String,
     /// New and changed resources, and those sent again unasked.
@@ -64,6 +66,7 @@ impl Update {
         Self {
             id,
             type_url,
+            unsaid: true,
             version: String::new(),
             changed: Vec::new(),
             repeated: Vec::new(),

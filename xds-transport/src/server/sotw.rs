@@ -271,8 +271,10 @@ impl Session {
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut leaving = BTreeMap::new();
         source.visit_leaving(self.id, removals, &mut |name, resource| {
-            // Nobody has what has lived for its time (rule 111).
-            let lives = resource.value.expires().is_none_or(|at| at > outgoing.now);
+            // Who was told for how long it lives has it no more after that (rule 111).
+            let lives = !outgoing.features.wrapped
+                || !outgoing.features.ttl
+                || resource.value.expires().is_none_or(|at| at > outgoing.now);
             if lives {
                 leaving.insert(name.clone(), resource.clone());
             }

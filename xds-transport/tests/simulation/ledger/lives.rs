@@ -62,6 +62,11 @@ impl Lives {
         self.lives.keys().any(|name| self.is_due(origin, of, name))
     }
 
+    /// Whether the client has it no more, as it was told.
+    pub(super) fn is_over(&self, origin: &Origin, name: &ResourceName) -> bool {
+        self.lives.get(name).is_some_and(|life| origin.now >= life.told + life.ttl)
+    }
+
     /// Whether what was sent may be sent again as it was: the client may have it no more.
     pub(super) fn may_be_over(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> bool {
         let over = |life: &Life| life.refused || origin.now >= life.told + life.ttl;

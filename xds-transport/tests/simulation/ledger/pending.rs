@@ -57,6 +57,8 @@ impl Asked {
                 (Some(_), _) => pending.additions |= news && !known,
                 // Why it is not sent takes nothing from who has it.
                 (None, Some((_, true))) if origin.error(of, name).is_some_and(|(error, _)| error.is_transient()) => {}
+                // Over SotW it is not said that something lives no more to who was told when that is.
+                (None, Some((_, true))) if sotw && self.lives.is_over(origin, name) => {}
                 (None, Some((_, true))) if world.says_absence(of) => _ = pending.gone.insert(name.clone()),
                 (None, _) => {
                     // A client that lists no members of a glob may have one that is gone (rule 100).
