@@ -315,7 +315,11 @@ impl Routes {
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         let fresh = !contested.is_empty();
         let unanswered = std::mem::take(&mut subscriber.unanswered);
-        unanswered.into_iter().chain(contested).for_each(|(name, news)| subscriber.contest(name, news));
+        unanswered.into_iter().for_each(|(name, news)| subscriber.contest(name, news));
+        for (name, news) in contested {
+            let news = subscriber.as_asked(relay, &name, news);
+            subscriber.contest(name, news);
+        }
         let mut later = BTreeMap::new();
         let mut settled: HashSet<ResourceName> = HashSet::new();
         let mut more = false;

@@ -50,13 +50,15 @@ pub(crate) enum News {
     OtherGone,
     /// The part of its own authority said that it is gone.
     OwnGone,
+    /// The same, because that part is not asked for it: it says nothing once it is.
+    OwnUnasked,
     /// That part has it, and what was said of it went out a moment before: no name stands twice in a response.
     OwnPut,
 }
 
 impl News {
     pub(crate) fn is_own(self) -> bool {
-        matches!(self, Self::OwnGone | Self::OwnPut)
+        matches!(self, Self::OwnGone | Self::OwnUnasked | Self::OwnPut)
     }
 }
 
@@ -191,6 +193,13 @@ impl Subscriber {
             return Counts::Unanswered;
         }
         Counts::Gone
+    }
+
+    /// What the news of a name are, as far as its own part is asked for it.
+    pub(crate) fn as_asked(&self, relay: &RelayCore, name: &ResourceName, news: News) -> News {
+        let own = relay.place(name.authority());
+        let is_asked = |part: &Part| part.scope.key.is_at(own) && part.scope.covers(part.id, name);
+        if news == News::OwnGone && !self.parts.iter().any(is_asked) { News::OwnUnasked } else { news }
     }
 
     /// A name that several parts may have is to be looked at. What its own part said last stays said, and so does that it

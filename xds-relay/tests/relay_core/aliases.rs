@@ -215,3 +215,30 @@ fn rule_048_an_alias_of_another_authority_is_answered_with_what_is_there_by_the_
     let told = world.told(client);
     assert!(told.iter().all(|line| line.ends_with(" again")), "{told:?}");
 }
+
+#[test]
+fn rule_150_what_was_held_by_an_alias_is_not_gone_because_its_own_authority_is_asked_for_it_now() {
+    let [name, glob, alias] = ["a/g/x", "a/g/*", "b/h/x"].map(cluster_at);
+    for asked in [&name, &glob] {
+        let mut world = of_two_authorities();
+        put_aliased(&mut world, 0, &name, "1", &[&alias]);
+        world.settle();
+        let client = world.client(DELTA, "n");
+        world.subscribe(client, CLUSTERS, &[&alias]);
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@1")]);
+        world.disconnect(client);
+        world.set_up(0, false);
+        let cold = world.add_relay_before(Feeder::Origin(0), DELTA);
+        world.connect(client, cold);
+        world.advance(20 * SECOND);
+        world.subscribe(client, CLUSTERS, &[asked]);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@1")], "{asked}");
+        world.set_up(0, true);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("{name}@1")], "{asked}");
+        world.remove(0, CLUSTERS, &name);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].held(CLUSTERS), [""; 0], "{asked}");
+    }
+}
