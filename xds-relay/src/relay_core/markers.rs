@@ -65,7 +65,8 @@ impl Markers {
         if !self.asks {
             return Vec::new();
         }
-        // An error comes at any time, whether or not it removes (rule 118), and so does a resource that an origin makes of every name: they say nothing.
+        // An error comes at any time, whether or not it removes (rule 118), and so does a resource that an origin makes of
+        // every name: they say nothing.
         let (mut others, mut gone) = (BTreeSet::new(), BTreeSet::new());
         let is_other = |name: &ResourceName, markers: &mut BTreeSet<ResourceName>| {
             let is_marker = name.as_str().contains(&self.marker);
