@@ -11,6 +11,7 @@ use crate::index::Index;
 use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Slot, State, Target, Walk};
 use crate::outcome::{Outcome, Outcomes};
+use crate::pool::Pool;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::subscribe::{Subscriber, SubscriberId};
 use crate::table::Type;
@@ -104,13 +105,13 @@ pub struct Cache<V> {
     pub(crate) lost: Seq,
     pub(crate) types: Slab<Type<V>>,
     pub(crate) type_index: HashMap<TypeUrl, u32>,
-    pub(crate) slots: Slab<Slot<V>>,
+    pub(crate) slots: Pool<Slot<V>>,
     pub(crate) lists: Slab<List>,
-    pub(crate) links: Slab<Link>,
-    pub(crate) walks: Slab<Walk>,
+    pub(crate) links: Pool<Link>,
+    pub(crate) walks: Pool<Walk>,
     /// Which link a subscriber has to a target.
     pub(crate) held: Index<Link>,
-    pub(crate) subscribers: Slab<Subscriber>,
+    pub(crate) subscribers: Pool<Subscriber>,
     /// How many subscribers there were.
     pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
@@ -133,12 +134,12 @@ impl<V> Cache<V> {
             lost: 0,
             types: Slab::new(),
             type_index: HashMap::new(),
-            slots: Slab::new(),
+            slots: Pool::default(),
             lists: Slab::new(),
-            links: Slab::new(),
-            walks: Slab::new(),
+            links: Pool::default(),
+            walks: Pool::default(),
             held: Index::default(),
-            subscribers: Slab::new(),
+            subscribers: Pool::default(),
             generation: 0,
             buried: BTreeSet::new(),
             present: 0,

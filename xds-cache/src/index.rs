@@ -6,6 +6,9 @@ use std::marker::PhantomData;
 use hashbrown::HashTable;
 use slab::Slab;
 
+/// To give back as little room is not worth it.
+const FEW: usize = 64;
+
 /// What is found by a part of itself. The key may not change while it is indexed.
 pub(crate) trait Keyed {
     type Key<'a>: Hash + Eq
@@ -54,13 +57,9 @@ impl<T: Keyed> Index<T> {
         if let Ok(entry) = self.table.find_entry(hash, |found| *found == at) {
             entry.remove();
         }
+        // Twice what is left, so that as many come or go before it is made anew.
+        if self.table.len() < self.table.capacity() / 8 && self.table.capacity() > FEW {
+            self.table.shrink_to(2 * self.table.len(), |at| self.seed.hash_one(slab[*at as usize].key()));
+        }
     }
-}
-
-/// Adds to a slab that grows by an eighth: where there are a hundred thousand, half of them empty is too many.
-pub(crate) fn add<T>(slab: &mut Slab<T>, value: T) -> u32 {
-    if slab.len() == slab.capacity() {
-        slab.reserve_exact((slab.len() / 8).max(4));
-    }
-    slab.insert(value) as u32
 }

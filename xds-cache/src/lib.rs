@@ -18,6 +18,7 @@ mod links;
 mod look;
 mod missing;
 mod outcome;
+mod pool;
 mod pull;
 mod resource;
 mod resume;

@@ -26,6 +26,15 @@ impl<V> Cache<V> {
         self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
     }
 
+    /// A name as it is kept for all who asked for it: who keeps this and not their own keep one text together.
+    pub fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<&ResourceName> {
+        if !self.is_open(id) {
+            return None;
+        }
+        let at = self.slot_of(self.subscribers[id.index()].type_index, name)?;
+        Some(&self.slots[at as usize].name)
+    }
+
     /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
     /// whichever version it said it has: for who says something else of the name meanwhile.
     pub fn will_tell(&mut self, id: SubscriberId, name: &ResourceName) -> bool {

@@ -7,7 +7,6 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::departed::FullState;
-use crate::index;
 use crate::interest::Interest;
 use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::{TypeUrl, Version};
@@ -145,7 +144,7 @@ impl<V> Cache<V> {
         // After four thousand million others, what was forgotten that long may come again: but never 0.
         self.generation = self.generation.checked_add(1).unwrap_or(1);
         let generation = self.generation;
-        SubscriberId { index: index::add(&mut self.subscribers, Subscriber::new(type_index, generation)), generation }
+        SubscriberId { index: self.subscribers.add(Subscriber::new(type_index, generation)), generation }
     }
 
     /// Whether a subscriber was opened here, and is not closed.
@@ -174,7 +173,7 @@ impl<V> Cache<V> {
                 left.push(interest);
             }
         }
-        let Subscriber { type_index, resumed, .. } = self.subscribers.remove(id.index());
+        let Subscriber { type_index, resumed, .. } = self.subscribers.remove(id.index);
         if !self.options.authoritative {
             resumed.keys().for_each(|name| self.forget_error(type_index, name));
         }
@@ -230,13 +229,13 @@ impl<V> Cache<V> {
                     spoken: false,
                     complete: false,
                 };
-                (watchers, index::add(&mut self.walks, walk))
+                (watchers, self.walks.add(walk))
             }
         };
         let subscriber = &mut self.subscribers[id.index()];
         let mut link = Link::new(target, id.index, subscriber.links.len() as u32, walk);
         link.sent = holds;
-        let at = index::add(&mut self.links, link);
+        let at = self.links.add(link);
         subscriber.links.push(at);
         if let Some(last) = &mut subscriber.full_state {
             last.came(at);
@@ -577,11 +576,13 @@ impl<V> Cache<V> {
 
     fn push(&mut self, at: u32, chain: Chain) {
         let Self { links, slots, lists, subscribers, .. } = self;
+        let links: &mut Slab<Link> = links;
         links::push(links, head(slots, lists, subscribers, &links[at as usize], chain), at, chain);
     }
 
     fn unchain(&mut self, at: u32) {
         let Self { links, slots, lists, subscribers, .. } = self;
+        let links: &mut Slab<Link> = links;
         let chain = links[at as usize].chain;
         links::unlink(links, head(slots, lists, subscribers, &links[at as usize], chain), at);
     }
@@ -590,8 +591,8 @@ impl<V> Cache<V> {
     fn drop_link(&mut self, at: u32) -> bool {
         self.unchain(at);
         self.held.remove(&self.links, at);
-        let Link { target, subscriber, walk, .. } = self.links.remove(at as usize);
-        let walk = self.walks.try_remove(walk as usize);
+        let Link { target, subscriber, walk, .. } = self.links.remove(at);
+        let walk = self.walks.contains(walk as usize).then(|| self.walks.remove(walk));
         let subscriber = &mut self.subscribers[subscriber as usize];
         subscriber.parting.remove(&at);
         subscriber.aliased.remove(&at);

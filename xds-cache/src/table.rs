@@ -8,7 +8,7 @@ use crate::aliases::Aliases;
 use crate::cache::Cache;
 use crate::departed::Departures;
 use crate::errors::Failure;
-use crate::index::{self, Index};
+use crate::index::Index;
 use crate::interest::Interest;
 use crate::links::{self, Answer, Chain, Link, List, NONE, Place, Seq, Slot, State, Target};
 use crate::resource::{TypeUrl, Version};
@@ -90,7 +90,7 @@ impl<V> Cache<V> {
             watchers: 0,
             places: [Place::NOWHERE; 2],
         };
-        let at = index::add(&mut self.slots, slot);
+        let at = self.slots.add(slot);
         self.types[type_index as usize].names.insert(&self.slots, at);
         at
     }
@@ -193,7 +193,7 @@ impl<V> Cache<V> {
         let slot = &self.slots[at as usize];
         if slot.watchers == 0 && slot.state.resource().is_none() {
             self.types[slot.type_index as usize].names.remove(&self.slots, at);
-            self.slots.remove(at as usize);
+            self.slots.remove(at);
             self.idle.remove(Target::Slot(at));
         }
     }

@@ -120,3 +120,36 @@ fn telling_a_thousand_subscribers_of_an_update_allocates_nothing() {
         assert_eq!((visited, allocations.count_total), (1_000, 0), "{interest}");
     }
 }
+
+/// Whoever leaves first: those who came first, those who came last, or every second one first.
+#[test]
+fn what_100_subscribers_to_1000_names_needed_is_given_back_when_they_leave() {
+    type Order = fn(&mut Vec<SubscriberId>);
+    let orders: [(&str, Order); 3] = [
+        ("forwards", |_| {}),
+        ("backwards", |ids| ids.reverse()),
+        ("every second", |ids| ids.sort_by_key(|id| id.index() % 2)),
+    ];
+    for (label, order) in orders {
+        let mut cache = cache_of(1000);
+        let open = |cache: &mut Cache<Body>| {
+            let id = cache.open(&TYPE_URL.into());
+            for index in 0..1000 {
+                cache.subscribe(id, &Interest::Name(name(index)));
+            }
+            pull(cache, id);
+            id
+        };
+        let stays = open(&mut cache);
+        let mut left = 0;
+        let needed = measure(|| {
+            let mut ids: Vec<_> = (0..100).map(|_| open(&mut cache)).collect();
+            order(&mut ids);
+            left = measure(|| ids.iter().for_each(|id| drop(cache.close(*id)))).bytes_current;
+        });
+        let (kept, peak) = (needed.bytes_current, needed.bytes_current - left);
+        assert!(peak > 100 * 1000 * 40, "{peak}");
+        assert!(kept < peak / 20, "{label}: {kept} of {peak} bytes are kept");
+        assert!(cache.is_open(stays));
+    }
+}

@@ -3,6 +3,7 @@
 pub mod admin;
 mod check;
 pub mod config;
+mod connections;
 mod downstream;
 #[cfg(feature = "file-origin")]
 pub mod file_origin;

@@ -19,6 +19,14 @@ mod signals;
 
 use self::signals::{Signals, until_stopped};
 
+#[cfg(feature = "jemalloc")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+#[cfg(all(feature = "mimalloc", not(feature = "jemalloc")))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A relay for xDS: one stream to each control plane, any number of Envoy and gRPC clients behind it.
 ///
 /// Without arguments it serves a small example mesh from files.

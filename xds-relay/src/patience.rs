@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
@@ -16,7 +17,6 @@ use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Instant, Sleep, sleep};
-use tonic::service::Routes;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 
 /// A connection of HTTP/2 begins with so many bytes (RFC 9113, 3.4), and no request of HTTP/1 is shorter.
@@ -73,8 +73,8 @@ struct Answer {
 }
 
 /// Has calls say to their connections that they are open, and counts those of all connections.
-pub(crate) fn count_calls(routes: Routes, open: OpenCalls) -> Routes {
-    routes.into_axum_router().layer(from_fn_with_state(open, count)).into()
+pub(crate) fn count_calls(router: Router, open: OpenCalls) -> Router {
+    router.layer(from_fn_with_state(open, count))
 }
 
 async fn count(State(open): State<OpenCalls>, mut request: Request, next: Next) -> Response {

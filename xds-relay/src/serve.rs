@@ -18,6 +18,7 @@ use xdstp_client::upstream::Pool;
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
 use crate::config::{Config, Limits, Origin, OriginKind, XdstpStreams};
+use crate::connections;
 use crate::downstream::Downstream;
 use crate::health::Health;
 use crate::incoming::Incoming;
@@ -27,17 +28,9 @@ use crate::origins::{self, Origins};
 use crate::patience::{Ended, OpenCalls, Patience, Patient, count_calls};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
-/// As gRPC's own do. Clients may ping as often as they like (rule 137).
-const KEEPALIVE: Duration = Duration::from_secs(300);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a connection has for what was said last, once nothing is left to say.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How much of the requests of a stream may be under way, in bytes: hyper's default.
-const STREAM_WINDOW: u32 = 1 << 20;
-/// How many streams of a connection may be stuck, with all that fits into their windows, before the others are: load reports
-/// are read when their origin reads them.
-const UNREAD_STREAMS: u32 = 100;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -64,9 +57,6 @@ pub enum Error {
     /// A server failed.
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
-    /// The gRPC server failed.
-    #[error("cannot serve: {0}")]
-    Grpc(#[from] tonic::transport::Error),
 }
 
 /// A relay that has its addresses, and has read its files.
@@ -166,11 +156,9 @@ impl Relay {
         let open_calls = OpenCalls::default();
         let incoming =
             incoming.map(move |io| io.map(|(io, counted)| Patient::new(io, counted, patience, ended.clone())));
-        let grpc = server(&config.limits)
-            .add_routes(count_calls(health.add_to(routes), open_calls.clone()))
-            .serve_with_incoming_shutdown(incoming, async move {
-                drop(grpc_stopped.wait_for(|stop| *stop).await);
-            });
+        let router = count_calls(health.add_to(routes).into_axum_router(), open_calls.clone());
+        let stopped = async move { drop(grpc_stopped.wait_for(|stop| *stop).await) };
+        let grpc = connections::serve(&config.limits, router, incoming, stopped);
         let admin = {
             let pages = pages.clone();
             async move {
@@ -189,7 +177,7 @@ impl Relay {
         let sweeping = sweep(&core, &pages, &health);
         tokio::pin!(grpc, admin, sweeping);
         tokio::select! {
-            result = &mut grpc => return Ok(result?),
+            () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
             () = shutdown => {}
@@ -207,14 +195,13 @@ impl Relay {
                 sleep(LAST_WORDS).await;
             };
             tokio::select! {
-                served = &mut grpc => served,
-                () = ending => Ok(()),
+                () = &mut grpc => {}
+                () = ending => {}
             }
         };
         tokio::select! {
-            ended = timeout(config.drain, drained) => match ended {
-                Ok(served) => served?,
-                Err(_) => tracing::warn!("streams were still open when the time to drain was over"),
+            ended = timeout(config.drain, drained) => if ended.is_err() {
+                tracing::warn!("streams were still open when the time to drain was over");
             },
             result = &mut admin => result?,
         }
@@ -222,18 +209,6 @@ impl Relay {
         timeout(LAST_WORDS, admin).await.unwrap_or(Ok(()))?;
         Ok(())
     }
-}
-
-/// How connections are kept, whatever is served on them.
-fn server(limits: &Limits) -> tonic::transport::Server {
-    tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
-        // For an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
-        .accept_http1(true)
-        .max_concurrent_streams(limits.streams_per_connection)
 }
 
 /// Ends every stream within `time`, evenly spread.

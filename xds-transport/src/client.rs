@@ -324,8 +324,8 @@ impl Stream {
 /// One type of the stream, in either variant.
 #[derive(Debug)]
 enum Session {
-    Delta(delta::Session),
-    Sotw(sotw::Session),
+    Delta(Box<delta::Session>),
+    Sotw(Box<sotw::Session>),
 }
 
 macro_rules! either {
@@ -346,8 +346,8 @@ impl Session {
         silence: Silence,
     ) -> Self {
         match protocol {
-            Protocol::Delta => Self::Delta(delta::Session::new(type_url, rule, keep_deleted, silence)),
-            Protocol::Sotw => Self::Sotw(sotw::Session::new(type_url, rule, keep_deleted, silence)),
+            Protocol::Delta => Self::Delta(Box::new(delta::Session::new(type_url, rule, keep_deleted, silence))),
+            Protocol::Sotw => Self::Sotw(Box::new(sotw::Session::new(type_url, rule, keep_deleted, silence))),
         }
     }
 

@@ -17,10 +17,17 @@ use crate::wire::walk::{self, Field, FieldValue, Fields};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     any: Bytes,
+    /// Most have nothing: there are as many frames as a cache has resources.
+    beside: Option<Box<Beside>>,
+    do_not_cache: bool,
+}
+
+/// What the wrapper says beside name, version and content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Beside {
     wrapper: Bytes,
     ttl: Option<Duration>,
     expires: Option<Instant>,
-    do_not_cache: bool,
 }
 
 /// An encoded `Any` is not of the type it is to be used as (rule 81).
@@ -36,7 +43,7 @@ pub struct WrongType {
 impl Frame {
     /// A frame around an encoded `google.protobuf.Any`, whatever it holds.
     pub fn new(any: Bytes) -> Self {
-        Self { any, wrapper: Bytes::new(), ttl: None, expires: None, do_not_cache: false }
+        Self { any, beside: None, do_not_cache: false }
     }
 
     /// A frame around an encoded `google.protobuf.Any` that must hold a `type_url`: clients refuse a whole response
@@ -74,7 +81,7 @@ impl Frame {
     /// passed on byte for byte (rule 121).
     #[must_use]
     pub fn with_wrapper(self, wrapper: Bytes, ttl: Option<Duration>, do_not_cache: bool) -> Self {
-        Self { wrapper, ttl, do_not_cache, ..self }
+        Self { do_not_cache, ..self }.changed(|beside| (beside.wrapper, beside.ttl) = (wrapper, ttl))
     }
 
     /// The encoded `google.protobuf.Any`.
@@ -84,12 +91,13 @@ impl Frame {
 
     /// Encoded wrapper fields: aliases, cache control, metadata, and those nobody here knows.
     pub fn wrapper(&self) -> &Bytes {
-        &self.wrapper
+        static NONE: Bytes = Bytes::new();
+        self.beside.as_ref().map_or(&NONE, |beside| &beside.wrapper)
     }
 
     /// The other names that the resource may be asked for by (rule 105).
     pub fn aliases(&self) -> impl Iterator<Item = ResourceName> {
-        Fields::of(&self.wrapper).flatten().filter_map(|field| alias_in(&field))
+        Fields::of(self.wrapper()).flatten().filter_map(|field| alias_in(&field))
     }
 
     /// The same frame with only those aliases that are to be kept.
@@ -98,44 +106,44 @@ impl Frame {
         if self.aliases().all(|alias| keep(&alias)) {
             return self;
         }
-        let mut wrapper = BytesMut::with_capacity(self.wrapper.len());
-        let mut fields = Fields::of(&self.wrapper);
+        let mut wrapper = BytesMut::with_capacity(self.wrapper().len());
+        let mut fields = Fields::of(self.wrapper());
         while let Some(Ok((field, encoded))) = fields.next_encoded() {
             if alias_in(&field).is_none_or(|alias| keep(&alias)) {
                 wrapper.extend_from_slice(encoded);
             }
         }
-        Self { wrapper: wrapper.freeze(), ..self }
+        self.changed(|beside| beside.wrapper = wrapper.freeze())
     }
 
     /// How long the resource lives without being refreshed.
     pub fn ttl(&self) -> Option<Duration> {
-        self.ttl
+        self.beside.as_ref()?.ttl
     }
 
     /// When it is over, unless an origin elsewhere refreshes it; `None` for what this server answers for, and
     /// refreshes itself.
     pub fn expires(&self) -> Option<Instant> {
-        self.expires
+        self.beside.as_ref()?.expires
     }
 
     /// The same frame, which lives until `expires` unless it is refreshed: what came from an origin.
     #[must_use]
     pub fn until(self, expires: Option<Instant>) -> Self {
-        Self { expires, ..self }
+        self.changed(|beside| beside.expires = expires)
     }
 
     /// The origin lets it live on: for `ttl`, until `expires`.
     pub fn refresh(&mut self, ttl: Option<Duration>, expires: Option<Instant>) {
-        (self.ttl, self.expires) = (ttl, expires);
+        self.change(|beside| (beside.ttl, beside.expires) = (ttl, expires));
     }
 
     /// The TTL to send at `now`: what remains of the origin's (rule 148).
     pub fn remaining_ttl(&self, now: Instant) -> Option<Duration> {
         /// A TTL of nothing is none: what is over now is about to be removed.
         const LEAST: Duration = Duration::from_millis(1);
-        let ttl = self.ttl?;
-        Some(self.expires.map_or(ttl, |expires| expires.saturating_duration_since(now)).max(LEAST))
+        let ttl = self.ttl()?;
+        Some(self.expires().map_or(ttl, |expires| expires.saturating_duration_since(now)).max(LEAST))
     }
 
     /// Whether the origin forbids sharing it between clients (`cache_control.do_not_cache`).
@@ -150,8 +158,8 @@ impl Frame {
         if self.any.len() < buffer / 2 {
             self.any = Bytes::copy_from_slice(&self.any);
         }
-        if !self.wrapper.is_empty() {
-            self.wrapper = Bytes::copy_from_slice(&self.wrapper);
+        if !self.wrapper().is_empty() {
+            self.change(|beside| beside.wrapper = Bytes::copy_from_slice(&beside.wrapper));
         }
         self
     }
@@ -170,14 +178,15 @@ impl Frame {
     /// # Panics
     /// In debug builds, if the content is another.
     pub fn hold_in(&mut self, any: Bytes, wrapper: Bytes) {
-        debug_assert!(any == self.any && wrapper == self.wrapper, "another content");
-        (self.any, self.wrapper) = (any, wrapper);
+        debug_assert!(any == self.any && wrapper == self.wrapper(), "another content");
+        self.any = any;
+        self.change(|beside| beside.wrapper = wrapper);
     }
 
     /// The first 128 bits of SHA-256 over the encoded `Any` and wrapper: part of the interop contract,
     /// because relays must agree on the version of a resource that came without one (rules 35, 146).
     pub fn digest(&self) -> u128 {
-        digest(&[&self.any, &self.wrapper])
+        digest(&[&self.any, self.wrapper()])
     }
 
     /// The cached form: at `version`, or at the content hash in hex where the origin gave none.
@@ -193,7 +202,9 @@ impl Frame {
     pub(crate) fn put_head(&self, into: &mut impl BufMut, name: &str, version: &Version, ttl: Option<Duration>) {
         walk::put_bytes(into, 1, version.as_str().as_bytes());
         walk::put_bytes(into, 3, name.as_bytes());
-        into.put_slice(&self.wrapper);
+        if let Some(beside) = &self.beside {
+            into.put_slice(&beside.wrapper);
+        }
         if let Some(ttl) = ttl {
             put_duration(into, 6, ttl);
         }
@@ -205,9 +216,21 @@ impl Frame {
         let ttl = ttl.map_or(0, |ttl| walk::delimited_len(6, duration_len(ttl)));
         walk::bytes_len(1, version.as_str().len())
             + walk::bytes_len(3, name.len())
-            + self.wrapper.len()
+            + self.beside.as_ref().map_or(0, |beside| beside.wrapper.len())
             + ttl
             + walk::delimited_len(2, self.any.len())
+    }
+
+    fn changed(mut self, change: impl FnOnce(&mut Beside)) -> Self {
+        self.change(change);
+        self
+    }
+
+    /// Equal frames are equal however they came to be: what says nothing is none.
+    fn change(&mut self, change: impl FnOnce(&mut Beside)) {
+        let mut beside = self.beside.take().map_or_else(Beside::default, |beside| *beside);
+        change(&mut beside);
+        self.beside = (beside != Beside::default()).then(|| Box::new(beside));
     }
 }
 

@@ -1,6 +1,7 @@
 //! The server's side of a stream: sessions that pull change sets from a [`Source`], without I/O.
 
 mod delta;
+mod entries;
 mod error;
 mod nonce;
 mod order;

@@ -39,7 +39,7 @@ fn check_links<V>(cache: &Cache<V>) {
     assert_eq!(cache.links.len(), cache.held.len());
     let mut seen = BTreeSet::new();
     let mut saw = |at: u32| assert!(seen.insert(at), "link {at} stands on two chains");
-    for (index, slot) in &cache.slots {
+    for (index, slot) in cache.slots.iter() {
         for at in chain(cache, slot.clean) {
             saw(at);
             assert_eq!(cache.links[at as usize].target, Target::Slot(index as u32));
@@ -57,7 +57,7 @@ fn check_links<V>(cache: &Cache<V>) {
             assert_eq!(cache.links[at as usize].chain, Chain::Clean);
         }
     }
-    for (index, subscriber) in &cache.subscribers {
+    for (index, subscriber) in cache.subscribers.iter() {
         for at in chain(cache, subscriber.slots).into_iter().chain(chain(cache, subscriber.lists)) {
             saw(at);
             assert_eq!(cache.links[at as usize].subscriber, index as u32);
@@ -77,7 +77,7 @@ fn check_links<V>(cache: &Cache<V>) {
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
-    for (index, slot) in &cache.slots {
+    for (index, slot) in cache.slots.iter() {
         let watchers = cache.links.iter().filter(|(_, link)| link.target == Target::Slot(index as u32)).count();
         assert_eq!(slot.watchers as usize, watchers, "{}", slot.name);
         let present = slot.state.resource().is_some();
@@ -158,7 +158,7 @@ fn check_aliases<V>(cache: &Cache<V>) {
         let names: BTreeSet<_> = of.aliases.iter().map(|(_, canonical)| canonical).collect();
         assert_eq!(listed, names.iter().map(|name| of.aliases.of(name).len()).sum::<usize>());
     }
-    for (_, subscriber) in &cache.subscribers {
+    for (_, subscriber) in cache.subscribers.iter() {
         assert!(subscriber.aliased.keys().all(|at| subscriber.links.contains(at)), "sent by a link that is gone");
     }
 }

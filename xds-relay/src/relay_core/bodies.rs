@@ -22,15 +22,9 @@ pub(crate) struct Bodies(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    bodies: IndexMap<u128, Body>,
+    bodies: IndexMap<u128, Frame>,
     /// Where the next sweep begins.
     swept: usize,
-}
-
-#[derive(Clone, Debug)]
-struct Body {
-    any: Bytes,
-    wrapper: Bytes,
 }
 
 impl Bodies {
@@ -44,21 +38,25 @@ impl Bodies {
         }
         let shared = lock(&self.0).bodies.get(&resource.digest).cloned();
         let body = match shared {
-            Some(body) if body.any == frame.any() && body.wrapper == frame.wrapper() => body,
+            Some(body) if body.any() == frame.any() && body.wrapper() == frame.wrapper() => body,
             // Another content of the same digest.
             Some(_) => return,
             None => {
-                let own =
-                    Body { any: Bytes::copy_from_slice(frame.any()), wrapper: Bytes::copy_from_slice(frame.wrapper()) };
+                let wrapper = Bytes::copy_from_slice(frame.wrapper());
+                let own = Frame::new(Bytes::copy_from_slice(frame.any())).with_wrapper(wrapper, None, false);
                 let bodies = &mut lock(&self.0).bodies;
                 let has_room = bodies.len() < MAX_BODIES;
+                if bodies.len() == bodies.capacity() {
+                    // An eighth more: of that many, half a table would be too much to have empty.
+                    bodies.reserve_exact((bodies.len() / 8).max(SWEEP / SWEEP_PART));
+                }
                 if let (true, Entry::Vacant(vacant)) = (has_room, bodies.entry(resource.digest)) {
                     vacant.insert(own.clone());
                 }
                 own
             }
         };
-        resource.value.hold_in(body.any, body.wrapper);
+        resource.value.hold_in(body.any().clone(), body.wrapper().clone());
     }
 
     /// How many bodies are held.
@@ -72,7 +70,7 @@ impl Bodies {
         for _ in 0..SWEEP.max(bodies.len() / SWEEP_PART).min(bodies.len()) {
             match bodies.get_index(*swept) {
                 // The last takes its place, and is looked at next.
-                Some((_, body)) if body.any.is_unique() => drop(bodies.swap_remove_index(*swept)),
+                Some((_, body)) if body.any().is_unique() => drop(bodies.swap_remove_index(*swept)),
                 Some(_) => *swept += 1,
                 None => *swept = 0,
             }

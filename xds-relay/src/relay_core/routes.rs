@@ -440,6 +440,11 @@ impl Source for Routes {
         new
     }
 
+    fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<ResourceName> {
+        let part = self.subscribers.get(id.index())?.part(&self.relay, &Interest::Name(name.clone()))?;
+        part.scope.kept_name(part.id, name)
+    }
+
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };

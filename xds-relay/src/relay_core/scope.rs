@@ -320,6 +320,10 @@ impl Scope {
         state.cache.wanted(id, name).map(look).is_some()
     }
 
+    pub(crate) fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<ResourceName> {
+        self.lock().cache.kept_name(id, name).cloned()
+    }
+
     pub(crate) fn type_version(&self, id: SubscriberId) -> Option<Version> {
         self.lock().cache.type_version(id).cloned()
     }

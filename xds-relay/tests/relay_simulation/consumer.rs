@@ -16,6 +16,8 @@ use crate::world::{Body, GROUPS, Kind as Names, Of, Place, World, covers, origin
 pub(crate) struct Consumer {
     client: usize,
     kinds: BTreeMap<Of, Kind>,
+    /// It speaks as Envoy does, and has not connected to the relay that took the place of another.
+    moving: bool,
 }
 
 #[derive(Default)]
@@ -46,6 +48,13 @@ impl Kind {
             body.is_some_and(|body| world.called(of, asked, name, body))
         };
         self.wants.iter().any(|interest| covers(interest, name) || by_alias(interest))
+    }
+
+    /// Envoy does not name the members of the globs that it wants.
+    fn leave_unnamed(&mut self) {
+        let wants = |glob| self.wants.contains(&Interest::Name(glob));
+        let members = self.view.keys().filter(|name| name.glob_parent().is_some_and(wants));
+        self.unnamed.extend(members.cloned());
     }
 
     /// What was asked for by an alias is wanted for that no more, once the alias stands for nothing.
@@ -93,11 +102,20 @@ struct Due<'a> {
 
 impl Consumer {
     pub(crate) fn new(client: usize) -> Self {
-        Self { client, kinds: BTreeMap::new() }
+        Self { client, kinds: BTreeMap::new(), moving: false }
     }
 
     pub(crate) fn subscribe(&mut self, of: Of, interest: Interest) {
-        self.kinds.entry(of).or_default().wants.insert(interest);
+        let kind = self.kinds.entry(of).or_default();
+        kind.wants.insert(interest);
+        if self.moving {
+            kind.leave_unnamed();
+        }
+    }
+
+    /// It connects, and says what it holds.
+    pub(crate) fn connects(&mut self) {
+        self.moving = false;
     }
 
     /// What is not wanted any more is forgotten.
@@ -196,12 +214,9 @@ impl Consumer {
     /// Another relay takes the place of the one it was told everything by. What Envoy does not name there, and is gone
     /// before it is told again, nobody knows of (rule 100).
     pub(crate) fn moves(&mut self, world: &World) {
-        if world.setup.envoy[self.client] {
-            for kind in self.kinds.values_mut() {
-                let wants = |glob| kind.wants.contains(&Interest::Name(glob));
-                let members = kind.view.keys().filter(|name| name.glob_parent().is_some_and(wants));
-                kind.unnamed.extend(members.cloned());
-            }
+        self.moving = world.setup.envoy[self.client];
+        if self.moving {
+            self.kinds.values_mut().for_each(Kind::leave_unnamed);
         }
     }
 

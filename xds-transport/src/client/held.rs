@@ -1,7 +1,10 @@
 //! What its user holds of one type: not the resources, only what tells them apart.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as Place;
 
 use xdstp_cache::{Resource, Version};
 use xdstp_uri::ResourceName;
@@ -11,16 +14,25 @@ use crate::frame::Frame;
 
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    entries: HashMap<ResourceName, Entry>,
+    entries: Entries,
     expiries: Deadlines<ResourceName>,
     /// What is over, but for something newer that waits for its verdict.
     overdue: Vec<ResourceName>,
 }
 
+/// Entries by name. Each is a block of its own: a table is half empty when it has just grown, and there may be a table for
+/// every node group.
+#[derive(Debug, Default)]
+struct Entries {
+    table: HashTable<Box<(ResourceName, Entry)>>,
+    seed: RandomState,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) version: Version,
-    digest: u128,
+    /// In native order; a `u128` would have the block aligned to 16 bytes.
+    digest: [u8; 16],
     /// The response that brought it was acknowledged: the version may be named to an origin (rule 30).
     pub(super) accepted: bool,
     /// How many requests had been sent when it last came.
@@ -36,7 +48,7 @@ impl Entry {
     pub(super) fn new(resource: &Resource<Frame>, seen: u64) -> Self {
         Self {
             version: resource.version.clone(),
-            digest: resource.digest,
+            digest: resource.digest.to_ne_bytes(),
             accepted: false,
             seen,
             has_aliases: resource.value.aliases().next().is_some(),
@@ -66,6 +78,40 @@ impl Entry {
     }
 }
 
+impl Entries {
+    fn hash(&self, name: &ResourceName) -> u64 {
+        self.seed.hash_one(name)
+    }
+
+    fn get(&self, name: &ResourceName) -> Option<&Entry> {
+        self.table.find(self.hash(name), |entry| entry.0 == *name).map(|entry| &entry.1)
+    }
+
+    fn get_mut(&mut self, name: &ResourceName) -> Option<&mut Entry> {
+        let hash = self.hash(name);
+        self.table.find_mut(hash, |entry| entry.0 == *name).map(|entry| &mut entry.1)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&ResourceName, &Entry)> {
+        self.table.iter().map(|entry| (&entry.0, &entry.1))
+    }
+
+    fn insert(&mut self, name: ResourceName, entry: Entry) {
+        let (hash, seed) = (self.hash(&name), &self.seed);
+        match self.table.entry(hash, |entry| entry.0 == name, |entry| seed.hash_one(&entry.0)) {
+            Place::Occupied(mut occupied) => **occupied.get_mut() = (name, entry),
+            Place::Vacant(vacant) => _ = vacant.insert(Box::new((name, entry))),
+        }
+    }
+
+    fn remove(&mut self, name: &ResourceName) -> Option<Entry> {
+        let hash = self.hash(name);
+        let found = self.table.find_entry(hash, |entry| entry.0 == *name).ok()?;
+        let (entry, _) = found.remove();
+        Some(entry.1)
+    }
+}
+
 impl Held {
     pub(super) fn get(&self, name: &ResourceName) -> Option<&Entry> {
         self.entries.get(name)
@@ -76,7 +122,9 @@ impl Held {
     }
 
     pub(super) fn insert(&mut self, name: ResourceName, entry: Entry) {
-        self.remove(&name);
+        if let Some(before) = self.get(&name).and_then(|before| before.expires) {
+            self.expiries.remove(before, name.clone());
+        }
         if let Some(expires) = entry.expires {
             self.expiries.insert(expires, name.clone());
         }
@@ -90,7 +138,7 @@ impl Held {
     }
 
     pub(super) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
-        let gone: Vec<_> = self.entries.keys().filter(|name| !keep(name)).cloned().collect();
+        let gone: Vec<_> = self.iter().map(|(name, _)| name).filter(|name| !keep(name)).cloned().collect();
         for name in gone {
             self.remove(&name);
         }
@@ -120,7 +168,7 @@ impl Held {
 
     /// A heartbeat: it lives until `expires` (rule 112).
     pub(super) fn refresh(&mut self, name: &ResourceName, expires: Option<Instant>) {
-        if let Some(mut entry) = self.entries.get(name).cloned() {
+        if let Some(mut entry) = self.get(name).cloned() {
             entry.refresh(expires);
             self.insert(name.clone(), entry);
         }

@@ -2,6 +2,7 @@
 //! requests, and no queue between them.
 
 mod age;
+mod apart;
 mod body;
 mod refusal;
 mod requests;

@@ -41,6 +41,12 @@ pub trait Source {
     /// Adds an interest; a repeated one is sent again in full (rule 48). Whether it is new.
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
+    /// A name that was subscribed to, as the source keeps it for all its subscribers: none needs a text of its own then. A
+    /// source that leaves this out does not say.
+    fn kept_name(&self, _id: SubscriberId, _name: &ResourceName) -> Option<ResourceName> {
+        None
+    }
+
     /// Ends an interest. Whether there was one.
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
@@ -204,6 +210,10 @@ impl Source for Cache<Frame> {
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
         Self::resend(self, id, name)
+    }
+
+    fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<ResourceName> {
+        Self::kept_name(self, id, name).cloned()
     }
 
     fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {

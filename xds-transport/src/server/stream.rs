@@ -10,15 +10,14 @@ use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::rate::{Bucket, RateLimit};
-use crate::server::delta;
 use crate::server::error::ProtocolError;
 use crate::server::order::{self, Say, Standing, Turn};
 use crate::server::outgoing::{Features, Outgoing, Tells};
 use crate::server::refusals::Refusals;
-use crate::server::sotw;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::server::wanted::Names;
+use crate::server::{delta, entries, sotw};
 use crate::type_rules::{TypeRule, TypeRules};
 use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
@@ -46,7 +45,8 @@ pub struct Settings {
     pub identifier: String,
     /// How many types one stream may ask for.
     pub types_per_stream: usize,
-    /// How many names one stream may ask for, of all types together, and how many it may bring versions of.
+    /// How many names one stream may ask for, of all types together, and how many it may bring versions of. No list of one
+    /// request may be longer.
     pub names_per_stream: usize,
     /// How many requests one stream may send, beside one for each response. Without a limit, what bounds it is that
     /// requests are handled one by one.
@@ -144,9 +144,9 @@ enum Session {
 /// How many names one type of a stream may have.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Room {
-    names: usize,
+    pub(crate) names: usize,
     /// All types together.
-    limit: usize,
+    pub(crate) limit: usize,
 }
 
 impl Room {
@@ -327,23 +327,44 @@ impl Stream {
         message: Bytes,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        self.handle_request(now, message, source).inspect_err(|error| source.ends(error))
+        self.handle_request(now, message, true, source).map(drop).inspect_err(|error| source.ends(error))
     }
 
-    fn handle_request(&mut self, now: Instant, message: Bytes, source: &mut impl Source) -> Result<(), ProtocolError> {
-        self.first = None;
-        if self.answers > 0 {
-            self.answers -= 1;
-        } else if let Some(requests) = &mut self.requests {
-            if !requests.has_token(now) {
-                let RateLimit { burst, every } = requests.limit();
-                return Err(ProtocolError::TooOften { burst, every });
-            }
-            requests.take();
-        }
+    /// The same, unless it takes long: a request that lists more than a thousand names is given back, so that it can be
+    /// [handled](Self::handle_message) where nobody waits. The ACKs of a SotW client repeat all its names, and do not take long.
+    ///
+    /// # Errors
+    /// As [`handle_message`](Self::handle_message).
+    pub fn handle_quickly(
+        &mut self,
+        now: Instant,
+        message: Bytes,
+        source: &mut impl Source,
+    ) -> Result<Option<Bytes>, ProtocolError> {
+        self.handle_request(now, message, false, source).inspect_err(|error| source.ends(error))
+    }
+
+    /// How many names it asks for, of all types together.
+    pub fn names(&self) -> usize {
+        self.types.iter().map(|of| of.session.names()).sum()
+    }
+
+    /// Gives the request back if it may not take long and would.
+    fn handle_request(
+        &mut self,
+        now: Instant,
+        message: Bytes,
+        may_take_long: bool,
+        source: &mut impl Source,
+    ) -> Result<Option<Bytes>, ProtocolError> {
         let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
+        let limit = self.settings.names_per_stream;
         match self.variant {
             Variant::Delta => {
+                if entries::are_many(self.variant, &message, limit)? && !may_take_long {
+                    return Ok(Some(message));
+                }
+                self.admit(now)?;
                 let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
                 check_lengths(&request.node, &request.type_url, delta::versions(&request))?;
                 self.identify(&request.node, source)?;
@@ -361,12 +382,20 @@ impl Stream {
                 let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
                 let encoded = split.as_ref().map(|split| &*split.names);
                 if let (Ok(Some(others)), Some(encoded)) = (others, encoded)
-                    && let Ok(Some(Type { session: Session::Sotw(session), rule, .. })) =
-                        self.open_type(&others.type_url)
-                    && session.repeats(encoded)
+                    && self.repeats(&others.type_url, encoded)
                 {
-                    return session.handle_request(now, &others, &Names::Repeated, Room::default(), rule, source);
+                    self.admit(now)?;
+                    if let Some(Type { session: Session::Sotw(session), rule, .. }) =
+                        self.open_type(&others.type_url)?
+                    {
+                        session.handle_request(now, &others, &Names::Repeated, Room::default(), rule, source)?;
+                    }
+                    return Ok(None);
                 }
+                if entries::are_many(self.variant, &message, limit)? && !may_take_long {
+                    return Ok(Some(message));
+                }
+                self.admit(now)?;
                 let request = DiscoveryRequest::decode(message).map_err(malformed)?;
                 check_lengths(&request.node, &request.type_url, [&*request.version_info])?;
                 self.identify(&request.node, source)?;
@@ -381,7 +410,30 @@ impl Stream {
                 }
             }
         }
-        source.refused().map_or(Ok(()), |refused| Err(refused.into()))
+        source.refused().map_or(Ok(None), |refused| Err(refused.into()))
+    }
+
+    /// Whether a list of names is the last one of its type again.
+    fn repeats(&mut self, type_url: &str, encoded: &[u8]) -> bool {
+        match self.open_type(type_url) {
+            Ok(Some(Type { session: Session::Sotw(session), .. })) => session.repeats(encoded),
+            _ => false,
+        }
+    }
+
+    /// A request is to be handled: there may be so many in a time.
+    fn admit(&mut self, now: Instant) -> Result<(), ProtocolError> {
+        self.first = None;
+        if self.answers > 0 {
+            self.answers -= 1;
+        } else if let Some(requests) = &mut self.requests {
+            if !requests.has_token(now) {
+                let RateLimit { burst, every } = requests.limit();
+                return Err(ProtocolError::TooOften { burst, every });
+            }
+            requests.take();
+        }
+        Ok(())
     }
 
     /// The next response. Newest state only: what changed twice since the last call is sent once.
@@ -580,6 +632,9 @@ impl Stream {
 
     fn insert(&mut self, of: Type) {
         let at = self.types.partition_point(|before| before.rule.rank <= of.rule.rank);
+        // A stream has few types, and a session is large: no room for those that never come.
+        self.standings.reserve_exact(1);
+        self.types.reserve_exact(1);
         self.standings.insert(at, Standing::new(of.rule.rank, of.rule.waits_for_lower_ranks));
         self.types.insert(at, of);
     }

@@ -81,9 +81,14 @@ impl Wanted {
             source.subscribe(id, &Interest::Wildcard);
         }
         // Rules 55, 56: a name that was not in the last request is new, however often it was sent.
-        for name in names.difference(&self.names) {
-            source.subscribe(id, &Interest::Name(name.clone()));
-        }
+        let keep = |name: ResourceName| match self.names.get(&name) {
+            Some(kept) => kept.clone(),
+            None => {
+                source.subscribe(id, &Interest::Name(name.clone()));
+                source.kept_name(id, &name).unwrap_or(name)
+            }
+        };
+        let names: BTreeSet<_> = names.into_iter().map(keep).collect();
         let mut less = false;
         // First, or a name that leaves with it would be told as not in it.
         if self.wildcard && !wildcard {
@@ -125,5 +130,34 @@ impl Fingerprint {
     fn is(&self, encoded: &[u8]) -> bool {
         // Two lists in 2^64 of one length would be taken for one, and no client can tell which.
         self.list.is_some_and(|(len, hash)| len == encoded.len() && hash == self.hasher.hash_one(encoded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use xdstp_cache::{Cache, Options, TypeUrl};
+
+    use super::*;
+    use crate::frame::Frame;
+
+    #[test]
+    fn the_names_of_two_clients_are_one_text() {
+        let mut cache = Cache::<Frame>::new(Options::default());
+        let endpoints = TypeUrl::from("endpoints");
+        let room = Room { names: 2, limit: 2 };
+        let mut texts = Vec::new();
+        for _ in 0..2 {
+            let id = cache.open(&endpoints);
+            let mut wanted = Wanted::default();
+            // The second request is to keep what the first one found.
+            for requested in [&["a"][..], &["a", "b"]] {
+                let requested: Vec<_> = requested.iter().map(|name| (*name).to_owned()).collect();
+                let names = Names::Listed(&requested, None);
+                wanted.change(id, &names, room, &TypeRule::default(), &mut cache).unwrap();
+            }
+            texts.push(wanted.names.iter().map(|name| name.as_str().as_ptr()).collect::<Vec<_>>());
+            assert_eq!(wanted.len(), 2);
+        }
+        assert_eq!(texts[0], texts[1]);
     }
 }

@@ -7,6 +7,7 @@
     reason = "helpers of a test fail by panicking"
 )]
 
+mod apart;
 mod call;
 mod ending;
 mod plane;

@@ -3,12 +3,12 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::DuplexStream;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
 use tonic::transport::Server;
@@ -28,6 +28,37 @@ use crate::call::Connection;
 pub(crate) struct Plane {
     cache: Arc<Mutex<Cache<Frame>>>,
     pub(crate) count: Arc<Count>,
+    pub(crate) waits: Arc<Waits>,
+}
+
+/// To subscribe to this name takes until the plane lets it.
+pub(crate) const WAITS: &str = "waits";
+
+#[derive(Default)]
+pub(crate) struct Waits {
+    begun: Notify,
+    over: Mutex<bool>,
+    ended: Condvar,
+}
+
+impl Waits {
+    /// Returns once somebody waits.
+    pub(crate) async fn begun(&self) {
+        self.begun.notified().await;
+    }
+
+    pub(crate) fn end(&self) {
+        *self.over.lock().unwrap() = true;
+        self.ended.notify_all();
+    }
+
+    /// Not for ever: where this keeps the runtime, nobody could end it, and the test is to fail.
+    fn wait(&self) {
+        self.begun.notify_one();
+        let over = self.over.lock().unwrap();
+        let (over, _) = self.ended.wait_timeout_while(over, Duration::from_secs(20), |over| !*over).unwrap();
+        assert!(*over, "nobody ended it");
+    }
 }
 
 #[derive(Debug, Default)]
@@ -80,8 +111,8 @@ pub(crate) struct Rules {
 impl Plane {
     /// One with clusters of these names, and a body of this many bytes each.
     pub(crate) fn with(names: impl IntoIterator<Item = String>, bytes: usize, ttl: Option<Duration>) -> Self {
-        let plane =
-            Self { cache: Arc::new(Mutex::new(Cache::new(Options::default()))), count: Arc::new(Count::default()) };
+        let cache = Arc::new(Mutex::new(Cache::new(Options::default())));
+        let plane = Self { cache, count: Arc::default(), waits: Arc::default() };
         for name in names {
             plane.put(&name, bytes, ttl);
         }
@@ -196,6 +227,9 @@ impl Source for Counted {
     }
 
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        if interest.as_str() == WAITS {
+            self.0.waits.wait();
+        }
         Source::subscribe(&mut *self.0.lock(), id, interest)
     }
 

@@ -52,6 +52,7 @@ impl Network<'_> {
         }
         if hop.connect_at.is_some_and(|at| at <= self.now) {
             hop.connect_at = None;
+            hop.consumer.connects();
             let woken = Arc::new(Flag::default());
             let routes = self.core.open_stream(hop.variant, woken.waker(), None);
             let settings = Fault::settings(self.fault, &self.world, self.core.settings());

@@ -19,7 +19,7 @@ use crate::grpc::server::service::StreamState;
 use crate::server::{Source, Transmit};
 
 /// Ends with trailers: an error would become RST_STREAM, and the client would not learn why.
-pub(crate) struct ResponseBody<S: Source> {
+pub(crate) struct ResponseBody<S: Source + Send + 'static> {
     state: Arc<StreamState<S>>,
     reading: JoinHandle<()>,
     /// What is being written; one at a time.
@@ -32,7 +32,7 @@ pub(crate) struct ResponseBody<S: Source> {
     over: bool,
 }
 
-impl<S: Source> ResponseBody<S> {
+impl<S: Source + Send + 'static> ResponseBody<S> {
     pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>) -> Self {
         let timer = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
         Self { state, reading, transmit: None, timer, timeout: None, more: true, over: false }
@@ -87,6 +87,9 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
         loop {
             // Before looking, or a wake between looking and registering is lost.
             this.state.wake.register(cx.waker());
+            if this.state.apart.is_busy() {
+                return Poll::Pending;
+            }
             if !this.state.wake.take_due() && !this.more {
                 let Some(timeout) = this.timeout else { return Poll::Pending };
                 this.timer.as_mut().reset(timeout.into());
@@ -108,13 +111,9 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
     }
 }
 
-impl<S: Source> Drop for ResponseBody<S> {
+impl<S: Source + Send + 'static> Drop for ResponseBody<S> {
     fn drop(&mut self) {
         self.reading.abort();
-        let mut inner = self.state.lock();
-        let inner = &mut *inner;
-        if let Some(mut source) = inner.source.take() {
-            inner.stream.close(&mut source);
-        }
+        self.state.abandon();
     }
 }

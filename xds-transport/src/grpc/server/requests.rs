@@ -31,7 +31,7 @@ pub(crate) async fn read<S: Source + Send + 'static>(
             Some(Err(status)) => break Status::cancelled(status.to_string()),
             Some(Ok(frame)) => {
                 if let Ok(data) = frame.into_data() {
-                    if let Err(status) = handle_messages(&mut buffer, data, &state, limit) {
+                    if let Err(status) = handle_messages(&mut buffer, data, &state, limit, &mut unfinished).await {
                         break status;
                     }
                     if let Err(error) = unfinished.keep(buffer.len()) {
@@ -49,11 +49,12 @@ pub(crate) async fn read<S: Source + Send + 'static>(
 }
 
 /// Hands over what is whole. What came in one piece is not copied.
-fn handle_messages<S: Source>(
+async fn handle_messages<S: Source + Send + 'static>(
     buffer: &mut BytesMut,
     mut data: Bytes,
-    state: &StreamState<S>,
+    state: &Arc<StreamState<S>>,
     limit: usize,
+    unfinished: &mut Share,
 ) -> Result<(), Status> {
     let (mut work, mut taken) = (false, false);
     loop {
@@ -78,12 +79,20 @@ fn handle_messages<S: Source>(
                 break;
             }
         };
-        let mut inner = state.lock();
-        let inner = &mut *inner;
-        let Some(source) = inner.source.as_mut() else { return Ok(()) };
-        inner.stream.handle_message(now(), message.slice(PREFIX..), source).map_err(|error| status_of(&error))?;
-        // Most requests are ACKs that leave nothing to do.
-        work = inner.stream.has_work(source);
+        let long = {
+            let mut inner = state.lock();
+            let inner = &mut *inner;
+            let Some(source) = inner.source.as_mut() else { return Ok(()) };
+            let handled = inner.stream.handle_quickly(now(), message.slice(PREFIX..), source);
+            // Most requests are ACKs that leave nothing to do.
+            work = inner.stream.has_work(source);
+            handled.map_err(|error| status_of(&error))?
+        };
+        if let Some(message) = long {
+            // It may wait for others.
+            unfinished.keep(message.len() + buffer.len()).map_err(|error| state.refusal(&error))?;
+            state.handle_apart(message).await?;
+        }
     }
     if work {
         state.wake.wake();

@@ -18,6 +18,7 @@ use tonic::{Code, Status};
 use crate::grpc::methods;
 use crate::grpc::now;
 use crate::grpc::server::age::{jittered, random};
+use crate::grpc::server::apart::Apart;
 use crate::grpc::server::body::ResponseBody;
 use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
@@ -158,6 +159,7 @@ pub(crate) trait Shared: std::fmt::Debug + Send + Sync {
 pub(crate) struct StreamState<S> {
     inner: Mutex<Inner<S>>,
     pub(crate) wake: Wake,
+    pub(crate) apart: Apart,
 }
 
 pub(crate) struct Inner<S> {
@@ -256,7 +258,8 @@ impl<A: Accept> Service<A> {
         }
         let wake = Wake::default();
         let inner = Mutex::new(Inner { stream, source: None, half_closed: false, ended: None });
-        let state: Arc<StreamState<A::Source>> = Arc::new(StreamState { inner, wake: wake.clone() });
+        let state: Arc<StreamState<A::Source>> =
+            Arc::new(StreamState { inner, wake: wake.clone(), apart: Apart::default() });
         let shared: Arc<dyn Shared> = state.clone();
         let peer = head.extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
         let (metadata, handle) = (MetadataMap::from_headers(head.headers), StreamHandle(Arc::downgrade(&shared)));

@@ -1,0 +1,127 @@
+//! Connections on which nothing is said, with frames of HTTP/2 written by hand: a library answers pings before a test sees
+//! them.
+
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use http_body::Frame;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::*;
+use crate::config::Config;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const ACK: u8 = 1;
+
+/// A client that asks for nothing.
+struct Quiet(DuplexStream);
+
+impl Quiet {
+    async fn connect() -> Self {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
+        let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
+        tokio::spawn(async move { serve(&config.limits, Router::new(), connections, pending()).await });
+        let mut client = Self(near);
+        client.0.write_all(PREFACE).await.unwrap();
+        client.write(SETTINGS, 0, &[]).await;
+        client
+    }
+
+    async fn write(&mut self, kind: u8, flags: u8, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        let frame = [&length[1..], &[kind, flags], &[0; 4], payload].concat();
+        self.0.write_all(&frame).await.unwrap();
+    }
+
+    /// What the next frame of this kind says, and any other is answered; none once the connection is over.
+    async fn next(&mut self, wanted: u8, with: u8) -> Option<Vec<u8>> {
+        timeout(Duration::from_secs(3600), self.next_ever(wanted, with)).await.expect("nothing comes")
+    }
+
+    async fn next_ever(&mut self, wanted: u8, with: u8) -> Option<Vec<u8>> {
+        loop {
+            let mut header = [0; 9];
+            self.0.read_exact(&mut header).await.ok()?;
+            let [a, b, c, kind, flags, ..] = header;
+            let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+            self.0.read_exact(&mut payload).await.ok()?;
+            match (kind, flags & ACK) {
+                this if this == (wanted, with) => return Some(payload),
+                (SETTINGS, 0) => self.write(SETTINGS, ACK, &[]).await,
+                (PING, 0) => self.write(PING, ACK, &payload).await,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn rule_137_a_quiet_client_is_pinged_every_five_minutes_and_let_go_20_seconds_after_it_does_not_answer() {
+    let mut client = Quiet::connect().await;
+    for _ in 0..12 {
+        let before = Instant::now();
+        let ping = client.next(PING, 0).await.unwrap();
+        assert_eq!(before.elapsed().as_secs(), 300);
+        client.write(PING, ACK, &ping).await;
+    }
+    client.next(PING, 0).await.unwrap();
+    let before = Instant::now();
+    while client.next(PING, 0).await.is_some() {}
+    assert_eq!(before.elapsed().as_secs(), 20);
+}
+
+/// A gRPC server with its defaults would end the connection at the third ping.
+#[tokio::test(start_paused = true)]
+async fn rule_137_a_client_that_pings_every_second_is_answered_each_time() {
+    let mut client = Quiet::connect().await;
+    let start = Instant::now();
+    for _ in 0..3600 {
+        sleep(Duration::from_secs(1)).await;
+        client.write(PING, 0, b"still on").await;
+        assert_eq!(client.next(PING, ACK).await.unwrap(), b"still on");
+    }
+    assert_eq!(start.elapsed().as_secs(), 3600, "each at once");
+}
+
+/// Has always more to say, and counts what it was asked for.
+struct Endless(Arc<AtomicUsize>);
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let chunk = Bytes::from_static(&[0; 1024]);
+        self.0.fetch_add(chunk.len(), Ordering::Relaxed);
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
+    }
+}
+
+/// `UNSENT` is what one client can have the relay copy.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_opens_no_window_is_told_no_more_than_fits_into_it_and_a_little() {
+    const WINDOW: u32 = 100_000;
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let endless = asked.clone();
+    let router = Router::new().fallback(move || async move { Response::new(Body::new(Endless(endless))) });
+    let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
+    tokio::spawn(async move { serve(&config.limits, router, connections, pending()).await });
+    let mut client = h2::client::Builder::new();
+    client.initial_window_size(WINDOW).initial_connection_window_size(1 << 20);
+    let (mut http2, connection) = client.handshake::<_, Bytes>(near).await.unwrap();
+    tokio::spawn(connection);
+    let (response, _requests) = http2.send_request(Request::post("http://relay/").body(()).unwrap(), false).unwrap();
+    let _unread = response.await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let asked = asked.load(Ordering::Relaxed);
+    assert!((WINDOW as usize..=WINDOW as usize + UNSENT + 1024).contains(&asked), "{asked}");
+}

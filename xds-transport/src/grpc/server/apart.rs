@@ -1,0 +1,102 @@
+//! What takes long is done apart: on a worker of the runtime, the streams of others would wait for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tonic::Status;
+
+use crate::grpc::now;
+use crate::grpc::server::requests::status_of;
+use crate::grpc::server::service::StreamState;
+use crate::server::Source;
+
+/// A stream of so many names is not closed at once.
+const MANY: usize = 1000;
+
+/// Who handles a long request has a processor. The others that there may be at a time leave one to everybody else, as
+/// far as the system divides them.
+static PLACES: Semaphore = Semaphore::const_new(2);
+
+/// Whether something of a stream is done apart. Its lock is held for as long.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    busy: AtomicBool,
+    abandoned: AtomicBool,
+}
+
+impl Apart {
+    /// Whether the stream is to be looked at later: it is woken then.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::SeqCst)
+    }
+}
+
+/// As long as something is done apart, whatever becomes of it.
+struct Busy<'a, S: Source>(&'a StreamState<S>);
+
+impl<'a, S: Source> Busy<'a, S> {
+    fn new(state: &'a StreamState<S>) -> Self {
+        state.apart.busy.store(true, Ordering::SeqCst);
+        Self(state)
+    }
+}
+
+impl<S: Source> Drop for Busy<'_, S> {
+    fn drop(&mut self) {
+        self.0.apart.busy.store(false, Ordering::SeqCst);
+        // Whoever abandons it later finds that nothing is done apart.
+        if self.0.apart.abandoned.load(Ordering::SeqCst) {
+            self.0.close();
+        }
+        self.0.wake.wake();
+    }
+}
+
+impl<S: Source + Send + 'static> StreamState<S> {
+    /// Handles a request that lists many names.
+    ///
+    /// # Errors
+    /// What ends the stream.
+    pub(crate) async fn handle_apart(self: &Arc<Self>, message: Bytes) -> Result<(), Status> {
+        let Ok(place) = PLACES.acquire().await else { return Ok(()) };
+        let state = self.clone();
+        let handling = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            let _busy = Busy::new(&*state);
+            let mut inner = state.lock();
+            let inner = &mut *inner;
+            let Some(source) = inner.source.as_mut() else { return Ok(()) };
+            inner.stream.handle_message(now(), message, source).map_err(|error| status_of(&error))
+        });
+        handling.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
+    }
+
+    /// Nobody is there any more. What is done apart closes the stream when it is done.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        self.apart.abandoned.store(true, Ordering::SeqCst);
+        if self.apart.is_busy() {
+            return;
+        }
+        let is_long = self.lock().stream.names() > MANY;
+        match Handle::try_current() {
+            Ok(runtime) if is_long => {
+                let state = self.clone();
+                drop(runtime.spawn_blocking(move || state.close()));
+            }
+            _ => self.close(),
+        }
+    }
+}
+
+impl<S: Source> StreamState<S> {
+    fn close(&self) {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        if let Some(mut source) = inner.source.take() {
+            inner.stream.close(&mut source);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A request of many names takes long. The runtime has one thread here: whoever kept it would have all others wait.
+
+use std::time::Duration;
+
+use xds_transport::server::Variant;
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
+
+use crate::CDS;
+use crate::call::{ack, delta_wildcard};
+use crate::plane::{Plane, WAITS};
+
+/// More than are handled at once; to subscribe to the last takes until the plane lets it.
+fn many() -> Vec<String> {
+    (0..1000).map(|at| format!("none-{at:04}")).chain([WAITS.to_owned()]).collect()
+}
+
+fn delta_of_many() -> DeltaDiscoveryRequest {
+    DeltaDiscoveryRequest { type_url: CDS.into(), resource_names_subscribe: many(), ..Default::default() }
+}
+
+/// Everything that can happen has happened: the clock stands while something is done apart.
+async fn at_rest() {
+    tokio::time::sleep(Duration::from_secs(60)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_are_served_while_a_client_asks_for_many_names() {
+    for variant in [Variant::Delta, Variant::Sotw] {
+        let plane = Plane::small();
+        let mut served = plane.serve();
+        let connection = served.connect().await;
+        let mut long = connection.aggregated(variant).await;
+        match variant {
+            Variant::Delta => long.send(&delta_of_many()),
+            Variant::Sotw => {
+                long.send(&DiscoveryRequest { type_url: CDS.into(), resource_names: many(), ..Default::default() });
+            }
+        }
+        let opened = served.opened().await;
+        plane.waits.begun().await;
+        // The stream has something to say in between, and cannot say it.
+        opened.wake.wake();
+        let mut other = connection.aggregated(Variant::Delta).await;
+        other.send(&delta_wildcard());
+        assert_eq!(other.delta().await.unwrap().resources.len(), 1);
+        plane.waits.end();
+        match variant {
+            Variant::Delta => assert_eq!(long.delta().await.unwrap().removed_resources.len(), 1001),
+            Variant::Sotw => assert_eq!(long.sotw().await.unwrap().resources.len(), 0),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_meanwhile_is_closed_when_it_is_done() {
+    let plane = Plane::small();
+    let mut served = plane.serve();
+    let connection = served.connect().await;
+    let mut long = connection.aggregated(Variant::Delta).await;
+    long.send(&delta_of_many());
+    served.opened().await;
+    plane.waits.begun().await;
+    connection.cut();
+    let connection = served.connect().await;
+    let mut other = connection.aggregated(Variant::Delta).await;
+    other.send(&delta_wildcard());
+    let told = other.delta().await.unwrap();
+    other.send(&ack(&told));
+    assert_eq!(plane.count.all(), (2, 0, 0));
+    plane.waits.end();
+    at_rest().await;
+    assert_eq!(plane.count.all(), (2, 1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_had_many_names_is_closed_when_it_leaves() {
+    let plane = Plane::small();
+    let served = plane.serve();
+    plane.waits.end();
+    let connection = served.connect().await;
+    let mut long = connection.aggregated(Variant::Delta).await;
+    long.send(&delta_of_many());
+    long.delta().await.unwrap();
+    connection.cut();
+    at_rest().await;
+    assert_eq!(plane.count.all(), (1, 1, 1));
+}
