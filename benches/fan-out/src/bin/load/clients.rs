@@ -14,6 +14,7 @@ use h2::{RecvStream, SendStream};
 use prost::Message;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use xds_transport::wire::walk::{FieldValue, Fields, text_at};
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 
@@ -30,12 +31,25 @@ pub(crate) enum Variant {
     Sotw,
 }
 
-/// Clients of one server, all subscribed to the same.
+/// What clients do with what they are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// They read, count and ACK it.
+    All,
+    /// HTTP/2 receives it, nobody takes it, and no window is opened anew.
+    OneWindow,
+    /// Nothing is read from the socket once the stream is open.
+    Nothing,
+}
+
+/// Clients of one server, all subscribed to the same. They leave when this is dropped.
 pub(crate) struct Clients {
     server: SocketAddr,
     answers: Arc<Answers>,
     /// Every client is another node, of one cluster.
     distinct: bool,
+    reading: Reading,
+    running: Mutex<JoinSet<()>>,
     opened: AtomicU64,
     progress: Arc<Progress>,
 }
@@ -66,7 +80,15 @@ impl Clients {
             Variant::Sotw => DiscoveryRequest { resource_names: subscribe, ..Default::default() }.encode_to_vec(),
         };
         let answers = Arc::new(Answers { variant, names: names.into() });
-        Self { server, answers, distinct: false, opened: AtomicU64::new(0), progress: Arc::default() }
+        Self {
+            server,
+            answers,
+            distinct: false,
+            reading: Reading::All,
+            running: Mutex::default(),
+            opened: AtomicU64::new(0),
+            progress: Arc::default(),
+        }
     }
 
     /// Has every client be a node of its own, all of one cluster.
@@ -74,8 +96,14 @@ impl Clients {
         Self { distinct: true, ..self }
     }
 
-    /// Connects `count` more clients and waits until each has the `initial` resources it subscribed to.
+    /// Has clients read so much.
+    pub(crate) fn reading(self, reading: Reading) -> Self {
+        Self { reading, ..self }
+    }
+
+    /// Connects `count` more clients and waits until each has the `initial` resources it subscribed to, if it reads them.
     pub(crate) async fn connect(&self, count: usize, initial: usize) -> Result<(), Error> {
+        let initial = if self.reading == Reading::All { initial } else { 0 };
         // Some at a time, or the listener's backlog overflows.
         for done in (0..count).step_by(32) {
             let now = (count - done).min(32);
@@ -120,12 +148,20 @@ impl Clients {
     async fn open(&self) -> Result<(), Error> {
         let tcp = TcpStream::connect(self.server).await?;
         tcp.set_nodelay(true)?;
-        let (mut http2, connection) = h2::client::Builder::new()
+        let (mut http2, mut connection) = h2::client::Builder::new()
             .initial_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .handshake::<_, Bytes>(tcp)
             .await?;
-        tokio::spawn(connection);
+        let stop = Arc::new(Notify::new());
+        let stopped = stop.clone();
+        let driving = async move {
+            tokio::select! {
+                _ = &mut connection => {}
+                () = stopped.notified() => std::future::pending().await,
+            }
+        };
+        self.run(driving);
         let path = match self.answers.variant {
             Variant::Delta => PATH,
             Variant::Sotw => content::SOTW_PATH,
@@ -137,10 +173,17 @@ impl Clients {
         let (response, mut requests) = http2.send_request(request, false)?;
         requests.send_data(self.answers.first(&self.node()), false)?;
         let body = response.await?.into_body();
-        let (progress, answers) = (self.progress.clone(), self.answers.clone());
-        tokio::spawn(async move {
+        let (progress, answers, reading) = (self.progress.clone(), self.answers.clone(), self.reading);
+        self.run(async move {
             // The connection lives as long as something can send on it.
             let _http2 = http2;
+            if reading != Reading::All {
+                if reading == Reading::Nothing {
+                    stop.notify_one();
+                }
+                let _unread = (body, requests);
+                return std::future::pending().await;
+            }
             let error = match receive(body, requests, &answers, &progress).await {
                 Ok(()) => "a server ended a stream".into(),
                 Err(error) => error,
@@ -148,6 +191,10 @@ impl Clients {
             progress.fail(error);
         });
         Ok(())
+    }
+
+    fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).spawn(task);
     }
 }
 

@@ -1,7 +1,9 @@
 //! Drives the measurement: an origin, a server, and clients that wait for what the origin publishes.
 
 mod clients;
+mod hostile;
 mod measure;
+mod memory;
 mod nodes;
 mod origin;
 mod processes;
@@ -13,7 +15,9 @@ use clap::{Args, Parser};
 use fan_out::Error;
 
 use crate::clients::Variant;
+use crate::hostile::Hostile;
 use crate::measure::{Measured, Programs, Scenario};
+use crate::memory::Memory;
 use crate::nodes::Nodes;
 
 /// What it costs to bring one update to many clients.
@@ -23,6 +27,10 @@ enum Command {
     Measure(Measure),
     /// Measures a relay whose clients are distinct nodes, where they may share and where they may not, and prints a table.
     Nodes(Nodes),
+    /// Measures how long updates take beside who asks for a million things at a time, and prints a table.
+    Hostile(Hostile),
+    /// Measures what clients cost a relay in memory, prints a table, and fails where a goal is missed.
+    Memory(Memory),
     /// Serves one collection and changes it as standard input says.
     Origin {
         /// How many resources the collection holds.
@@ -63,6 +71,9 @@ struct Measure {
     /// How clients are told.
     #[arg(long, value_enum, default_value = "delta")]
     variant: Variant,
+    /// As many clients beside these, who are told in this way.
+    #[arg(long, value_enum)]
+    beside: Option<Variant>,
     /// How many resources change in a round.
     #[arg(long, default_value_t = 1)]
     changes: usize,
@@ -78,6 +89,8 @@ struct Measure {
 async fn main() -> Result<(), Error> {
     match Command::parse() {
         Command::Nodes(nodes) => nodes.run().await,
+        Command::Hostile(hostile) => hostile.run().await,
+        Command::Memory(memory) => memory.run().await,
         Command::Origin { resources, listen } => origin::serve(resources, listen).await,
         Command::Measure(measure) => measure.run().await,
     }
@@ -103,6 +116,7 @@ impl Measure {
             clients,
             resources,
             variant: Variant::Delta,
+            beside: None,
             exact: false,
             changes: 1,
             rounds,
@@ -111,15 +125,17 @@ impl Measure {
         if let Some(clients) = self.clients {
             let Self { resources, variant, changes, rounds, turns, .. } = *self;
             let exact = self.exact || variant == Variant::Sotw;
-            return vec![Scenario { clients, resources, variant, exact, changes, rounds, turns }];
+            return vec![Scenario { clients, resources, variant, beside: self.beside, exact, changes, rounds, turns }];
         }
         let sotw = |clients, resources, rounds| Scenario {
             variant: Variant::Sotw,
             exact: true,
             ..glob(clients, resources, rounds)
         };
+        let beside = |variant, of| Scenario { beside: Some(variant), ..of };
         if self.short {
             return vec![
+                beside(Variant::Sotw, glob(50, 100, 100)),
                 glob(100, 1000, 100),
                 Scenario { exact: true, ..glob(100, 100, 100) },
                 sotw(100, 100, 100),
@@ -136,16 +152,22 @@ impl Measure {
             sotw(100, 10, 1000),
             sotw(100, 1000, 200),
             sotw(100, 10_000, 20),
+            beside(Variant::Delta, glob(100, 10, 1000)),
+            beside(Variant::Sotw, glob(100, 10, 1000)),
+            beside(Variant::Delta, glob(100, 1000, 200)),
+            beside(Variant::Sotw, glob(100, 1000, 200)),
         ]
     }
 }
 
 fn print_rows(scenario: &Scenario, measured: &[Measured]) {
     let Scenario { clients, resources, changes, .. } = scenario;
-    let interest = match (scenario.variant, scenario.exact) {
-        (Variant::Sotw, _) => "each name, SotW",
-        (Variant::Delta, true) => "each name",
-        (Variant::Delta, false) => "glob",
+    let interest = match (scenario.variant, scenario.exact, scenario.beside) {
+        (_, _, Some(Variant::Sotw)) => "glob, beside as many SotW",
+        (_, _, Some(Variant::Delta)) => "glob, beside as many",
+        (Variant::Sotw, _, _) => "each name, SotW",
+        (Variant::Delta, true, _) => "each name",
+        (Variant::Delta, false, _) => "glob",
     };
     let floor = measured.last().map_or(f64::NAN, |lean| lean.cpu);
     for one in measured {

@@ -17,6 +17,8 @@ pub(crate) struct Scenario {
     pub(crate) resources: usize,
     /// How clients are told.
     pub(crate) variant: Variant,
+    /// As many others, who are told in this way: over SotW of each name, over delta of the glob. Latencies are not theirs.
+    pub(crate) beside: Option<Variant>,
     /// Whether clients subscribe to every name instead of the glob.
     pub(crate) exact: bool,
     /// How many resources change in a round.
@@ -56,7 +58,7 @@ impl Scenario {
         let Programs { relay, raw, lean, launcher } = *programs;
         let mut sides =
             vec![Side::set_up(self, "xds-relay", true, |origin| Server::relay(relay, launcher, origin)).await?];
-        if self.variant == Variant::Delta {
+        if self.variant == Variant::Delta && self.beside != Some(Variant::Sotw) {
             let start = |origin| Server::baseline(raw, launcher, origin);
             sides.push(Side::set_up(self, "raw tonic", false, start).await?);
         }
@@ -71,12 +73,19 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    fn interest(&self, exact: bool) -> Vec<String> {
+        if exact { (0..self.resources).map(content::name).collect() } else { vec![content::glob()] }
+    }
+}
+
 /// One server with its origin and its clients.
 struct Side {
     name: &'static str,
     origin: Origin,
     server: Server,
     clients: Clients,
+    beside: Option<Clients>,
     rss: f64,
     round: u64,
     turns: Vec<Turn>,
@@ -97,16 +106,20 @@ impl Side {
     ) -> Result<Self, Error> {
         let origin = Origin::start(scenario.resources)?;
         let server = start(origin.address)?;
-        let subscribe =
-            if scenario.exact { (0..scenario.resources).map(content::name).collect() } else { vec![content::glob()] };
-        let clients = Clients::new(server.address, scenario.variant, subscribe);
+        let clients = Clients::new(server.address, scenario.variant, scenario.interest(scenario.exact));
         let initial = if has_state { scenario.resources } else { 0 };
         // With the first client the server has the resources themselves; the others show what a stream costs.
         clients.connect(1, initial).await?;
         let before = server.rss()?;
         clients.connect(scenario.clients - 1, initial).await?;
         let rss = (server.rss()? - before) as f64 / (scenario.clients - 1).max(1) as f64;
-        let mut side = Self { name, origin, server, clients, rss, round: 0, turns: Vec::new() };
+        let beside = scenario
+            .beside
+            .map(|variant| Clients::new(server.address, variant, scenario.interest(variant == Variant::Sotw)));
+        if let Some(beside) = &beside {
+            beside.connect(scenario.clients, initial).await?;
+        }
+        let mut side = Self { name, origin, server, clients, beside, rss, round: 0, turns: Vec::new() };
         side.rounds(scenario, scenario.rounds / 10 + 1).await?;
         Ok(side)
     }
@@ -116,11 +129,17 @@ impl Side {
         for _ in 0..rounds {
             self.round += 1;
             let first = self.round as usize * scenario.changes % scenario.resources;
-            self.clients.expect(self.round, scenario.clients * scenario.changes);
+            for clients in [Some(&self.clients), self.beside.as_ref()].into_iter().flatten() {
+                clients.expect(self.round, scenario.clients * scenario.changes);
+            }
             let published = Instant::now();
             self.origin.publish(self.round, first, scenario.changes)?;
-            self.clients.arrived().await.map_err(|error| format!("{}, round {}: {error}", self.name, self.round))?;
+            let in_round = |error| format!("{}, round {}: {error}", self.name, self.round);
+            self.clients.arrived().await.map_err(in_round)?;
             latencies.push(published.elapsed());
+            if let Some(beside) = &self.beside {
+                beside.arrived().await.map_err(in_round)?;
+            }
         }
         Ok(latencies)
     }
@@ -130,7 +149,8 @@ impl Side {
         let latencies = self.rounds(scenario, scenario.rounds).await?;
         let elapsed = started.elapsed();
         let cpu = self.server.cpu()? - cpu;
-        let updates = (scenario.clients * scenario.changes * scenario.rounds) as f64;
+        let fleets = 1 + usize::from(scenario.beside.is_some());
+        let updates = (fleets * scenario.clients * scenario.changes * scenario.rounds) as f64;
         self.turns.push(Turn {
             cpu: cpu.as_secs_f64() * 1e6 / updates,
             updates_per_second: updates / elapsed.as_secs_f64(),

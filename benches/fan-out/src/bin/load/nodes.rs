@@ -1,25 +1,20 @@
 //! A fleet of distinct nodes: what it costs that they may not share, beside the same fleet that may.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use fan_out::{Error, content};
 
 use crate::clients::{Clients, Variant};
-use crate::processes::{Origin, Server};
+use crate::processes::{Origin, Program};
 
 /// How long the origin is away.
 const OUTAGE: Duration = Duration::from_secs(2);
 
 #[derive(Args)]
 pub(crate) struct Nodes {
-    /// The relay's program.
-    #[arg(long)]
-    relay: PathBuf,
-    /// What the relay is started with, such as `taskset -c 0`.
-    #[arg(long, default_value = "", value_name = "COMMAND")]
-    launcher: String,
+    #[command(flatten)]
+    program: Program,
     /// How many nodes there are.
     #[arg(long, default_value_t = 1000)]
     nodes: usize,
@@ -43,10 +38,9 @@ impl Nodes {
     async fn measure(&self, label: &str, more: &str) -> Result<(), Error> {
         /// Rounds of one update each.
         const ROUNDS: u64 = 20;
-        let launcher: Vec<_> = self.launcher.split_whitespace().map(str::to_owned).collect();
         let origin = Origin::start(self.resources)?;
         let address = origin.address;
-        let relay = Server::relay_with(&self.relay, &launcher, address, "by_node", more)?;
+        let relay = self.program.start_with(address, "by_node", more)?;
         let clients = Clients::new(relay.address, Variant::Delta, vec![content::glob()]).distinct();
         let started = Instant::now();
         clients.connect(self.nodes, self.resources).await?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use fan_out::{Error, content};
 
 /// What `/proc/<pid>/stat` counts CPU time in, whatever the kernel's own clock.
@@ -15,6 +16,17 @@ const TICK: Duration = Duration::from_millis(10);
 pub(crate) struct Process {
     child: Child,
     configuration: Option<PathBuf>,
+}
+
+/// The relay to be measured.
+#[derive(Args)]
+pub(crate) struct Program {
+    /// The relay's program.
+    #[arg(long)]
+    relay: PathBuf,
+    /// What the relay is started with, such as `taskset -c 0`.
+    #[arg(long, default_value = "", value_name = "COMMAND")]
+    launcher: String,
 }
 
 /// The origin, and the pipe it takes commands from.
@@ -47,6 +59,22 @@ impl Origin {
     pub(crate) fn publish(&mut self, round: u64, first: usize, count: usize) -> Result<(), Error> {
         let mut commands = self.process.child.stdin.as_ref().ok_or("the origin has no standard input")?;
         Ok(commands.write_all(format!("{round} {first} {count}\n").as_bytes())?)
+    }
+}
+
+impl Program {
+    /// Starts it in front of `origin`.
+    pub(crate) fn start(&self, origin: SocketAddr) -> Result<Server, Error> {
+        Server::relay(&self.relay, &self.launcher(), origin)
+    }
+
+    /// The same, where the streams of `xdstp` carry such names, with `more` of the configuration.
+    pub(crate) fn start_with(&self, origin: SocketAddr, xdstp: &str, more: &str) -> Result<Server, Error> {
+        Server::relay_with(&self.relay, &self.launcher(), origin, xdstp, more)
+    }
+
+    fn launcher(&self) -> Vec<String> {
+        self.launcher.split_whitespace().map(str::to_owned).collect()
     }
 }
 
