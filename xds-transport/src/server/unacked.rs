@@ -18,15 +18,17 @@ pub(crate) struct Unacked {
 pub(crate) struct Sent {
     pub(crate) nonce: u64,
     pub(crate) resources: usize,
-    puts: Vec<Put>,
+    /// What it puts, of which the client left nothing since.
+    puts: Vec<ResourceName>,
+    left: Vec<Left>,
 }
 
-/// What a response puts. The client left what it may have been sent for: it may have had it before or after.
-struct Put {
+/// What a response puts, where the client left what it may have been sent for: it may have had it before or after.
+struct Left {
     name: ResourceName,
-    left_itself: bool,
-    left_by_glob: bool,
-    left_by_wildcard: bool,
+    itself: bool,
+    by_glob: bool,
+    by_wildcard: bool,
 }
 
 impl Unacked {
@@ -40,8 +42,7 @@ impl Unacked {
 
     /// A response was sent, with these and perhaps more resources.
     pub(crate) fn push(&mut self, nonce: u64, resources: usize, names: Vec<ResourceName>) {
-        let put = |name| Put { name, left_itself: false, left_by_glob: false, left_by_wildcard: false };
-        self.sent.push_back(Sent { nonce, resources, puts: names.into_iter().map(put).collect() });
+        self.sent.push_back(Sent { nonce, resources, puts: names, left: Vec::new() });
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too. The last of these is the one with the nonce.
@@ -54,13 +55,15 @@ impl Unacked {
     /// The client left this.
     pub(crate) fn leave(&mut self, interest: &Interest) {
         self.crossed |= !self.sent.is_empty();
-        for put in self.sent.iter_mut().flat_map(|sent| &mut sent.puts) {
-            match interest {
-                Interest::Wildcard => put.left_by_wildcard = true,
-                Interest::Name(name) => {
-                    put.left_itself |= put.name == *name;
-                    put.left_by_glob |= put.name.glob_parent().as_ref() == Some(name);
-                }
+        for sent in &mut self.sent {
+            let concerns = |name: &mut ResourceName| by(interest, name) != (false, false, false);
+            let now = sent.puts.extract_if(.., concerns);
+            sent.left.extend(now.map(|name| Left { name, itself: false, by_glob: false, by_wildcard: false }));
+            for left in &mut sent.left {
+                let (itself, by_glob, by_wildcard) = by(interest, &left.name);
+                left.itself |= itself;
+                left.by_glob |= by_glob;
+                left.by_wildcard |= by_wildcard;
             }
         }
     }
@@ -68,7 +71,10 @@ impl Unacked {
     /// A response has told that these are gone.
     pub(crate) fn told_gone(&mut self, names: &BTreeSet<ResourceName>) {
         if self.crossed && !names.is_empty() {
-            self.sent.iter_mut().for_each(|sent| sent.puts.retain(|put| !names.contains(&put.name)));
+            for sent in &mut self.sent {
+                sent.puts.retain(|name| !names.contains(name));
+                sent.left.retain(|left| !names.contains(&left.name));
+            }
         }
     }
 
@@ -80,15 +86,21 @@ impl Unacked {
     /// What is on its way since before the client left it, it takes for a part of the answer when it asks for a collection
     /// anew: it is to be told what of it is gone by then (rule 84). Each with a version that no resource has.
     pub(crate) fn crossing(&self, collection: &Interest) -> Vec<(ResourceName, Version)> {
-        let crosses = |put: &&Put| match collection {
+        let crosses = |left: &&Left| match collection {
             // Whether a wildcard has `xdstp:` names is not known here: what was left by its name or its glob, too, is of that.
-            Interest::Wildcard if put.name.is_opaque() => put.left_by_wildcard || put.left_itself,
-            Interest::Wildcard => put.left_by_wildcard && !put.left_by_glob && !put.left_itself,
-            Interest::Name(glob) => {
-                (put.left_by_glob || put.left_itself) && put.name.glob_parent().as_ref() == Some(glob)
-            }
+            Interest::Wildcard if left.name.is_opaque() => left.by_wildcard || left.itself,
+            Interest::Wildcard => left.by_wildcard && !left.by_glob && !left.itself,
+            Interest::Name(glob) => (left.by_glob || left.itself) && left.name.glob_parent().as_ref() == Some(glob),
         };
-        let puts = self.sent.iter().flat_map(|sent| &sent.puts).filter(crosses);
-        puts.map(|put| (put.name.clone(), Version::from(""))).collect()
+        let crossing = self.sent.iter().flat_map(|sent| &sent.left).filter(crosses);
+        crossing.map(|left| (left.name.clone(), Version::from(""))).collect()
+    }
+}
+
+/// What of the resource this is: itself, its glob, or the wildcard.
+fn by(interest: &Interest, resource: &ResourceName) -> (bool, bool, bool) {
+    match interest {
+        Interest::Wildcard => (false, false, true),
+        Interest::Name(name) => (resource == name, resource.glob_parent().as_ref() == Some(name), false),
     }
 }
