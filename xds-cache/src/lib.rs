@@ -9,6 +9,7 @@ mod batch;
 mod by_alias;
 mod cache;
 mod departed;
+mod elsewhere;
 mod errors;
 mod evict;
 mod idle;

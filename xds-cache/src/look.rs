@@ -35,16 +35,6 @@ impl<V> Cache<V> {
         Some(&self.slots[at as usize].name)
     }
 
-    /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
-    /// whichever version it said it has: for who says something else of the name meanwhile.
-    pub fn will_tell(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
-        if !self.is_open(id) {
-            return false;
-        }
-        let held = self.subscribers[id.index()].resumed.get_mut(name);
-        held.map(|version| *version = None).is_some()
-    }
-
     /// Whether a name that a subscriber asked for stands for a resource that is there (rule 105).
     pub fn is_alias(&self, id: SubscriberId, name: &ResourceName) -> bool {
         if !self.is_open(id) {

@@ -259,7 +259,7 @@ impl<V> Cache<V> {
         Some(if is_wildcard { second } else { first })
     }
 
-    fn pull_slot(
+    pub(crate) fn pull_slot(
         &mut self,
         id: SubscriberId,
         link: u32,
@@ -501,6 +501,10 @@ impl<V> Cache<V> {
     /// Takes the tombstones of every collection that has some to tell.
     pub(crate) fn pull_parting(&mut self, id: SubscriberId) {
         while let Some(link) = self.subscribers[id.index()].parting.pop_first() {
+            // What failed since the collection was pulled is behind the same cursor.
+            if let Target::List(list) = self.links[link as usize].target {
+                self.note_errors_within(link, list);
+            }
             self.pull_tombstones(link);
         }
     }

@@ -5,6 +5,7 @@ mod answers;
 mod batches;
 mod capacity;
 mod departed;
+mod elsewhere;
 mod errors;
 mod histories;
 mod invariants;

@@ -72,20 +72,6 @@ fn a_resource_is_wanted_by_whatever_covers_its_name_if_it_is_there() {
     assert_eq!((covers(&world, MEMBER), wanted(&world, MEMBER)), ([false, true, false], [false, true, false]));
 }
 
-/// For who says itself what became of a name meanwhile.
-#[test]
-fn what_was_brought_along_is_told_whatever_its_version_once_somebody_counts_on_it() {
-    let mut world = World::relay();
-    let id = world.subscriber(&["*"]);
-    world.cache.resume(id, [(name("a"), "1".into()), (name("b"), "1".into())]);
-    assert!(world.cache.will_tell(id, &name("a")) && !world.cache.will_tell(id, &name("c")));
-    for text in ["a", "b"] {
-        world.put(text, "1");
-    }
-    assert_eq!(world.pull(id), ["a@1"]);
-    assert!(!world.cache.will_tell(id, &name("a")), "it was");
-}
-
 #[test]
 fn what_may_be_held_by_a_collection_is_what_is_there_and_what_went_and_was_not_told() {
     let mut world = World::relay();

@@ -13,6 +13,7 @@ fn a_stale_id_says_nothing_and_changes_nothing() {
         assert!(!world.cache.is_open(stale));
         assert_eq!(world.cache.subscribe(stale, &interest("b")), Subscribed::Again);
         world.cache.resume(stale, [(name("a"), "1".into())]);
+        world.cache.told_gone(stale, &name("a"));
         assert!(!world.cache.unsubscribe(stale, &interest("a")));
         assert!(!world.cache.resend(stale, &name("a")));
         assert!(!world.cache.has_work(stale) && !world.cache.has_additions(stale));

@@ -357,6 +357,9 @@ impl Routes {
                 }
                 Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
+            if gone {
+                subscriber.parts.iter().for_each(|part| part.scope.told_gone(part.id, &name));
+            }
             settled.insert(name.clone());
             said.insert(name, gone);
             if visited.is_break() {

@@ -556,6 +556,11 @@ impl Scope {
         self.lock().cache.will_tell(id, name)
     }
 
+    /// The subscriber was told that a name is gone, of which another scope had news, too.
+    pub(crate) fn told_gone(&self, id: SubscriberId, name: &ResourceName) {
+        self.lock().cache.told_gone(id, name);
+    }
+
     /// When the next name has lingered long enough.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.lock().demand.as_ref().and_then(Demand::poll_timeout)

@@ -156,6 +156,35 @@ fn rule_152_many_names_in_two_scopes_are_told_once() {
     }
 }
 
+/// One scope's removals fill a response: those of the other followed in the next, of the same names.
+#[test]
+fn rule_152_what_went_from_two_scopes_is_told_once_however_many_responses_that_takes() {
+    for order in [["*", GLOB], [GLOB, "*"]] {
+        for wait in [SECOND / 100, 20 * SECOND] {
+            let mut world = World::new(DELTA);
+            world.origins[0].wildcard_sends_xdstp();
+            let long = "x".repeat(1000);
+            let names: Vec<_> = (0..900).map(|at| GLOB.replace('*', &format!("{long}{at}"))).collect();
+            let now = world.now;
+            for name in &names {
+                world.origins[0].put(now, CLUSTERS, name, "1");
+            }
+            let client = world.client(DELTA, "n");
+            world.subscribe(client, CLUSTERS, &order);
+            world.advance(wait);
+            world.told(client);
+            for name in &names {
+                world.origins[0].remove(now, CLUSTERS, name);
+            }
+            world.advance(40 * SECOND);
+            let told = world.told(client);
+            assert!(told.len() > 1, "{order:?}: in one response");
+            let removed = told.join(" ").matches(&format!(" -{}", GLOB.replace('*', "x"))).count();
+            assert_eq!(removed, names.len(), "{order:?} {wait:?}");
+        }
+    }
+}
+
 #[test]
 fn rule_152_who_leaves_the_name_is_told_what_the_wildcard_has() {
     for specific in [NAME, GLOB] {

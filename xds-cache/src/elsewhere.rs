@@ -1,0 +1,63 @@
+//! What a subscriber is told from another source than the cache: that one may have some of its names, too.
+
+use std::ops::ControlFlow;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::links::{State, Target};
+use crate::subscribe::{Subscriber, SubscriberId};
+
+impl<V> Cache<V> {
+    /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
+    /// whichever version it said it has: for who says something else of the name meanwhile.
+    pub fn will_tell(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let held = self.subscribers[id.index()].resumed.get_mut(name);
+        held.map(|version| *version = None).is_some()
+    }
+
+    /// A subscriber was told that a name is gone: it holds nothing of it, and if it went from here, that is told.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart = "cart".parse().unwrap();
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut woken);
+    /// cache.pull(subscriber, xdstp_cache::Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
+    ///
+    /// cache.remove(&clusters, &cart, now, &mut woken);
+    /// cache.told_gone(subscriber, &cart);
+    /// assert!(!cache.has_work(subscriber));
+    /// ```
+    pub fn told_gone(&mut self, id: SubscriberId, name: &ResourceName) {
+        if !self.is_open(id) {
+            return;
+        }
+        let type_index = self.subscribers[id.index()].type_index;
+        let at = self.slot_of(type_index, name);
+        if let Some(at) = at.filter(|at| matches!(self.slots[self.resolve(*at) as usize].state, State::Absent))
+            && let Some(link) = self.link_of(id, Target::Slot(at))
+        {
+            let _ = self.pull_slot(id, link, &mut |_| ControlFlow::Continue(()));
+        }
+        let covering: Vec<_> = self.covering(id, type_index, name).collect();
+        self.subscribers[id.index()].parting.extend(covering);
+        self.pull_parting(id);
+        self.subscribers[id.index()].resumed.remove(name);
+        // An error is told all the same.
+        if self.is_gone(id, name) && !self.waits_for_error(id, name) {
+            let Subscriber { leaving, missing, .. } = &mut self.subscribers[id.index()];
+            leaving.remove(name);
+            missing.remove(name);
+        }
+    }
+}
