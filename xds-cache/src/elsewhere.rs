@@ -22,8 +22,8 @@ impl<V> Cache<V> {
     /// A subscriber was told that a name is gone: it holds nothing of it, and if it went from here, that is told.
     ///
     /// ```
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    /// use std::{ops::ControlFlow, time::Instant};
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource};
     ///
     /// let (now, mut woken) = (Instant::now(), Vec::new());
     /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
@@ -32,11 +32,11 @@ impl<V> Cache<V> {
     /// let subscriber = cache.open(&clusters);
     /// cache.subscribe(subscriber, &Interest::Wildcard);
     /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut woken);
-    /// cache.pull(subscriber, xdstp_cache::Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
+    /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
     ///
     /// cache.remove(&clusters, &cart, now, &mut woken);
     /// cache.told_gone(subscriber, &cart);
-    /// assert!(!cache.has_work(subscriber));
+    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!("it was told"));
     /// ```
     pub fn told_gone(&mut self, id: SubscriberId, name: &ResourceName) {
         if !self.is_open(id) {
