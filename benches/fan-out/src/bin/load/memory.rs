@@ -39,6 +39,7 @@ struct State {
 static STATES: [State; 7] = {
     let idle = State {
         what: "has 10 names",
+        // What the first client's initial state leaves behind for a while is little beside so many.
         clients: 500,
         resources: 10,
         variant: Variant::Delta,
@@ -47,15 +48,14 @@ static STATES: [State; 7] = {
         goal: 32.0,
     };
     let glob = State { what: "has a glob's", exact: false, goal: 64.0, ..idle };
-    let large = State { clients: 100, resources: 10_000, ..glob };
-    // What the first client's initial state leaves behind for a while is little beside so many.
-    let slow = State { clients: 500, goal: 96.0, ..large };
+    let large = State { resources: 10_000, ..glob };
+    let slow = State { goal: 96.0, ..large };
     // 64 KiB, and so much for each name.
-    let names = State { what: "has each name", clients: 500, resources: 1000, goal: 64.0 + 96.0, ..idle };
+    let names = State { what: "has each name", resources: 1000, goal: 64.0 + 96.0, ..idle };
     [
         idle,
-        State { clients: 500, resources: 1000, ..glob },
-        State { ..large },
+        State { resources: 1000, ..glob },
+        large,
         State { what: "does not read its socket", reading: Reading::Nothing, ..slow },
         State { what: "opens no window", reading: Reading::OneWindow, ..slow },
         State { what: "has each name, SotW", variant: Variant::Sotw, goal: 64.0 + 192.0, ..names },
