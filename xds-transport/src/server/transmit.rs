@@ -16,6 +16,11 @@ const CHUNK: usize = 16 * 1024;
 const TAIL: usize = 160;
 /// From here on a body is worth a chunk of its own.
 const LARGE: usize = 4 * 1024;
+/// What an entry counts for beside its bytes, so that a response has some hundreds at most. Each takes work, and memory
+/// until who does not read has taken it: the reference to its body, and its name until the ACK.
+const ENTRY: usize = 384;
+/// Room for more entries than this is given back once a response is complete: to a slow reader it is on its way for long.
+pub(crate) const SPARE: usize = 32;
 
 /// An encoded response, assembled chunk by chunk as the peer takes it: what is staged for a slow
 /// reader is one reference per resource, never a copy of the bodies.
@@ -207,6 +212,10 @@ impl Transmit {
     /// All is appended: from here on it is only taken.
     pub(crate) fn finish(mut self) -> Self {
         self.remaining = self.heads.len() + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
+        if self.bodies.capacity() > self.bodies.len() + SPARE {
+            self.bodies.shrink_to_fit();
+            self.heads.shrink_to_fit();
+        }
         self
     }
 
@@ -215,9 +224,9 @@ impl Transmit {
         self.resources + self.removed + self.refreshed + self.errors == 0
     }
 
-    /// How many bytes have been appended so far, bodies included.
+    /// How many bytes have been appended so far, bodies included, and what the entries count for.
     pub(crate) fn budget_used(&self) -> usize {
-        self.remaining + self.heads.len()
+        self.remaining + self.heads.len() + ENTRY * (self.resources + self.removed)
     }
 
     fn push_body(&mut self, bytes: Bytes) {

@@ -6,6 +6,7 @@ use xdstp_cache::{Interest, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::nonce;
+use crate::server::transmit::SPARE;
 
 #[derive(Default)]
 pub(crate) struct Unacked {
@@ -41,7 +42,11 @@ impl Unacked {
     }
 
     /// A response was sent, with these and perhaps more resources.
-    pub(crate) fn push(&mut self, nonce: u64, resources: usize, names: Vec<ResourceName>) {
+    pub(crate) fn push(&mut self, nonce: u64, resources: usize, mut names: Vec<ResourceName>) {
+        // It may stay for as long as a slow reader takes.
+        if names.capacity() > names.len() + SPARE {
+            names.shrink_to_fit();
+        }
         self.sent.push_back(Sent { nonce, resources, puts: names, left: Vec::new() });
     }
 

@@ -40,18 +40,18 @@ static STATES: [State; 7] = {
     let idle = State {
         what: "has 10 names",
         // What the first client's initial state leaves behind for a while is little beside so many.
-        clients: 500,
+        clients: 1000,
         resources: 10,
         variant: Variant::Delta,
         exact: true,
         reading: Reading::All,
         goal: 32.0,
     };
-    let glob = State { what: "has a glob's", exact: false, goal: 64.0, ..idle };
+    let glob = State { what: "has a glob's", clients: 500, exact: false, goal: 64.0, ..idle };
     let large = State { resources: 10_000, ..glob };
     let slow = State { goal: 96.0, ..large };
     // 64 KiB, and so much for each name.
-    let names = State { what: "has each name", resources: 1000, goal: 64.0 + 96.0, ..idle };
+    let names = State { what: "has each name", clients: 500, resources: 1000, goal: 64.0 + 96.0, ..idle };
     [
         idle,
         State { resources: 1000, ..glob },
