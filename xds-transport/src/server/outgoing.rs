@@ -7,7 +7,7 @@ use xdstp_cache::{Removals, TypeUrl};
 use crate::server::refreshes::Told;
 use crate::server::stream::Reference;
 
-/// A response is closed once it holds this many bytes, with what its entries count for (rule 133): larger ones only delay
+/// A response is closed once it holds this many bytes, with what its resources count for (rule 133): larger ones only delay
 /// what is newer. The resource that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts
 /// where nobody asked for more, unless one resource alone has nearly that much.
 pub(crate) const BUDGET: usize = 256 * 1024;

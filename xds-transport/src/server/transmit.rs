@@ -16,9 +16,9 @@ const CHUNK: usize = 16 * 1024;
 const TAIL: usize = 160;
 /// From here on a body is worth a chunk of its own.
 const LARGE: usize = 4 * 1024;
-/// What an entry counts for beside its bytes, so that a response has some hundreds at most. Each takes work, and memory
-/// until who does not read has taken it: the reference to its body, and its name until the ACK.
-const ENTRY: usize = 384;
+/// What a resource counts for beside its bytes, so that a response has some hundreds at most. Until who does not read has
+/// taken it, it has a reference to its body, and its name until the ACK.
+const RESOURCE: usize = 384;
 /// Room for more entries than this is given back once a response is complete: to a slow reader it is on its way for long.
 pub(crate) const SPARE: usize = 32;
 
@@ -224,9 +224,9 @@ impl Transmit {
         self.resources + self.removed + self.refreshed + self.errors == 0
     }
 
-    /// How many bytes have been appended so far, bodies included, and what the entries count for.
+    /// How many bytes have been appended so far, bodies included, and what the resources count for.
     pub(crate) fn budget_used(&self) -> usize {
-        self.remaining + self.heads.len() + ENTRY * (self.resources + self.removed)
+        self.remaining + self.heads.len() + RESOURCE * self.resources
     }
 
     fn push_body(&mut self, bytes: Bytes) {
