@@ -143,7 +143,7 @@ fn bystanders(counter: &mut Counter, large: bool) {
 
 /// An ACK, after a response with that many names; and of one name, where that many are subscribed.
 fn acknowledgements(counter: &mut Counter) {
-    for size in [1, 10, 100, 300] {
+    for size in [1, 10, 100, 250] {
         let workload = Workload::Exact(size);
         let mut cache = ours::cache(workload, size);
         let mut stream = Stream::new(Variant::Delta, Settings::default());
