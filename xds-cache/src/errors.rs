@@ -286,6 +286,8 @@ impl<V> Cache<V> {
     }
 
     /// The same of a glob. True when there were any.
+    // Each update looks whether there are any.
+    #[inline(always)]
     pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
         let failed = &self.lists[list as usize].failed;
         if failed.is_empty() {
