@@ -469,12 +469,12 @@ impl Scope {
         }
     }
 
-    /// What the origin cannot be asked for, because a request has no room for it: how many bytes of each type.
     /// Whether the requests to its origin had no room for all it wants.
     pub(crate) fn is_short(&self) -> bool {
         self.lock().demand.as_ref().is_some_and(|demand| !demand.lacking().is_empty())
     }
 
+    /// What the origin cannot be asked for, because a request has no room for it: how many bytes of each type.
     pub(crate) fn lacking(&self) -> BTreeMap<TypeUrl, usize> {
         self.lock().demand.as_ref().map_or_else(BTreeMap::new, |demand| demand.lacking().clone())
     }
