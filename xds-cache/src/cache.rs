@@ -39,6 +39,8 @@ pub struct Options {
     /// What somebody is subscribed to is never evicted, and counts. An authoritative cache has no capacity: what
     /// is not in it does not exist, so that to evict would be to delete.
     pub capacity: Option<usize>,
+    /// How many names that it does not visit a pull looks at before it [pauses](crate::Pulled::paused): at least one.
+    pub looks: usize,
 }
 
 impl Default for Options {
@@ -50,6 +52,8 @@ impl Default for Options {
             tombstone_age: Duration::from_secs(3600),
             departed_age: Duration::from_secs(30),
             capacity: None,
+            // Some milliseconds' worth.
+            looks: 4096,
         }
     }
 }
@@ -123,13 +127,16 @@ pub struct Cache<V> {
     /// The last time anybody told.
     pub(crate) now: Option<Instant>,
     pub(crate) totals: Outcomes,
+    /// How many additions were visited.
+    pub(crate) visits: u64,
 }
 
 impl<V> Cache<V> {
     /// An empty cache.
     pub fn new(options: Options) -> Self {
+        let looks = options.looks.max(1);
         Self {
-            options,
+            options: Options { looks, ..options },
             seq: 0,
             lost: 0,
             types: Slab::new(),
@@ -146,6 +153,7 @@ impl<V> Cache<V> {
             idle: Idle::default(),
             now: None,
             totals: Outcomes::default(),
+            visits: 0,
         }
     }
 

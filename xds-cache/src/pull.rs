@@ -42,8 +42,11 @@ pub enum Removals {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pulled {
-    /// The visitor stopped it: there is more.
+    /// The visitor stopped it, or it has paused: there is more.
     pub more: bool,
+    /// It has looked at [many](crate::Options::looks) names of which there is nothing to visit, and lets others have their
+    /// turn: another pull goes on, whether this one visited anything or not. What is to come after it has to wait for that.
+    pub paused: bool,
     /// A wildcard or glob was answered for the first time.
     pub answered: bool,
     /// And there was nothing to visit of it: an empty change set is owed (rule 86).
@@ -89,6 +92,7 @@ impl Pulled {
     pub fn and(self, other: Self) -> Self {
         Self {
             more: self.more || other.more,
+            paused: self.paused || other.paused,
             answered: self.answered || other.answered,
             empty: self.empty || other.empty,
         }
@@ -102,7 +106,8 @@ impl<V> Cache<V> {
     /// Errors are visited by [`pull_errors`](Self::pull_errors), when this has nothing to visit. A name that is gone
     /// and has one is left to it.
     ///
-    /// O(changes), whatever the size of the cache.
+    /// O(changes), whatever the size of the cache; and where most of what changed is not to be visited, it
+    /// [pauses](Pulled::paused).
     pub fn pull(
         &mut self,
         id: SubscriberId,
@@ -114,9 +119,13 @@ impl<V> Cache<V> {
             return pulled;
         }
         self.disclaim(id);
+        let visits = self.visits;
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_break() {
-            self.has_begun(id);
+            // Who pauses before there is anything to say has not begun.
+            if self.visits > visits {
+                self.has_begun(id);
+            }
         } else if self.subscribers[id.index()].has_removals() {
             visited = match removals {
                 Removals::Include => self.pull_removals(id, |_| false, visitor),
@@ -178,16 +187,30 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        let mut looks = self.visits;
         while let Some(link) = self.oldest(self.subscribers[id.index()].slots) {
+            self.look(&mut looks, pulled)?;
             self.pull_slot(id, link, visitor)?;
         }
         // What is asked for by another name is sent for that by now.
-        while let Some(name) = self.subscribers[id.index()].forced.pop_first() {
+        while let Some(name) = self.subscribers[id.index()].forced.first().cloned() {
+            self.look(&mut looks, pulled)?;
+            self.subscribers[id.index()].forced.remove(&name);
             self.pull_forced(id, name, visitor)?;
         }
         while let Some(link) = self.next_list(id) {
-            self.pull_list(id, link, pulled, visitor)?;
+            self.pull_list(id, link, &mut looks, pulled, visitor)?;
         }
+        ControlFlow::Continue(())
+    }
+
+    /// One more look, unless too many were not visits. `looks` counts from the visits before the pull.
+    fn look(&self, looks: &mut u64, pulled: &mut Pulled) -> ControlFlow<()> {
+        if looks.saturating_sub(self.visits) >= self.options.looks as u64 {
+            pulled.paused = true;
+            return ControlFlow::Break(());
+        }
+        *looks += 1;
         ControlFlow::Continue(())
     }
 
@@ -231,6 +254,7 @@ impl<V> Cache<V> {
                 if self.owes_error(id, &name) {
                     self.subscribers[id.index()].failing.insert(name.clone());
                 }
+                self.visits += 1;
                 return visitor(Pull::Put { name: &name, resource });
             }
             // If it goes before that, the collection does not know that the name was sent.
@@ -300,6 +324,7 @@ impl<V> Cache<V> {
         &mut self,
         id: SubscriberId,
         link: u32,
+        looks: &mut u64,
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -318,8 +343,11 @@ impl<V> Cache<V> {
             let mut put = |this: &mut Self| {
                 if answered { this.put(id, at, visitor) } else { this.put_first(id, at, walk, visitor) }
             };
-            let put = if already { ControlFlow::Continue(()) } else { put(self) };
+            let mut put = if already { ControlFlow::Continue(()) } else { put(self) };
             at = self.lists[list as usize].after(&self.slots, at);
+            if put.is_continue() && at != NONE {
+                put = self.look(looks, pulled);
+            }
             if put.is_break() {
                 if at != NONE {
                     // The others come first now.
@@ -447,6 +475,7 @@ impl<V> Cache<V> {
         if self.owes_error(id, &slot.name) {
             self.subscribers[id.index()].failing.insert(slot.name.clone());
         }
+        self.visits += 1;
         visitor(Pull::Put { name: &slot.name, resource })
     }
 

@@ -159,19 +159,46 @@ impl<V> Cache<V> {
 
     /// Ends a subscriber. Returns what nobody is interested in any more.
     pub fn close(&mut self, id: SubscriberId) -> Vec<Interest> {
+        self.close_part(id, usize::MAX).0
+    }
+
+    /// Does what [`close`](Self::close) does, of not more than `most` interests at once: for who must not keep others from
+    /// the cache for as long as all of it takes. Whether the subscriber is closed comes with what nobody is interested in
+    /// any more. Nothing else may be done with it meanwhile.
+    ///
+    /// ```
+    /// use xdstp_cache::{Cache, Interest, Options};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// for name in ["a", "b", "c"] {
+    ///     cache.subscribe(subscriber, &Interest::Name(name.parse().unwrap()));
+    /// }
+    /// let (left, closed) = cache.close_part(subscriber, 2);
+    /// assert!(left.len() == 2 && !closed);
+    /// let (left, closed) = cache.close_part(subscriber, 2);
+    /// assert!(left.len() == 1 && closed && !cache.is_open(subscriber));
+    /// ```
+    pub fn close_part(&mut self, id: SubscriberId, most: usize) -> (Vec<Interest>, bool) {
         if !self.is_open(id) {
-            return Vec::new();
+            return (Vec::new(), true);
         }
-        let mut held = std::mem::take(&mut self.subscribers[id.index()].links);
+        let held = &mut self.subscribers[id.index()].links;
         // Collections first: a name is left with all that it is in, or that would seem to have been left before it.
         held.sort_by_key(|at| matches!(self.links[*at as usize].target, Target::Slot(_)));
+        let part: Vec<_> = held.drain(..most.min(held.len())).collect();
+        let is_last = held.is_empty();
         let mut left = Vec::new();
-        for at in held {
+        for at in part {
             let target = self.links[at as usize].target;
             let interest = self.interest_of(target);
             if self.drop_link(at) {
                 left.push(interest);
             }
+        }
+        if !is_last {
+            return (left, false);
         }
         let Subscriber { type_index, resumed, .. } = self.subscribers.remove(id.index);
         if !self.options.authoritative {
@@ -181,7 +208,7 @@ impl<V> Cache<V> {
         self.types[type_index as usize].subscribers -= 1;
         self.drop_type_if_unused(type_index);
         self.make_room();
-        left
+        (left, true)
     }
 
     /// Adds an interest; a repeated one is sent again in full (rule 48).

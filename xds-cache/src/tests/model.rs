@@ -618,10 +618,11 @@ proptest! {
         capacity in prop::option::of(0..5_usize),
         tombstones in prop_oneof![Just(1000), 0..4_usize],
         tombstone_age in prop_oneof![Just(3600), 1..9_u64],
+        looks in prop_oneof![Just(usize::MAX), 0..4_usize],
         history in prop::collection::vec(op(), 1..80),
     ) {
         let tombstone_age = Duration::from_secs(tombstone_age);
-        let options = Options { authoritative, wildcard_covers_xdstp, capacity, tombstones, tombstone_age, ..Options::default() };
+        let options = Options { authoritative, wildcard_covers_xdstp, capacity, tombstones, tombstone_age, looks, ..Options::default() };
         let mut model = Model::new(options);
         for op in &history {
             model.apply(op);

@@ -319,10 +319,11 @@ proptest! {
     #[test]
     fn a_random_history_with_aliases_is_what_a_table_says(
         authoritative in any::<bool>(),
+        looks in prop_oneof![Just(usize::MAX), 0..4_usize],
         history in prop::collection::vec(op(), 1..60),
     ) {
         let mut model = Model {
-            world: World::new(Options { authoritative, ..Options::default() }),
+            world: World::new(Options { authoritative, looks, ..Options::default() }),
             resources: BTreeMap::new(),
             aliases: BTreeMap::new(),
             former: BTreeSet::new(),
