@@ -37,6 +37,8 @@ pub(crate) struct Session {
     /// A wildcard has no answer here, and whether the client is to be told that it asked for one.
     no_wildcard: bool,
     refuses: bool,
+    /// The source is still looking for what there is to say.
+    paused: bool,
     refreshes: Refreshes,
     /// What the client was sent, of a type whose absent names are aliases of nothing: only what it has is removed
     /// (rule 106).
@@ -67,6 +69,7 @@ impl Session {
             malformed: BTreeSet::new(),
             no_wildcard: rule.delta_only && source.has_sotw_origin(),
             refuses: false,
+            paused: false,
             refreshes: Refreshes::default(),
             holds: HashSet::new(),
             absent_by_alias: rule.absent_by_alias,
@@ -247,6 +250,11 @@ impl Session {
         self.responded
     }
 
+    /// Whether the last look was not over when it paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     /// The next response, if one is due: newest state only, whatever happened in between (rules 38, 128). What was
     /// pulled is not pulled again until it changes or is asked for, ACK or NACK (rules 23, 37); what changed meanwhile
     /// is not held back by a NACK (rule 24).
@@ -294,6 +302,7 @@ impl Session {
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         self.owes_answer |= pulled.empty;
+        self.paused = pulled.paused;
         if !pulled.more {
             while transmit.budget_used() < BUDGET
                 && let Some(name) = self.malformed.pop_first()

@@ -36,6 +36,10 @@ pub(crate) struct Session {
     changed: bool,
     /// What was pulled could not be sent yet.
     withheld: bool,
+    /// The source is still looking for what there is to say.
+    paused: bool,
+    /// Before it paused, something was told to have left.
+    left: bool,
     /// How many resources came with the last response.
     resources: usize,
     /// Of how many resources the last full state was.
@@ -64,6 +68,8 @@ impl Session {
             awaits_ack: false,
             changed: false,
             withheld: false,
+            paused: false,
+            left: false,
             resources: 0,
             sent: None,
             running: RunningHash::default(),
@@ -161,6 +167,11 @@ impl Session {
         !self.awaits_ack
     }
 
+    /// Whether the last look was not over when it paused.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
     /// Whether a full state was sent.
     pub(crate) fn has_responded(&self) -> bool {
         self.sent.is_some()
@@ -175,6 +186,7 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<Transmit> {
         let removals = tells.removals();
+        self.paused = false;
         if self.wanted.is_empty() && self.wanted.untold.is_empty() {
             return None;
         }
@@ -187,7 +199,7 @@ impl Session {
         let (mut transmit, version) = match transmit {
             Some(response) => response,
             // What has an error may be gone, and a full state would say so.
-            None if removals == Removals::Defer => return None,
+            None if removals == Removals::Defer || self.paused => return None,
             None => self.errors(rule, outgoing, &mut references, source)?,
         };
         // Rule 87: only of a wildcard does an equal version say that the client holds it all.
@@ -220,7 +232,7 @@ impl Session {
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
-        let (mut changed, mut left) = (self.changed, false);
+        let (mut changed, mut left) = (self.changed, std::mem::take(&mut self.left));
         // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
         // everything else is gone.
         while let Some(due) = self.refreshes.pop(outgoing.now) {
@@ -246,6 +258,12 @@ impl Session {
         };
         let pulled = source.pull(self.id, removals, &mut visitor);
         changed |= pulled.answered;
+        self.paused = pulled.paused;
+        if pulled.paused {
+            (self.changed, self.left) = (changed, left);
+            self.withheld |= changed;
+            return None;
+        }
         if !changed && !left {
             return None;
         }
@@ -333,6 +351,7 @@ impl Session {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        self.paused = pulled.paused;
         // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
         while !pulled.more
             && transmit.budget_used() < BUDGET

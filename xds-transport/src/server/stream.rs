@@ -119,6 +119,8 @@ pub struct Stream {
     refusals: Refusals,
     /// When somebody who waits for another type waits no more.
     held_until: Option<Instant>,
+    /// When a type that is next paused before it had found what to say: nobody else may say anything before it has.
+    paused_at: Option<Instant>,
     requests: Option<Bucket>,
     /// Responses that may still be answered: a busy source has its clients send many an ACK.
     answers: u32,
@@ -271,6 +273,7 @@ impl Stream {
             standings: Vec::new(),
             refusals: Refusals::default(),
             held_until: None,
+            paused_at: None,
         }
     }
 
@@ -291,7 +294,7 @@ impl Stream {
     }
 
     /// The client sends no more requests: what it asked for is sent to it without a wait for ACKs. The stream is over
-    /// when [`poll_transmit`](Self::poll_transmit) has nothing more.
+    /// when [`poll_transmit`](Self::poll_transmit) has nothing more, and has not [paused](Self::has_paused).
     pub fn half_closed(&mut self) {
         self.half_closed = true;
     }
@@ -436,7 +439,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The next response. Newest state only: what changed twice since the last call is sent once.
+    /// The next response. Newest state only: what changed twice since the last call is sent once. Where thousands of
+    /// names are to be looked at before there is one, it [pauses](Self::has_paused).
     ///
     /// # Errors
     /// When the stream must end: see [`ProtocolError::Aged`].
@@ -446,7 +450,14 @@ impl Stream {
         Ok(polled)
     }
 
+    /// Whether the last [`poll_transmit`](Self::poll_transmit) found nothing only because it stopped looking, so that
+    /// others have their turn. Its driver lets them, and polls again: the [time](Self::poll_timeout) for it has come.
+    pub fn has_paused(&self) -> bool {
+        self.paused_at.is_some()
+    }
+
     fn poll_response(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
+        self.paused_at = None;
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
@@ -473,8 +484,9 @@ impl Stream {
                     return Ok(None);
                 }
             };
-            if let Some(transmit) = self.poll_type(at, say, now, source)? {
-                return Ok(Some(transmit));
+            let transmit = self.poll_type(at, say, now, source)?;
+            if transmit.is_some() || self.has_paused() {
+                return Ok(transmit);
             }
         }
     }
@@ -493,7 +505,12 @@ impl Stream {
         let first = self.first.map(|(at, _)| at);
         // An ACK comes first where one is missing, and who is held back waits for that.
         let free = types.filter(|(of, standing)| of.session.has_room() && standing.additions.is_none());
-        free.filter_map(|(of, _)| of.session.next_refresh()).chain(self.held_until).chain(self.ends).chain(first).min()
+        free.filter_map(|(of, _)| of.session.next_refresh())
+            .chain(self.held_until)
+            .chain(self.paused_at)
+            .chain(self.ends)
+            .chain(first)
+            .min()
     }
 
     /// The stream is over: nothing of it stays behind (rule 12).
@@ -512,7 +529,7 @@ impl Stream {
         now: Instant,
         source: &mut impl Source,
     ) -> Result<Option<Transmit>, ProtocolError> {
-        let Self { settings, features, nonces, types, standings, .. } = self;
+        let Self { settings, features, nonces, types, standings, paused_at, .. } = self;
         let (Some(of), Some(standing)) = (types.get_mut(at), standings.get_mut(at)) else { return Ok(None) };
         let mut references = Vec::new();
         let defers = of.defers();
@@ -525,18 +542,19 @@ impl Stream {
             nonces,
             references: &mut references,
         };
-        let mut poll = |tells: Tells| match session {
-            Session::Sotw(session) => Ok(session.poll_transmit(tells, rule, &mut outgoing, source)),
-            Session::Delta(session) => session.poll_transmit(tells, rule, &mut outgoing, source),
+        let first = match say {
+            Say::Additions if defers => Tells::Additions { errors: true },
+            Say::Alone if defers => Tells::Additions { errors: false },
+            _ => Tells::All,
         };
-        let transmit = match say {
-            Say::Additions if defers => poll(Tells::Additions { errors: true })?,
-            Say::Alone if defers => match poll(Tells::Additions { errors: false })? {
-                None => poll(Tells::All)?,
-                additions => additions,
-            },
-            _ => poll(Tells::All)?,
-        };
+        let mut transmit = session.poll_transmit(first, rule, &mut outgoing, source)?;
+        if transmit.is_none() && defers && say == Say::Alone && !session.is_paused() {
+            transmit = session.poll_transmit(Tells::All, rule, &mut outgoing, source)?;
+        }
+        if transmit.is_none() && session.is_paused() {
+            *paused_at = Some(now);
+            return Ok(None);
+        }
         standing.told(*nonces, say, transmit.is_some());
         let additions = transmit.is_some() && of.has_additions(source);
         let removals = of.defers() && of.session.has_work(source) && (transmit.is_some() || say == Say::Additions);
@@ -719,6 +737,26 @@ impl Session {
         match self {
             Self::Sotw(session) => session.has_room(),
             Self::Delta(session) => session.has_room(),
+        }
+    }
+
+    fn poll_transmit(
+        &mut self,
+        tells: Tells,
+        rule: &TypeRule,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Result<Option<Transmit>, ProtocolError> {
+        match self {
+            Self::Sotw(session) => Ok(session.poll_transmit(tells, rule, outgoing, source)),
+            Self::Delta(session) => session.poll_transmit(tells, rule, outgoing, source),
+        }
+    }
+
+    fn is_paused(&self) -> bool {
+        match self {
+            Self::Sotw(session) => session.is_paused(),
+            Self::Delta(session) => session.is_paused(),
         }
     }
 

@@ -81,6 +81,13 @@ impl History {
         Self { setup, seed, steps }
     }
 
+    /// The same with an origin that looks at few names at a time.
+    pub(crate) fn pausing(seed: u64) -> Self {
+        let mut history = Self::random(seed);
+        history.setup.looks = 1 + seed as usize % 3;
+        history
+    }
+
     /// The shortest history that still fails, by leaving out steps.
     pub(crate) fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
         let mut least = self.clone();

@@ -70,6 +70,7 @@ impl Replica {
         let mut options = Options::default();
         options.wildcard_covers_xdstp = world.setup.wildcard_covers_xdstp;
         options.tombstones = world.setup.tombstones;
+        options.looks = world.setup.looks;
         Self { cache: Cache::new(options), woken: Vec::new(), memory: Memory::default() }
     }
 }

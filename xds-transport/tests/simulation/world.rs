@@ -53,6 +53,8 @@ pub(crate) struct Setup {
     pub(crate) reorder: bool,
     /// Bytes beside the body of each resource: where there are many, every resource fills a response.
     pub(crate) filler: usize,
+    /// How many names the origin looks at before it pauses.
+    pub(crate) looks: usize,
 }
 
 impl Setup {
@@ -71,6 +73,7 @@ impl Setup {
             think: random.pick(&[0, 0, 30, 300]),
             reorder: random.one_in(3),
             filler: if random.one_in(8) { 256 * 1024 } else { 0 },
+            looks: usize::MAX,
         }
     }
 }

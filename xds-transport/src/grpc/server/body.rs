@@ -27,7 +27,7 @@ pub(crate) struct ResponseBody<S: Source + Send + 'static> {
     timer: Pin<Box<Sleep>>,
     /// When the timer is set to, if it is.
     timeout: Option<Instant>,
-    /// The last look found something, or there was none yet: there may be more.
+    /// The last look found something or paused, or there was none yet: there may be more.
     more: bool,
     over: bool,
 }
@@ -47,10 +47,11 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
         }
         let Some(source) = inner.source.as_mut() else { return Err(Status::ok("")) };
         let transmit = inner.stream.poll_transmit(now(), source).map_err(|error| status_of(&error))?;
-        if transmit.is_none() && inner.half_closed {
+        if transmit.is_none() && inner.half_closed && !inner.stream.has_paused() {
             return Err(Status::ok(""));
         }
         self.timeout = inner.stream.poll_timeout();
+        self.more = transmit.is_some() || inner.stream.has_paused();
         Ok(transmit)
     }
 
@@ -98,14 +99,18 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
             match this.poll_stream() {
                 Err(status) => return Poll::Ready(Some(Ok(this.trailers(&status)))),
                 Ok(Some(mut transmit)) => {
-                    this.more = true;
                     let length = u32::try_from(transmit.remaining()).unwrap_or(u32::MAX).to_be_bytes();
                     let [a, b, c, d] = length;
                     let chunk = transmit.chunk_after(&[0, a, b, c, d]).unwrap_or_default();
                     this.transmit = Some(transmit);
                     return Poll::Ready(Some(Ok(Frame::data(chunk))));
                 }
-                Ok(None) => this.more = false,
+                Ok(None) if this.more => {
+                    // The others of this thread have their turn now.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Ok(None) => {}
             }
         }
     }
