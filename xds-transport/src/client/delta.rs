@@ -406,6 +406,7 @@ impl Session {
         if self.wanted.is_told() && self.unasked.is_empty() {
             return None;
         }
+        room = room.of_part();
         let left = self.wanted.give_up(&mut room);
         self.wildcards.left(&left);
         request.resource_names_unsubscribe = names(&left);

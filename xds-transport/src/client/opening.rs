@@ -24,23 +24,24 @@ impl Opening {
     /// Only here versions are told (rule 85). A name has its answer in whichever request it is asked for, but what became
     /// of a member is told to who names its version: those go first, right behind the collections.
     pub(super) fn new(wanted: &mut Wanted, versions: BTreeMap<ResourceName, Version>, mut room: Room) -> Self {
-        let mut asked = wanted.ask_for_collections();
+        let mut asked = wanted.ask_each(Interest::is_collection);
         asked.iter().for_each(|collection| _ = room.take_name(collection.as_str()));
         let (named, members): (BTreeMap<_, _>, BTreeMap<_, _>) =
             versions.into_iter().partition(|(name, _)| wanted.wish(&Interest::Name(name.clone())).is_some());
         let (mut told, left_out): (BTreeMap<_, _>, BTreeMap<_, _>) =
             members.into_iter().partition(|(name, version)| room.take(version_size(name.as_str(), version.as_str())));
-        asked.extend(wanted.ask(|interest| {
-            let Interest::Name(name) = interest else { return true };
-            let version = named.get(name);
-            let fits = room.take(
-                name_size(name.as_str()) + version.map_or(0, |version| version_size(name.as_str(), version.as_str())),
-            );
-            if let (true, Some(version)) = (fits, version) {
+        // Nor is a version told later of a name that is asked for.
+        asked.extend(wanted.ask_each(|interest| {
+            let Interest::Name(name) = interest else { return false };
+            let Some(version) = named.get(name) else { return false };
+            let fits = room.take(name_size(name.as_str()) + version_size(name.as_str(), version.as_str()));
+            if fits {
                 told.insert(name.clone(), version.clone());
             }
             fits
         }));
+        let mut room = room.of_part();
+        asked.extend(wanted.ask(|interest| room.take_name(interest.as_str())));
         asked.sort_unstable();
         let versions = told.iter().map(|(name, version)| entry(name.as_str(), version.as_str())).collect();
         Self { asked, versions, left_out: left_out.into_keys().collect() }

@@ -24,23 +24,34 @@ pub fn name_size(name: &str) -> usize {
     name.len() + FRAMING
 }
 
+/// How many names a request may have beside those of the first: what comes of them is handled as a whole, on this side and
+/// on the other, and others wait meanwhile.
+const MAX_NAMES: usize = 2048;
+
 /// What is left in a request for names and versions.
 #[derive(Debug)]
 pub(super) struct Room {
     left: usize,
+    names: usize,
     empty: bool,
 }
 
 impl Room {
     pub(super) fn of(max_request_size: usize) -> Self {
-        Self { left: room_for_names(max_request_size), empty: true }
+        Self { left: room_for_names(max_request_size), names: usize::MAX, empty: true }
+    }
+
+    /// The same for a request that may as well be several.
+    pub(super) fn of_part(self) -> Self {
+        Self { names: self.names.min(MAX_NAMES), ..self }
     }
 
     /// Whether there was room. For the first there always is, or it would never be sent.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
-        let fits = bytes <= self.left || self.empty;
+        let fits = bytes <= self.left && self.names > 0 || self.empty;
         if fits {
             self.left = self.left.saturating_sub(bytes);
+            self.names = self.names.saturating_sub(1);
             self.empty = false;
         }
         fits

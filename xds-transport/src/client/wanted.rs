@@ -186,9 +186,9 @@ impl Wanted {
         asked
     }
 
-    /// The same for the wildcard and globs alone, all of them.
-    pub(super) fn ask_for_collections(&mut self) -> Vec<Interest> {
-        let asked: Vec<_> = self.unsent.iter().filter(|interest| interest.is_collection()).cloned().collect();
+    /// The same of each that `fits`, whether those before it do or not.
+    pub(super) fn ask_each(&mut self, mut fits: impl FnMut(&Interest) -> bool) -> Vec<Interest> {
+        let asked: Vec<_> = self.unsent.iter().filter(|interest| fits(interest)).cloned().collect();
         self.asked(&asked);
         asked
     }

@@ -62,7 +62,8 @@ fn rule_132_with_the_default_ninety_thousand_names_are_requests_that_every_serve
     client.subscribe(EDS, &texts(&names));
     client.connect();
     let sizes: Vec<_> = std::iter::from_fn(|| client.poll()).map(|request| request.len()).collect();
-    assert!(sizes.len() == 2 && sizes.iter().all(|size| *size < 4 << 20), "{sizes:?}");
+    // Whoever handles one of them is soon ready for others.
+    assert!(sizes.len() == 44 && sizes.iter().all(|size| *size < 4 << 20 >> 5), "{sizes:?}");
 }
 
 #[test]
