@@ -27,6 +27,12 @@ pub trait Consumer: Send + 'static {
     /// Called whenever the driver runs: pass every new command to `apply`.
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command));
 
+    /// Whether the last call passed only a part of the new commands, because there are thousands. Others have their turn
+    /// then, messages are read on, and requests wait until all is passed.
+    fn has_more_commands(&self) -> bool {
+        false
+    }
+
     /// The origin sent something. The next message is not read before this returns.
     fn update(&mut self, now: Instant, update: Update) -> Verdict;
 
@@ -67,6 +73,10 @@ pub trait Consumer: Send + 'static {
 impl Consumer for Box<dyn Consumer> {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         (**self).commands(now, apply);
+    }
+
+    fn has_more_commands(&self) -> bool {
+        (**self).has_more_commands()
     }
 
     fn update(&mut self, now: Instant, update: Update) -> Verdict {

@@ -229,6 +229,8 @@ pub struct Limits {
     pub authorities: usize,
     /// How many names all streams may ask for together.
     pub names: usize,
+    /// How many names are looked at for one stream before others have their turn.
+    pub names_per_turn: usize,
 }
 
 impl Default for Limits {
@@ -255,6 +257,7 @@ impl Default for Limits {
             groups: 20_000,
             authorities: 10_000,
             names: 20_000_000,
+            names_per_turn: 4096,
         }
     }
 }

@@ -315,7 +315,8 @@ impl RelayCore {
 
     fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
         let room = self.request_room(&ScopeKey::Private(stream), origin);
-        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO, room));
+        let slice = self.limits.names_per_turn;
+        let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO, room, slice));
         let label = format!("stream {stream}");
         self.feed(&scope, &|| (label.clone(), node_group::towards_origin(node)));
         scope
@@ -344,10 +345,11 @@ impl RelayCore {
             ScopeKey::Group(..) => Some(self.quotas.groups.take()?),
             ScopeKey::EveryNode | ScopeKey::Private(_) => None,
         };
+        let slice = self.limits.names_per_turn;
         let scope = if self.is_files(origin) {
-            Scope::of_files(key.clone(), origin)
+            Scope::of_files(key.clone(), origin, slice)
         } else {
-            Scope::streamed(key.clone(), origin, self.linger, self.request_room(&key, origin))
+            Scope::streamed(key.clone(), origin, self.linger, self.request_room(&key, origin), slice)
         };
         let scope = Arc::new(scope.counted(share));
         self.feed(&scope, speaker);

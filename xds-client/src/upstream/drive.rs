@@ -45,6 +45,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
     let mut link = Link::Down;
     loop {
         consumer.commands(now(), &mut |command| upstream.apply(command));
+        let more = consumer.has_more_commands();
         if is_due(consumer.poll_timeout()) || is_due(upstream.poll_timeout()) {
             // What came in may be a reason to wait on.
             link.tell_received(&mut upstream, &mut consumer);
@@ -65,7 +66,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
         let of_upstream = upstream.poll_timeout();
         let due = [of_upstream, consumer.poll_timeout()].into_iter().flatten().min();
         let transmit = || {
-            let request = upstream.poll_transmit(now());
+            let request = if more { None } else { upstream.poll_transmit(now()) };
             if request.is_some() || upstream.poll_timeout() != of_upstream {
                 // A request may start a timer, or wait for its turn: then `due` is not what it was.
                 wake.notify_one();
@@ -76,6 +77,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
             biased;
             // What came in before a time is over counts as before it.
             happened = link.next(endpoint.protocol, transmit) => happened,
+            () = tokio::task::yield_now(), if more => continue,
             () = wake.notified() => continue,
             // The pool has the other end.
             Ok(()) = returned.changed() => {

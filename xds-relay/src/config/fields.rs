@@ -46,6 +46,7 @@ pub(super) const LIMIT_FIELDS: &[&str] = &[
     "groups",
     "authorities",
     "names",
+    "names_per_turn",
 ];
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub(super) fn limits(node: &yaml::Node) -> Result<Limits, Error> {
         groups: number("groups", default.groups)?,
         authorities: number("authorities", default.authorities)?,
         names: number("names", default.names)?,
+        names_per_turn: number("names_per_turn", default.names_per_turn)?,
     })
 }
 

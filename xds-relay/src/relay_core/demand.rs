@@ -16,10 +16,16 @@ pub(crate) struct Demand {
     linger: Duration,
     /// What is subscribed upstream, or will be when the asks are taken.
     wanted: BTreeSet<Wish>,
-    /// What the origin was not told yet.
+    /// What the origin was not told yet of what it knows of.
     asks: BTreeMap<Wish, Ask>,
-    /// How much of that there was no room for, in bytes.
+    /// What it was never told of.
+    new: BTreeSet<Wish>,
+    /// That, as far as there was no room for it when it was to be told last.
+    short: BTreeSet<Wish>,
+    /// How much that is, in bytes.
     lacking: BTreeMap<TypeUrl, usize>,
+    /// There was more to tell than was told at once.
+    telling: bool,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, and until when it stays subscribed.
@@ -30,7 +36,6 @@ pub(crate) struct Demand {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ask {
-    Subscribe,
     Unsubscribe,
     /// It was dropped, and wanted again before the origin was told; or its answer must be heard again.
     Again,
@@ -42,7 +47,10 @@ impl Demand {
             linger,
             wanted: BTreeSet::new(),
             asks: BTreeMap::new(),
+            new: BTreeSet::new(),
+            short: BTreeSet::new(),
             lacking: BTreeMap::new(),
+            telling: false,
             left: BTreeSet::new(),
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -53,14 +61,22 @@ impl Demand {
     /// not `known` any more: nothing is remembered of a name that nobody wants and that does not exist.
     pub(crate) fn want(&mut self, wish: Wish, known: bool) -> bool {
         let lingered = self.left.remove(&wish) | self.forget_time(&wish);
-        let ask = match (self.wanted.insert(wish.clone()), self.asks.get(&wish)) {
-            (true, None) => Ask::Subscribe,
-            (false, None) if lingered && !known && !wish.1.is_collection() => Ask::Again,
-            (true, Some(_)) => Ask::Again,
-            (false, _) => return false,
-        };
-        self.asks.insert(wish, ask);
-        true
+        let is_new = self.wanted.insert(wish.clone());
+        if is_new && !self.asks.contains_key(&wish) {
+            self.new.insert(wish);
+            return true;
+        }
+        let told = !self.asks.contains_key(&wish) && !self.is_untold(&wish);
+        let again = is_new || lingered && !known && !wish.1.is_collection() && told;
+        if again {
+            self.asks.insert(wish, Ask::Again);
+        }
+        again
+    }
+
+    /// Whether the origin was never told of what is wanted.
+    fn is_untold(&self, wish: &Wish) -> bool {
+        self.new.contains(wish) || self.short.contains(wish)
     }
 
     /// Nobody wants it any more.
@@ -68,36 +84,47 @@ impl Demand {
         self.left.insert(wish);
     }
 
-    /// Gives up what lingered long enough, unless it `stays`: what that is, is returned.
-    pub(crate) fn expire(&mut self, now: Instant, connected: bool, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
-        self.note_left(now);
+    /// Gives up what lingered long enough, unless it `stays`, and notes what was left: of either not more than `most` at
+    /// once. What is given up is returned, and whether there may be more to do.
+    pub(crate) fn expire(
+        &mut self,
+        now: Instant,
+        most: usize,
+        connected: bool,
+        stays: impl Fn(&Wish) -> bool,
+    ) -> (Vec<Wish>, bool) {
+        self.note_left(now, most);
         let mut over = Vec::new();
         if connected && self.due.len() < self.lingering.len() {
             // The origin is back.
             let overdue = self.lingering.iter().filter(|(_, until)| **until <= now);
-            over.extend(overdue.map(|(wish, _)| wish.clone()));
+            over.extend(overdue.map(|(wish, _)| wish.clone()).take(most));
         }
-        while let Some((_, wish)) = self.due.first().filter(|(until, _)| *until <= now).cloned() {
+        while over.len() < most
+            && let Some((_, wish)) = self.due.first().filter(|(until, _)| *until <= now).cloned()
+        {
             self.due.pop_first();
             over.push(wish);
         }
+        let more = over.len() >= most || !self.left.is_empty();
         over.retain(|wish| {
             let gives_up = connected || !stays(wish);
             gives_up && self.give_up(wish)
         });
-        over
+        (over, more)
     }
 
     /// Gives up what lingers and does not `stay`, however long it has: what that is, is returned.
     pub(crate) fn forgo(&mut self, now: Instant, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
-        self.note_left(now);
+        self.note_left(now, usize::MAX);
         let mut over: Vec<_> = self.lingering.keys().filter(|wish| !stays(wish)).cloned().collect();
         over.retain(|wish| self.give_up(wish));
         over
     }
 
-    fn note_left(&mut self, now: Instant) {
-        for wish in std::mem::take(&mut self.left) {
+    fn note_left(&mut self, now: Instant, most: usize) {
+        for _ in 0..most {
+            let Some(wish) = self.left.pop_first() else { return };
             self.lingering.insert(wish.clone(), now + self.linger);
             self.due.insert((now + self.linger, wish));
         }
@@ -109,7 +136,7 @@ impl Demand {
         if lingered {
             self.wanted.remove(wish);
             // What the origin was never told of, it need not be told to forget.
-            if self.asks.remove(wish) != Some(Ask::Subscribe) {
+            if !self.new.remove(wish) && !self.short.remove(wish) {
                 self.asks.insert(wish.clone(), Ask::Unsubscribe);
             }
         }
@@ -124,27 +151,37 @@ impl Demand {
         until.is_some()
     }
 
-    /// What the origin must be told, once, and its requests have room for.
-    pub(crate) fn take_asks(&mut self, room: Option<&RequestRoom>, tell: &mut dyn FnMut(Command)) {
-        self.lacking.clear();
-        let (new, told): (BTreeMap<_, _>, BTreeMap<_, _>) =
-            std::mem::take(&mut self.asks).into_iter().partition(|(_, ask)| *ask == Ask::Subscribe);
-        for ((type_url, interest), ask) in told {
-            tell(Command::Unsubscribe(type_url.clone(), interest.clone()));
-            if ask == Ask::Again {
-                tell(Command::Subscribe(type_url, interest));
-            } else if let Some(room) = room {
-                room.give_back(&type_url, &interest);
-            }
+    /// What the origin must be told, once, and its requests have room for: `most` at a time. Whether there is more.
+    pub(crate) fn take_asks(&mut self, room: Option<&RequestRoom>, most: usize, tell: &mut dyn FnMut(Command)) -> bool {
+        if !self.telling {
+            self.lacking.clear();
+            self.new.append(&mut self.short);
         }
-        for ((type_url, interest), ask) in new {
-            if room.is_none_or(|room| room.take(&type_url, &interest)) {
-                tell(Command::Subscribe(type_url, interest));
+        for taken in 0.. {
+            self.telling = taken == most && !(self.asks.is_empty() && self.new.is_empty());
+            if taken == most {
+                break;
+            }
+            // What is left makes room.
+            if let Some(((type_url, interest), ask)) = self.asks.pop_first() {
+                tell(Command::Unsubscribe(type_url.clone(), interest.clone()));
+                if ask == Ask::Again {
+                    tell(Command::Subscribe(type_url, interest));
+                } else if let Some(room) = room {
+                    room.give_back(&type_url, &interest);
+                }
+            } else if let Some((type_url, interest)) = self.new.pop_first() {
+                if room.is_none_or(|room| room.take(&type_url, &interest)) {
+                    tell(Command::Subscribe(type_url, interest));
+                } else {
+                    *self.lacking.entry(type_url.clone()).or_default() += name_size(interest.as_str());
+                    self.short.insert((type_url, interest));
+                }
             } else {
-                *self.lacking.entry(type_url.clone()).or_default() += name_size(interest.as_str());
-                self.asks.insert((type_url, interest), ask);
+                break;
             }
         }
+        self.telling
     }
 
     /// How many bytes of names there was no room for, by type.
@@ -169,8 +206,15 @@ impl Demand {
 
     /// Whether anything that covers a name is subscribed upstream.
     pub(crate) fn wants_by(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
-        let names = [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name);
-        names.chain([Interest::Wildcard]).any(|interest| self.wants(type_url, &interest))
+        covering(name).any(|interest| self.wants(type_url, &interest))
+    }
+
+    /// Whether the origin was asked for anything that covers a name, and was not told otherwise: it may answer still.
+    pub(crate) fn asks_for(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
+        covering(name).any(|interest| {
+            let wish = (type_url.clone(), interest);
+            self.wanted.contains(&wish) || self.asks.contains_key(&wish)
+        })
     }
 
     /// Whether anything of a type is subscribed upstream.
@@ -189,8 +233,14 @@ impl Demand {
 
     /// Whether nothing is subscribed upstream and the origin knows it.
     pub(crate) fn is_idle(&self) -> bool {
-        self.wanted.is_empty() && self.asks.is_empty()
+        self.wanted.is_empty() && self.asks.is_empty() && self.new.is_empty() && self.short.is_empty()
     }
+}
+
+/// What may ask for a name: it itself, its glob, the wildcard.
+fn covering(name: &ResourceName) -> impl Iterator<Item = Interest> {
+    let names = [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name);
+    names.chain([Interest::Wildcard])
 }
 
 #[cfg(test)]
@@ -203,9 +253,15 @@ mod tests {
         ("T".into(), Interest::from(name.parse::<ResourceName>().unwrap()))
     }
 
+    fn expire(demand: &mut Demand, now: Instant, connected: bool, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
+        let (over, more) = demand.expire(now, usize::MAX, connected, stays);
+        assert!(!more);
+        over
+    }
+
     fn told(demand: &mut Demand) -> String {
         let mut told = Vec::new();
-        demand.take_asks(None, &mut |command| match command {
+        demand.take_asks(None, usize::MAX, &mut |command| match command {
             Command::Subscribe(_, interest) => told.push(format!("+{interest}")),
             Command::Unsubscribe(_, interest) => told.push(format!("-{interest}")),
             _ => {}
@@ -220,7 +276,7 @@ mod tests {
         assert!(demand.want(wish("a"), false));
         assert_eq!(told(&mut demand), "+a");
         demand.leave(wish("a"));
-        assert_eq!(demand.expire(now, true, |_| false), []);
+        assert_eq!(expire(&mut demand, now, true, |_| false), []);
         assert!(!demand.want(wish("a"), true));
         assert_eq!(demand.poll_timeout(), None);
         demand.leave(wish("a"));
@@ -234,7 +290,7 @@ mod tests {
         let mut demand = Demand::new(Duration::ZERO);
         demand.want(wish("a"), false);
         demand.leave(wish("a"));
-        assert_eq!(demand.expire(now, true, |_| true), [wish("a")]);
+        assert_eq!(expire(&mut demand, now, true, |_| true), [wish("a")]);
         assert_eq!(told(&mut demand), "");
         assert!(demand.is_idle());
     }
@@ -246,7 +302,7 @@ mod tests {
         demand.want(wish("a"), false);
         told(&mut demand);
         demand.leave(wish("a"));
-        demand.expire(now, true, |_| true);
+        expire(&mut demand, now, true, |_| true);
         assert!(demand.want(wish("a"), false));
         assert_eq!(told(&mut demand), "-a +a");
     }
@@ -260,12 +316,12 @@ mod tests {
             demand.want(wish(name), false);
             demand.leave(wish(name));
         }
-        demand.expire(now, false, |_| true);
+        expire(&mut demand, now, false, |_| true);
         assert_eq!(demand.poll_timeout(), Some(now + LINGER));
-        assert_eq!(demand.expire(now + LINGER, false, |wish| wish.1.as_str() == "held"), [wish("not")]);
+        assert_eq!(expire(&mut demand, now + LINGER, false, |wish| wish.1.as_str() == "held"), [wish("not")]);
         assert_eq!(demand.poll_timeout(), None);
         assert!(!demand.is_idle());
-        assert_eq!(demand.expire(now + LINGER, true, |_| true), [wish("held")]);
+        assert_eq!(expire(&mut demand, now + LINGER, true, |_| true), [wish("held")]);
         assert!(demand.wanted().is_empty());
     }
 
@@ -282,8 +338,61 @@ mod tests {
         }
         assert_eq!(demand.forgo(now, |wish| wish.1.as_str() == "held"), [wish("not")]);
         assert_eq!(told(&mut demand), "-not");
-        assert_eq!(demand.expire(now + LINGER, true, |_| true), [wish("held")]);
+        assert_eq!(expire(&mut demand, now + LINGER, true, |_| true), [wish("held")]);
         assert_eq!(demand.wanted(), &BTreeSet::from([wish("wanted")]));
+    }
+
+    /// What many names want, expire and tell is done a few at a time: nothing is lost or told twice in between.
+    #[test]
+    fn what_is_much_is_told_and_given_up_in_parts() {
+        let now = Instant::now();
+        let mut demand = Demand::new(LINGER);
+        let told = |demand: &mut Demand| {
+            let mut parts = Vec::new();
+            loop {
+                let mut part = Vec::new();
+                let more = demand.take_asks(None, 2, &mut |command| match command {
+                    Command::Subscribe(_, interest) => part.push(format!("+{interest}")),
+                    Command::Unsubscribe(_, interest) => part.push(format!("-{interest}")),
+                    _ => {}
+                });
+                parts.push(part.join(" "));
+                if !more {
+                    return parts;
+                }
+            }
+        };
+        ["a", "b", "c", "d"].iter().for_each(|name| assert!(demand.want(wish(name), false)));
+        assert_eq!(told(&mut demand), ["+a +b", "+c +d"]);
+        ["a", "b", "c"].iter().for_each(|name| demand.leave(wish(name)));
+        assert_eq!(demand.expire(now, 2, true, |_| false), (vec![], true));
+        assert_eq!(demand.expire(now, 2, true, |_| false), (vec![], false));
+        assert_eq!(demand.expire(now + LINGER, 2, true, |_| false), (vec![wish("a"), wish("b")], true));
+        assert!(demand.want(wish("e"), false));
+        assert_eq!(demand.expire(now + LINGER, 2, true, |_| false), (vec![wish("c")], false));
+        assert_eq!(told(&mut demand), ["-a -b", "-c +e"]);
+        assert_eq!(told(&mut demand), [""]);
+    }
+
+    /// What had no room is tried again with the next telling, not within one that goes on.
+    #[test]
+    fn what_had_no_room_waits_for_the_next_telling() {
+        let room = RequestRoom::new(1 << 10);
+        let long = "n".repeat(500);
+        let mut demand = Demand::new(Duration::ZERO);
+        for name in ["a", "b", "c"] {
+            demand.want(wish(&format!("{name}{long}")), false);
+        }
+        let mut told = 0;
+        while demand.take_asks(Some(&room), 1, &mut |_| told += 1) {}
+        assert_eq!((told, demand.lacking().len()), (1, 1));
+        assert!(!demand.want(wish(&format!("b{long}")), false), "it is wanted already");
+        demand.leave(wish(&format!("a{long}")));
+        assert_eq!(expire(&mut demand, Instant::now(), true, |_| false).len(), 1);
+        let mut told = Vec::new();
+        while demand.take_asks(Some(&room), 1, &mut |command| told.push(command)) {}
+        assert!(matches!(told[..], [Command::Unsubscribe(..), Command::Subscribe(..)]));
+        assert!(!demand.is_idle());
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(crate) struct Feed {
     due: Due,
     /// The requests to the origin had no room for all that these want.
     short: BTreeSet<Seat>,
+    /// Some scope has more to tell the origin than was taken at once.
+    more: bool,
     /// The origin was there when they were looked at last, all of them.
     was_there: Option<bool>,
     state: Arc<Mutex<UpstreamState>>,
@@ -76,6 +78,7 @@ impl Feed {
             scopes,
             due: Due::default(),
             short: BTreeSet::new(),
+            more: false,
             was_there: None,
             state,
             speakers,
@@ -191,10 +194,11 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
         let mut work = self.with_work(now, there);
+        self.more = false;
         while !work.is_empty() {
             let mut left = false;
             for (seat, scope) in work {
-                scope.take_asks(now, there, &mut |command| {
+                let more = scope.take_asks(now, there, &mut |command| {
                     if let Command::Unsubscribe(type_url, interest) = &command {
                         self.settling.forget(type_url, interest);
                         self.markers.forget(type_url, interest);
@@ -202,6 +206,10 @@ impl Consumer for Feed {
                     }
                     apply(command);
                 });
+                if more {
+                    scope.ask();
+                }
+                self.more |= more;
                 self.due.set(seat, scope.poll_timeout());
                 match scope.is_short() {
                     true => _ = self.short.insert(seat),
@@ -217,6 +225,10 @@ impl Consumer for Feed {
             self.markers.ask(wish);
         }
         self.markers.take_commands().into_iter().for_each(apply);
+    }
+
+    fn has_more_commands(&self) -> bool {
+        self.more
     }
 
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {

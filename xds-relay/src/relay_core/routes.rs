@@ -196,7 +196,7 @@ impl Routes {
         loop {
             let (round, again) = self.pull_round(id, removals, said, visitor);
             pulled = pulled.and(round);
-            pulled.more = round.more;
+            (pulled.more, pulled.paused) = (round.more, round.paused);
             if !again {
                 return pulled;
             }

@@ -48,6 +48,8 @@ pub(crate) struct Scope {
     pub(crate) shared: bool,
     /// What requests for it have room for, with those of the scopes that come over the same stream.
     pub(crate) room: Option<Arc<RequestRoom>>,
+    /// How many names are looked at under one hold of the lock.
+    slice: usize,
     state: Mutex<State>,
     /// Its place among the groups or authorities that there may be.
     _place: Option<Share>,
@@ -79,17 +81,25 @@ pub(crate) enum Standing {
 
 impl Scope {
     /// A scope fed over a stream, from which what nobody wants any more is dropped after `linger`.
-    pub(crate) fn streamed(key: ScopeKey, origin: usize, linger: Duration, room: Option<Arc<RequestRoom>>) -> Self {
+    pub(crate) fn streamed(
+        key: ScopeKey,
+        origin: usize,
+        linger: Duration,
+        room: Option<Arc<RequestRoom>>,
+        slice: usize,
+    ) -> Self {
         let mut options = Options::default();
-        options.authoritative = false;
+        (options.authoritative, options.looks) = (false, slice);
         // All that comes over a group's own stream answers that group.
         options.wildcard_covers_xdstp = key.has_own_stream();
         Self::new(key, origin, options, Some(Demand::new(linger)), room)
     }
 
     /// A scope that holds all there is: what is not in it does not exist.
-    pub(crate) fn of_files(key: ScopeKey, origin: usize) -> Self {
-        Self::new(key, origin, Options::default(), None, None)
+    pub(crate) fn of_files(key: ScopeKey, origin: usize, slice: usize) -> Self {
+        let mut options = Options::default();
+        options.looks = slice;
+        Self::new(key, origin, options, None, None)
     }
 
     fn new(
@@ -99,6 +109,7 @@ impl Scope {
         demand: Option<Demand>,
         room: Option<Arc<RequestRoom>>,
     ) -> Self {
+        let slice = options.looks;
         let cache = Cache::new(options);
         let state = State {
             cache,
@@ -110,7 +121,7 @@ impl Scope {
             rests_since: None,
         };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: Mutex::default(), shared, room, state: Mutex::new(state), _place: None }
+        Self { key, origin, upstream: Mutex::default(), shared, room, slice, state: Mutex::new(state), _place: None }
     }
 
     /// It takes a place, for as long as it is there.
@@ -168,16 +179,18 @@ impl Scope {
     }
 
     pub(crate) fn close(&self, type_url: &TypeUrl, id: SubscriberId) {
-        let mut state = self.lock();
-        if let Some(slot) = state.wakers.get_mut(id.index()) {
-            *slot = None;
+        let (mut nudge, mut closed) = (false, false);
+        while !closed {
+            let mut state = self.lock();
+            if let Some(slot) = state.wakers.get_mut(id.index()) {
+                *slot = None;
+            }
+            let (left, is_last) = state.cache.close_part(id, self.slice);
+            (nudge, closed) = (nudge || !left.is_empty(), is_last);
+            for interest in left {
+                state.leave((type_url.clone(), interest));
+            }
         }
-        let left = state.cache.close(id);
-        let nudge = !left.is_empty();
-        for interest in left {
-            state.leave((type_url.clone(), interest));
-        }
-        drop(state);
         self.nudge(nudge);
     }
 
@@ -246,12 +259,14 @@ impl Scope {
     }
 
     pub(crate) fn resume(&self, type_url: &TypeUrl, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
-        let mut state = self.lock();
-        if !held.is_empty() && state.demand.is_some() {
-            state.brought.insert(type_url.clone());
+        let mut held = held.into_iter();
+        while held.len() > 0 {
+            let mut state = self.lock();
+            if state.demand.is_some() {
+                state.brought.insert(type_url.clone());
+            }
+            state.cache.resume(id, held.by_ref().take(self.slice));
         }
-        state.cache.resume(id, held);
-        drop(state);
         self.nudge(true);
     }
 
@@ -453,20 +468,12 @@ impl Scope {
     }
 
     /// What to tell the origin, given that the stream to it is up or not: while it is down nothing that
-    /// can still be served is dropped.
-    pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) {
-        let mut state = self.lock();
-        let State { cache, demand: Some(demand), opening: 0, .. } = &mut *state else { return };
-        let over = demand.expire(now, connected, |wish| can_be_served(cache, wish));
-        state.evict(over, now);
-        let State { cache, demand: Some(demand), brought, .. } = &mut *state else { return };
-        demand.take_asks(self.room.as_deref(), tell);
-        for type_url in std::mem::take(brought) {
-            let undecided = cache.undecided(&type_url);
-            if !undecided.is_empty() {
-                tell(Command::Undecided(type_url, undecided.into_iter().collect()));
-            }
-        }
+    /// can still be served is dropped. Whether there is more: not all is told at once.
+    pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) -> bool {
+        let mut commands = Vec::new();
+        let more = self.lock().take_asks(now, self.slice, connected, self.room.as_deref(), &mut commands);
+        commands.into_iter().for_each(tell);
+        more
     }
 
     /// Whether the requests to its origin had no room for all it wants.
@@ -517,11 +524,12 @@ impl Scope {
         self.lock().cache.origin_lost();
     }
 
-    /// Whether a resource is asked for here, by its name, a glob, or one of its aliases.
+    /// Whether a resource is asked for here, by its name, a glob, or one of its aliases: also where nobody wants it any more
+    /// and the origin is to hear of that.
     pub(crate) fn demands(&self, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {
         let state = self.lock();
         let demand = state.demand.as_ref();
-        demand.is_some_and(|demand| names.iter().any(|name| demand.wants_by(type_url, name)))
+        demand.is_some_and(|demand| names.iter().any(|name| demand.asks_for(type_url, name)))
     }
 
     /// Whether anything was answered of a collection.
@@ -599,6 +607,28 @@ impl Drop for Scope {
 }
 
 impl State {
+    fn take_asks(
+        &mut self,
+        now: Instant,
+        most: usize,
+        connected: bool,
+        room: Option<&RequestRoom>,
+        commands: &mut Vec<Command>,
+    ) -> bool {
+        let Self { cache, demand: Some(demand), opening: 0, .. } = self else { return false };
+        let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));
+        self.evict(over, now);
+        let Self { cache, demand: Some(demand), brought, .. } = self else { return false };
+        let more = demand.take_asks(room, most, &mut |command| commands.push(command)) || expires;
+        for type_url in if more { BTreeSet::new() } else { std::mem::take(brought) } {
+            let undecided = cache.undecided(&type_url);
+            if !undecided.is_empty() {
+                commands.push(Command::Undecided(type_url, undecided.into_iter().collect()));
+            }
+        }
+        more
+    }
+
     fn leave(&mut self, wish: Wish) {
         if let Some(demand) = &mut self.demand {
             demand.leave(wish);

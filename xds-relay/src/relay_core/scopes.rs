@@ -126,7 +126,7 @@ mod tests {
     use crate::relay_core::scope_key::ScopeKey;
 
     fn scope(authority: &str) -> Arc<Scope> {
-        Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None))
+        Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None, 1))
     }
 
     #[test]
@@ -163,7 +163,7 @@ mod tests {
         let scopes = Scopes::default();
         scopes.insert(&scope("a"));
         assert!(scopes.own().is_none());
-        let own = Arc::new(Scope::streamed(ScopeKey::Private(0), 0, Duration::ZERO, None));
+        let own = Arc::new(Scope::streamed(ScopeKey::Private(0), 0, Duration::ZERO, None, 1));
         let seat = scopes.insert(&own);
         assert!(scopes.own().is_some_and(|found| Arc::ptr_eq(&found, &own)));
         scopes.remove(&own, seat);

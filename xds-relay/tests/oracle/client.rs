@@ -174,7 +174,7 @@ impl Client {
             }
             let transmit = match stream.poll_transmit(now, routes) {
                 Ok(Some(transmit)) => transmit,
-                Ok(None) if due && stream.poll_timeout().is_some_and(|due| due <= now) => {
+                Ok(None) if due && !stream.has_paused() && stream.poll_timeout().is_some_and(|due| due <= now) => {
                     return Err("a time that is over, and nothing to say".into());
                 }
                 Ok(None) => continue,

@@ -74,6 +74,10 @@ impl Consumer for Feed {
         self.inner.commands(now, apply);
     }
 
+    fn has_more_commands(&self) -> bool {
+        self.inner.has_more_commands()
+    }
+
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         match self.fault {
             Some(Fault::DropResource) if update.changed.len() > 1 => {

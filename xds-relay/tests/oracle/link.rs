@@ -98,6 +98,7 @@ impl Link {
             progress = true;
         }
         self.turn(now)?;
+        progress |= self.feed.has_more_commands();
         if self.machine.should_connect(now) {
             progress = true;
             if let Some(node) = self.feed.node() {
@@ -118,7 +119,9 @@ impl Link {
         }
         let Some(far) = &mut self.far else { return Ok(progress) };
         for _ in 0..MOST_REQUESTS {
-            let Some(request) = self.machine.poll_transmit(now) else { return Ok(progress) };
+            let waits = self.feed.has_more_commands();
+            let request = if waits { None } else { self.machine.poll_transmit(now) };
+            let Some(request) = request else { return Ok(progress) };
             progress = true;
             transcript::request(&self.voice, self.variant, &request);
             far.note(self.variant, request)?;

@@ -103,6 +103,13 @@ impl History {
         Self { setup, seed, steps }
     }
 
+    /// The same, of every second one whose resources refer to each other, with a relay that looks at few names at a time.
+    pub(crate) fn pausing(seed: u64) -> Self {
+        let mut history = if seed.is_multiple_of(2) { Self::random(seed) } else { Self::referring(seed) };
+        history.setup.names_per_turn = 1 + seed as usize / 2 % 3;
+        history
+    }
+
     /// The shortest history that still fails, by leaving out steps.
     pub(crate) fn shrunk(&self, fails: impl Fn(&Self) -> bool) -> Self {
         let mut least = self.clone();

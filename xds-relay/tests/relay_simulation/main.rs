@@ -46,6 +46,8 @@ use network::{run, transcript};
 const SEEDS: u64 = 1400;
 /// And of histories whose resources refer to each other.
 const REFERRING: u64 = 1000;
+/// And of both with a relay that looks at few names at a time.
+const PAUSING: u64 = 500;
 /// Further ones that failed once.
 const FAILED: [u64; 19] = [
     1483, 3218, 4447, 5254, 5376, 12159, 15721, 35620, 35_694, 44482, 61243, 80_736, 94_096, 105_419, 139_609, 141_925,
@@ -64,6 +66,11 @@ fn every_client_converges_and_sees_nothing_of_others() {
 #[test]
 fn what_belongs_together_is_told_in_order() {
     keeps_the_rules(History::referring, REFERRING, &FAILED_REFERRING);
+}
+
+#[test]
+fn who_looks_at_little_at_a_time_says_the_same() {
+    keeps_the_rules(History::pausing, PAUSING, &[]);
 }
 
 #[test]

@@ -398,7 +398,8 @@ fn relay(
     heard: &Heard,
 ) -> Arc<RelayCore> {
     let linger = world.setup.linger;
-    let mut text = format!("default_origin: o0\nshare_by: [cluster]\nlinger: {linger}ms\norigins:\n");
+    let mut text = format!("default_origin: o0\nshare_by: [cluster]\nlinger: {linger}ms\n");
+    let _ = writeln!(text, "limits: {{ names_per_turn: {} }}\norigins:", world.setup.names_per_turn);
     for (at, authorities) in AUTHORITIES.iter().enumerate() {
         let protocol = if world.setup.up[at] == Variant::Delta { "delta" } else { "sotw" };
         let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");

@@ -72,6 +72,8 @@ pub(crate) struct Setup {
     pub(crate) follows: [bool; GROUPS.len()],
     /// Nothing but the content of the origins changes.
     pub(crate) calm: bool,
+    /// How many names the relay looks at for one stream before others have their turn.
+    pub(crate) names_per_turn: usize,
 }
 
 /// A link that takes its time.
@@ -103,6 +105,7 @@ impl Setup {
             narrow: None,
             follows: Default::default(),
             calm: false,
+            names_per_turn: 4096,
         }
     }
 

@@ -30,14 +30,14 @@ fn came(now: Instant, names: &[&str]) -> Changes {
 fn what_comes_as_it_is_given_up_is_not_kept() {
     #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
     let now = Instant::now();
-    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None);
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None, 1);
     let type_url = CDS.into();
     let id = scope.open(&type_url, Waker::noop().clone());
     let interests = ["a", "b", "c"].map(|name| Interest::Name(name.parse().unwrap()));
     for interest in &interests {
         scope.subscribe(&type_url, id, interest);
     }
-    scope.take_asks(now, true, &mut |_| ());
+    while scope.take_asks(now, true, &mut |_| ()) {}
     for left in &interests[..2] {
         scope.unsubscribe(&type_url, id, left);
     }

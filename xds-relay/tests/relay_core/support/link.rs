@@ -154,8 +154,11 @@ impl Link {
             }
             self.turn(now);
         }
+        progress |= self.consumer.has_more_commands();
         let Some(far) = &mut self.far_end else { return progress };
-        while let Some(request) = self.upstream.poll_transmit(now) {
+        while !self.consumer.has_more_commands()
+            && let Some(request) = self.upstream.poll_transmit(now)
+        {
             progress = true;
             match (&mut far.routes, origin.as_deref_mut()) {
                 (Some(routes), _) => far.stream.handle_message(now, request, routes).unwrap(),

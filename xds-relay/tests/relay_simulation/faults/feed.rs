@@ -100,6 +100,10 @@ impl Consumer for Feed {
         });
     }
 
+    fn has_more_commands(&self) -> bool {
+        self.inner.has_more_commands()
+    }
+
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         self.updates += 1;
         self.heard.lock().unwrap().update(self.place, now, &update);

@@ -52,6 +52,7 @@ impl Network<'_> {
             disconnected(hop, now, &mut self.random);
         }
         hop.turn(now);
+        progress |= hop.feed.has_more_commands();
         if hop.machine.should_connect(now) {
             progress = true;
             if away {
@@ -70,8 +71,10 @@ impl Network<'_> {
             hop.turn(now);
         }
         let label = format!("{}/{:?}", hop.origin, hop.group);
-        let UpHop { far: Some(far), machine, variant, .. } = hop else { return Ok(progress) };
-        while let Some(message) = machine.poll_transmit(now) {
+        let UpHop { far: Some(far), machine, feed, variant, .. } = hop else { return Ok(progress) };
+        while !feed.has_more_commands()
+            && let Some(message) = machine.poll_transmit(now)
+        {
             let request = Request::decode(*variant, &message);
             self.say(|| format!("relay -> origin {label} {}", describe_request(&request)));
             if let Some(error) = request.error.filter(|error| !refuses_names_of_others(&error.message)) {
