@@ -7,7 +7,7 @@ use alloc::{
 use core::fmt;
 
 use crate::{
-    Locator, ParseError, ParseErrorKind, canonical, grammar,
+    Locator, MAX_LEN, ParseError, ParseErrorKind, canonical, grammar,
     grammar::DirectiveName,
     percent::{self, Encoded, Set},
 };
@@ -76,7 +76,7 @@ impl<'a> Directive<'a> {
     ///
     /// # Errors
     /// An empty name, and characters that TP1's protocol buffers do not allow: these are letters, digits, `_`, `-`, `.`,
-    /// `/`, `~` and `:`. The offset points into `name`. A directive that is too long.
+    /// `/`, `~` and `:`. A directive that is too long. The offset points into `name`.
     ///
     /// # Examples
     /// ```
@@ -98,7 +98,7 @@ impl<'a> Directive<'a> {
     /// The same as a peer wrote it, in a message rather than in a locator: like parsing, this accepts any name.
     ///
     /// # Errors
-    /// An empty name; a directive that is too long.
+    /// An empty name; a directive that is too long. The offset points into `name`.
     ///
     /// # Examples
     /// ```
@@ -109,7 +109,16 @@ impl<'a> Directive<'a> {
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn entry_received(name: impl Into<Cow<'a, str>>) -> Result<Self, ParseError> {
-        Self(Kind::Entry(name.into())).checked()
+        let name = name.into();
+        if name.len() > MAX_LEN {
+            return Err(ParseError::too_long(&name));
+        }
+        let len = name.len();
+        match Self(Kind::Entry(name)).checked() {
+            // As with a canonical form that is too long: all of the name was read.
+            Err(error) => Err(ParseError::new(error.kind(), len)),
+            entry => entry,
+        }
     }
 
     /// The locator to fall back to, of an `alt=` directive.

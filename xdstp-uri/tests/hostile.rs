@@ -161,6 +161,11 @@ fn directives_are_made_as_they_are_parsed() {
     let long = "x".repeat(MAX_LEN);
     assert_eq!(Directive::entry_named(&*long).unwrap_err().kind(), ParseErrorKind::TooLong);
     assert_eq!(Directive::entry_received(&*long).unwrap_err().kind(), ParseErrorKind::TooLong);
+    for name in ["".to_owned(), "x".repeat(MAX_LEN - 5), "é".repeat(MAX_LEN / 4), "€".repeat(MAX_LEN)] {
+        for error in [Directive::entry_named(&*name), Directive::entry_received(&*name)].map(Result::unwrap_err) {
+            assert!(name.is_char_boundary(error.offset()), "{error} in a name of {} bytes", name.len());
+        }
+    }
     // An alternative may have one level less than the locator that it is for.
     let deepest = nested(MAX_ALT_DEPTH);
     let too_deep = Directive::alt_to(Locator::parse(&deepest).unwrap()).unwrap_err();
