@@ -4,7 +4,7 @@ use alloc::{
     borrow::Cow,
     string::{String, ToString},
 };
-use core::fmt;
+use core::{cmp::Ordering, fmt, str::FromStr};
 
 use crate::{
     Locator, MAX_LEN, ParseError, ParseErrorKind, canonical, grammar,
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A processing directive of a [`Locator`]: an instruction to the client, never sent. It is one of two: [`alt=`](Self::alt)
-/// or [`entry=`](Self::entry).
+/// or [`entry=`](Self::entry). Equality and hash are by components; the order is that of the texts.
 ///
 /// # Examples
 /// ```
@@ -25,10 +25,10 @@ use crate::{
 /// assert_eq!(directive.entry(), None);
 /// # Ok::<(), xdstp_uri::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directive<'a>(Kind<'a>);
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Kind<'a> {
     Alt(Locator<'a>),
     /// Decoded, and not empty.
@@ -201,6 +201,34 @@ impl<'a> Directive<'a> {
     fn checked(self) -> Result<Self, ParseError> {
         let text: String = self.to_string();
         grammar::directive(&text).map(|_| self)
+    }
+}
+
+impl PartialOrd for Directive<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Directive<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.to_string().cmp(&other.to_string())
+    }
+}
+
+impl FromStr for Directive<'static> {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Directive::parse(text).map(Directive::into_owned)
+    }
+}
+
+impl<'a> TryFrom<&'a str> for Directive<'a> {
+    type Error = ParseError;
+
+    fn try_from(text: &'a str) -> Result<Self, ParseError> {
+        Self::parse(text)
     }
 }
 

@@ -194,3 +194,13 @@ fn an_error_and_its_source_say_different_things() {
     assert_eq!(error.as_str(), "too_long");
     assert!(!error.to_string().contains(&source), "{error}: {source}");
 }
+
+#[test]
+fn all_that_is_ordered_is_ordered_as_its_text() {
+    let directives = ["entry=a%20b", "entry=a!b", "entry=%C3%A9", "entry=z", "alt=xdstp://a/T/x", "alt=http://a/T/x"];
+    for (a, b) in directives.iter().flat_map(|a| directives.map(|b| (*a, b))) {
+        let (one, other) = (Directive::parse(a).unwrap(), Directive::parse(b).unwrap());
+        assert_eq!(one.cmp(&other), one.to_string().cmp(&other.to_string()), "{a} {b}");
+        assert_eq!(one == other, a == b);
+    }
+}
