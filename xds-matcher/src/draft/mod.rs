@@ -64,7 +64,6 @@ pub struct Constraint {
 
 /// The members of the oneof in [`Constraint`], with their field numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Kind {
     /// 1: the key has exactly this value.
     Value(String),
