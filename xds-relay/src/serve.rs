@@ -206,7 +206,8 @@ impl Relay {
             result = &mut admin => result?,
         }
         let _ = stop_admin.send(true);
-        timeout(LAST_WORDS, admin).await.unwrap_or(Ok(()))?;
+        // Whoever does not read his page: all is to be over a second after the drain.
+        timeout(LAST_WORDS / 2, admin).await.unwrap_or(Ok(()))?;
         Ok(())
     }
 }

@@ -191,6 +191,25 @@ async fn a_connection_of_http_2_is_closed_without_a_word() {
     admin.stop().await;
 }
 
+/// They would take the descriptors that the relay needs for its origins.
+#[tokio::test]
+async fn of_many_connections_the_oldest_make_room_for_the_next() {
+    let admin = admin(Readiness::Ready).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(TcpStream::connect(admin.address).await.unwrap());
+        assert_eq!(admin.request("GET", "/readyz").await.0, 200);
+    }
+    for stream in &mut idle[..80] {
+        assert_eq!(timeout(PATIENCE, stream.read(&mut [0])).await.unwrap().unwrap(), 0);
+    }
+    let newest = idle.last_mut().unwrap();
+    newest.write_all(b"GET /readyz HTTP/1.0\r\n\r\n").await.unwrap();
+    assert_ne!(timeout(PATIENCE, newest.read(&mut [0])).await.unwrap().unwrap(), 0);
+    drop(idle);
+    admin.stop().await;
+}
+
 #[tokio::test]
 async fn an_unknown_page_is_answered_with_the_list() {
     let admin = admin(Readiness::Ready).await;

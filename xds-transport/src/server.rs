@@ -4,6 +4,7 @@ mod delta;
 mod entries;
 mod error;
 mod nonce;
+mod odd;
 mod order;
 mod outgoing;
 mod refreshes;

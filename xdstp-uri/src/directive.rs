@@ -4,16 +4,16 @@ use alloc::{
     borrow::Cow,
     string::{String, ToString},
 };
-use core::fmt;
+use core::{cmp::Ordering, fmt, str::FromStr};
 
 use crate::{
-    Locator, ParseError, ParseErrorKind, canonical, grammar,
+    Locator, MAX_LEN, ParseError, ParseErrorKind, canonical, grammar,
     grammar::DirectiveName,
     percent::{self, Encoded, Set},
 };
 
 /// A processing directive of a [`Locator`]: an instruction to the client, never sent. It is one of two: [`alt=`](Self::alt)
-/// or [`entry=`](Self::entry).
+/// or [`entry=`](Self::entry). Equality and hash are by components; the order is that of the texts.
 ///
 /// # Examples
 /// ```
@@ -25,10 +25,10 @@ use crate::{
 /// assert_eq!(directive.entry(), None);
 /// # Ok::<(), xdstp_uri::ParseError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Directive<'a>(Kind<'a>);
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Kind<'a> {
     Alt(Locator<'a>),
     /// Decoded, and not empty.
@@ -76,7 +76,7 @@ impl<'a> Directive<'a> {
     ///
     /// # Errors
     /// An empty name, and characters that TP1's protocol buffers do not allow: these are letters, digits, `_`, `-`, `.`,
-    /// `/`, `~` and `:`. The offset points into `name`. A directive that is too long.
+    /// `/`, `~` and `:`. A directive that is too long. The offset points into `name`.
     ///
     /// # Examples
     /// ```
@@ -98,7 +98,7 @@ impl<'a> Directive<'a> {
     /// The same as a peer wrote it, in a message rather than in a locator: like parsing, this accepts any name.
     ///
     /// # Errors
-    /// An empty name; a directive that is too long.
+    /// An empty name; a directive that is too long. The offset points into `name`.
     ///
     /// # Examples
     /// ```
@@ -109,7 +109,16 @@ impl<'a> Directive<'a> {
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn entry_received(name: impl Into<Cow<'a, str>>) -> Result<Self, ParseError> {
-        Self(Kind::Entry(name.into())).checked()
+        let name = name.into();
+        if name.len() > MAX_LEN {
+            return Err(ParseError::too_long(&name));
+        }
+        let len = name.len();
+        match Self(Kind::Entry(name)).checked() {
+            // As with a canonical form that is too long: all of the name was read.
+            Err(error) => Err(ParseError::new(error.kind(), len)),
+            entry => entry,
+        }
     }
 
     /// The locator to fall back to, of an `alt=` directive.
@@ -192,6 +201,34 @@ impl<'a> Directive<'a> {
     fn checked(self) -> Result<Self, ParseError> {
         let text: String = self.to_string();
         grammar::directive(&text).map(|_| self)
+    }
+}
+
+impl PartialOrd for Directive<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Directive<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.to_string().cmp(&other.to_string())
+    }
+}
+
+impl FromStr for Directive<'static> {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Directive::parse(text).map(Directive::into_owned)
+    }
+}
+
+impl<'a> TryFrom<&'a str> for Directive<'a> {
+    type Error = ParseError;
+
+    fn try_from(text: &'a str) -> Result<Self, ParseError> {
+        Self::parse(text)
     }
 }
 

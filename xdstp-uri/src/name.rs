@@ -4,7 +4,7 @@ use alloc::{borrow::Cow, string::String, sync::Arc};
 use core::{fmt, hash, str::FromStr};
 
 use crate::{
-    Locator, canonical,
+    Locator, MAX_LEN, canonical,
     error::ParseError,
     grammar::{self, Layout},
     name_key::{GlobParent, NameParts},
@@ -50,7 +50,7 @@ impl ResourceName {
     ///
     /// # Errors
     /// A text that starts with `xdstp:` but is no such name, and one with directives (`#…`): these are for the client
-    /// and never sent.
+    /// and never sent. More than [`MAX_LEN`] bytes, of an opaque name too.
     ///
     /// # Examples
     /// ```
@@ -62,6 +62,9 @@ impl ResourceName {
     /// ```
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         if !text.starts_with(XDSTP) {
+            if text.len() > MAX_LEN {
+                return Err(ParseError::too_long(text));
+            }
             return Ok(Self { text: Arc::from(text), authority_end: 0, path_end: 0 });
         }
         let layout = grammar::name(text)?;
@@ -345,6 +348,14 @@ mod tests {
             assert_eq!((name.as_str(), name.authority(), name.resource_type()), (text, None, None));
             assert_eq!(name.glob_parent(), None);
         }
+    }
+
+    #[test]
+    fn an_opaque_name_is_no_longer_than_another() {
+        assert!(name(&"x".repeat(MAX_LEN)).is_opaque());
+        let long = "é".repeat(MAX_LEN / 2) + "x";
+        let error = ResourceName::parse(&long).unwrap_err();
+        assert_eq!((error.kind(), &long[error.offset()..]), (ParseErrorKind::TooLong, "x"));
     }
 
     #[test]

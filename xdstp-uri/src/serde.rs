@@ -7,7 +7,7 @@ use serde::{
     de::{Error, Visitor},
 };
 
-use crate::{ContextParams, Locator, ParseError, ResourceName, Urn};
+use crate::{ContextParams, Directive, Locator, ParseError, ResourceName, Urn};
 
 macro_rules! as_text {
     ($owned:ty, $any:ty) => {
@@ -29,6 +29,7 @@ as_text!(ResourceName, ResourceName);
 as_text!(Urn<'static>, Urn<'_>);
 as_text!(Locator<'static>, Locator<'_>);
 as_text!(ContextParams<'static>, ContextParams<'_>);
+as_text!(Directive<'static>, Directive<'_>);
 
 struct Text<T>(PhantomData<T>);
 

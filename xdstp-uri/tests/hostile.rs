@@ -161,6 +161,11 @@ fn directives_are_made_as_they_are_parsed() {
     let long = "x".repeat(MAX_LEN);
     assert_eq!(Directive::entry_named(&*long).unwrap_err().kind(), ParseErrorKind::TooLong);
     assert_eq!(Directive::entry_received(&*long).unwrap_err().kind(), ParseErrorKind::TooLong);
+    for name in ["".to_owned(), "x".repeat(MAX_LEN - 5), "é".repeat(MAX_LEN / 4), "€".repeat(MAX_LEN)] {
+        for error in [Directive::entry_named(&*name), Directive::entry_received(&*name)].map(Result::unwrap_err) {
+            assert!(name.is_char_boundary(error.offset()), "{error} in a name of {} bytes", name.len());
+        }
+    }
     // An alternative may have one level less than the locator that it is for.
     let deepest = nested(MAX_ALT_DEPTH);
     let too_deep = Directive::alt_to(Locator::parse(&deepest).unwrap()).unwrap_err();
@@ -188,4 +193,14 @@ fn an_error_and_its_source_say_different_things() {
     let source = error.source().unwrap().to_string();
     assert_eq!(error.as_str(), "too_long");
     assert!(!error.to_string().contains(&source), "{error}: {source}");
+}
+
+#[test]
+fn all_that_is_ordered_is_ordered_as_its_text() {
+    let directives = ["entry=a%20b", "entry=a!b", "entry=%C3%A9", "entry=z", "alt=xdstp://a/T/x", "alt=http://a/T/x"];
+    for (a, b) in directives.iter().flat_map(|a| directives.map(|b| (*a, b))) {
+        let (one, other) = (Directive::parse(a).unwrap(), Directive::parse(b).unwrap());
+        assert_eq!(one.cmp(&other), one.to_string().cmp(&other.to_string()), "{a} {b}");
+        assert_eq!(one == other, a == b);
+    }
 }

@@ -2,7 +2,7 @@
 #![cfg(feature = "serde")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use xdstp_uri::{ContextParams, Locator, ResourceName, Urn};
+use xdstp_uri::{ContextParams, Directive, Locator, ResourceName, Urn};
 
 #[test]
 fn every_type_is_its_text() {
@@ -16,6 +16,8 @@ fn every_type_is_its_text() {
     assert_eq!(serde_json::to_string(&locator).unwrap(), canonical);
     let params: ContextParams<'static> = serde_json::from_str("\"b=1&a=2\"").unwrap();
     assert_eq!(serde_json::to_string(&params).unwrap(), "\"a=2&b=1\"");
+    let directive: Directive<'static> = serde_json::from_str("\"entry=%61\"").unwrap();
+    assert_eq!(serde_json::to_string(&directive).unwrap(), "\"entry=a\"");
 }
 
 #[test]

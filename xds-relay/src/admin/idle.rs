@@ -1,5 +1,6 @@
 //! Admin connections that nothing is asked on: a browser, or who asks very slowly, must not keep one forever.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -10,10 +11,15 @@ use std::time::Duration;
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::preface::Preface;
 use crate::admin::Inspect;
+
+/// How many there may be, which is enough for probes, a scraper and some browsers: they take descriptors that origins and
+/// files need, too. Of more, the oldest is over.
+const MOST: usize = 16;
 
 /// Takes connections, each of which is over when nothing was answered on it for so long. One of HTTP/2 is over when it says
 /// so: its pings are answered for ever, and one connection could hold many pages that it does not read.
@@ -21,12 +27,15 @@ pub(crate) struct Idle {
     listener: TcpListener,
     longest: Duration,
     relay: Arc<dyn Inspect>,
+    /// Those there are, the oldest first: one whose sender is dropped is over.
+    open: VecDeque<oneshot::Sender<()>>,
 }
 
 pub(crate) struct Connection<I = TcpStream> {
     io: I,
     longest: Duration,
     timer: Pin<Box<Sleep>>,
+    makes_room: oneshot::Receiver<()>,
     relay: Arc<dyn Inspect>,
     preface: Preface,
     over: bool,
@@ -34,7 +43,7 @@ pub(crate) struct Connection<I = TcpStream> {
 
 impl Idle {
     pub(crate) fn new(listener: TcpListener, longest: Duration, relay: Arc<dyn Inspect>) -> Self {
-        Self { listener, longest, relay }
+        Self { listener, longest, relay, open: VecDeque::new() }
     }
 }
 
@@ -44,7 +53,13 @@ impl Listener for Idle {
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         let (io, from) = Listener::accept(&mut self.listener).await;
-        (Connection::new(io, self.longest, self.relay.clone()), from)
+        self.open.retain(|open| !open.is_closed());
+        if self.open.len() >= MOST {
+            self.open.pop_front();
+        }
+        let (open, makes_room) = oneshot::channel();
+        self.open.push_back(open);
+        (Connection::new(io, self.longest, makes_room, self.relay.clone()), from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -53,8 +68,13 @@ impl Listener for Idle {
 }
 
 impl<I> Connection<I> {
-    fn new(io: I, longest: Duration, relay: Arc<dyn Inspect>) -> Self {
-        Self { io, longest, timer: Box::pin(sleep(longest)), relay, preface: Preface::default(), over: false }
+    fn new(io: I, longest: Duration, makes_room: oneshot::Receiver<()>, relay: Arc<dyn Inspect>) -> Self {
+        let (timer, preface) = (Box::pin(sleep(longest)), Preface::default());
+        Self { io, longest, timer, makes_room, relay, preface, over: false }
+    }
+
+    fn has_no_time(&mut self, cx: &mut Context<'_>) -> bool {
+        self.timer.as_mut().poll(cx).is_ready() || Pin::new(&mut self.makes_room).poll(cx).is_ready()
     }
 
     fn answered(&mut self) {
@@ -64,7 +84,7 @@ impl<I> Connection<I> {
 
 impl<I: AsyncRead + Unpin> AsyncRead for Connection<I> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if !self.over && self.timer.as_mut().poll(cx).is_ready() {
+        if !self.over && self.has_no_time(cx) {
             self.over = true;
             self.relay.metrics().downstream_refused("admin_idle");
         }

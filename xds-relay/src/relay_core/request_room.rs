@@ -2,6 +2,7 @@
 //! takes requests of so many bytes. Who came with the most loses first, and nobody else loses anything.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -19,11 +20,13 @@ pub(crate) struct RequestRoom {
     most: usize,
     /// What the origin was told of each type.
     used: Mutex<HashMap<TypeUrl, usize>>,
+    /// Room was made, and the origin not asked since: what is lacking is that of before.
+    made: AtomicBool,
 }
 
 impl RequestRoom {
     pub(crate) fn new(max_request_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { most: room_for_names(max_request_bytes), used: Mutex::default() })
+        Arc::new(Self { most: room_for_names(max_request_bytes), used: Mutex::default(), made: AtomicBool::new(false) })
     }
 
     /// Whether one stream may ask for so much of a type.
@@ -36,6 +39,7 @@ impl RequestRoom {
 
     /// Whether there is room for one more.
     pub(crate) fn take(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
+        self.made.store(false, Ordering::Relaxed);
         let mut types = lock(&self.used);
         let used = types.get(type_url).copied().unwrap_or_default() + name_size(interest.as_str());
         let fits = used <= self.most;
@@ -73,6 +77,10 @@ impl RelayCore {
     /// Where more is wanted than a request can name: what nobody wants any more goes at once, and then who wants most.
     pub(crate) fn make_room(&self, now: Instant) {
         for Crowd { room, scopes, lacking } in self.crowds() {
+            // While a first request is handled the origin is not asked: until it is, nobody else goes for the same.
+            if room.made.swap(true, Ordering::Relaxed) {
+                continue;
+            }
             for (type_url, lacking) in lacking {
                 let forgone: usize = scopes.iter().map(|scope| scope.forgo(&type_url, now)).sum();
                 if forgone < lacking {

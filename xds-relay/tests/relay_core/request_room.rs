@@ -182,3 +182,26 @@ fn room_that_was_taken_is_given_back() {
     world.subscribe(client, ENDPOINTS, &[&endpoints("a", "two")]);
     assert_eq!(world.clients[client].held(ENDPOINTS).len(), 2);
 }
+
+/// The origin is asked when nobody is in the middle of a first request: until then what is lacking is that of before, and
+/// nobody else goes for the same.
+#[test]
+fn while_a_first_request_is_handled_who_wants_little_is_not_ended() {
+    let mut world = world(SOTW);
+    let core = world.relays[0].core.clone();
+    let (mut small, mut stranger) = (Stranger::new(&core), Stranger::new(&core));
+    assert_eq!(small.ask(MANY..MANY + 1), None);
+    world.settle();
+    assert_eq!(stranger.ask(0..MANY), None);
+    world.settle();
+    let mut opening = Stranger::new(&core);
+    opening.routes.subscribe(opening.id, &Interest::Name(long(MANY).parse().unwrap()));
+    world.advance(SECOND);
+    assert_eq!(stranger.refused().as_deref(), Some(WORDS));
+    stranger.close();
+    world.advance(10 * SECOND);
+    assert_eq!((small.refused(), opening.refused()), (None, None));
+    assert_eq!(opening.ask(0..1), None);
+    world.advance(60 * SECOND);
+    assert_eq!((small.refused(), opening.refused()), (None, None));
+}

@@ -9,6 +9,7 @@ use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
+use crate::server::odd::{Odd, weight};
 use crate::server::outgoing::{BUDGET, Outgoing, Tells};
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
@@ -33,7 +34,7 @@ pub(crate) struct Session {
     responded: bool,
     owes_answer: bool,
     /// Names that are none: told as removed, because they cannot exist.
-    malformed: BTreeSet<String>,
+    malformed: Odd,
     /// A wildcard has no answer here, and whether the client is to be told that it asked for one.
     no_wildcard: bool,
     refuses: bool,
@@ -66,7 +67,7 @@ impl Session {
             unacked: Unacked::default(),
             responded: false,
             owes_answer: false,
-            malformed: BTreeSet::new(),
+            malformed: Odd::default(),
             no_wildcard: rule.delta_only && source.has_sotw_origin(),
             refuses: false,
             paused: false,
@@ -163,12 +164,12 @@ impl Session {
                 Ok(name) => {
                     let interest = self.interest(name, text);
                     let new = source.subscribe(self.id, &interest);
-                    self.names += usize::from(new);
+                    self.names += if new { weight(interest.as_str()) } else { 0 };
                     if new && interest.is_collection() {
                         self.resume_crossing(&interest, source);
                     }
                 }
-                Err(_) => drop(self.malformed.insert(text.clone())),
+                Err(_) => self.malformed.insert(text),
             }
             // Some of what there is may go with the same request.
             room.check(self.names().saturating_sub(request.resource_names_unsubscribe.len()))?;
@@ -180,8 +181,8 @@ impl Session {
             };
             let interest = Interest::from(name);
             let held = source.unsubscribe(self.id, &interest);
-            self.names -= usize::from(held).min(self.names);
             if held {
+                self.names -= weight(interest.as_str()).min(self.names);
                 self.unacked.leave(&interest);
             }
             match &interest {
@@ -216,7 +217,7 @@ impl Session {
     }
 
     pub(crate) fn names(&self) -> usize {
-        self.names + self.malformed.len()
+        self.names + self.malformed.weight()
     }
 
     /// Nobody is there to send an ACK.

@@ -8,6 +8,7 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
+use crate::server::odd::weight;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::Room;
@@ -30,6 +31,8 @@ pub(crate) struct Wanted {
     /// Texts that are no names, and that the client has not been told so of.
     pub(crate) untold: BTreeSet<String>,
     malformed: BTreeSet<String>,
+    /// How many names all that counts for.
+    weight: usize,
     /// Rule 40: a type that was ever asked for by name has no legacy wildcard any more.
     ever_named: bool,
     last: Fingerprint,
@@ -76,7 +79,9 @@ impl Wanted {
                 }
             }
         }
-        room.check(names.len() + malformed.len())?;
+        let weight: usize =
+            names.iter().map(ResourceName::as_str).chain(malformed.iter().map(String::as_str)).map(weight).sum();
+        room.check(weight)?;
         if wildcard && !self.wildcard {
             source.subscribe(id, &Interest::Wildcard);
         }
@@ -103,7 +108,7 @@ impl Wanted {
         self.untold.retain(|text| malformed.contains(text));
         self.untold.extend(malformed.difference(&self.malformed).cloned());
         self.malformed = malformed;
-        (self.names, self.wildcard) = (names, wildcard);
+        (self.names, self.wildcard, self.weight) = (names, wildcard, weight);
         Ok(less)
     }
 
@@ -116,9 +121,9 @@ impl Wanted {
         self.names.is_empty() && !self.wildcard
     }
 
-    /// How many names it keeps.
+    /// How many names it keeps, as they count.
     pub(crate) fn len(&self) -> usize {
-        self.names.len() + self.malformed.len()
+        self.weight
     }
 }
 

@@ -94,6 +94,32 @@ fn names_count_over_all_types_and_as_long_as_they_are_wanted() {
     }
 }
 
+/// What is kept of a stream is bounded in bytes.
+#[test]
+fn a_long_name_counts_for_each_kib_that_it_begins_whether_it_is_one_or_not() {
+    let mut settings = Settings::default();
+    settings.names_per_stream = 19;
+    for (name, variant) in
+        [("", Variant::Delta), ("", Variant::Sotw), ("xdstp:", Variant::Delta), ("xdstp:", Variant::Sotw)]
+    {
+        let mut server = Server::origin();
+        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        let [one, other] = ["a", "b"].map(|end| format!("{name}{}{end}", "x".repeat(10_000)));
+        let mut ask = |names: &[&str], leave: &[&str]| {
+            let request = match variant {
+                Variant::Delta => Ask { of: CLUSTERS, subscribe: names, unsubscribe: leave, ..Ask::default() }.encode(),
+                Variant::Sotw => sotw(CLUSTERS, names),
+            };
+            client.try_send(&mut server, request)
+        };
+        ask(&[&one, "a"], &[]).unwrap();
+        ask(&[], &[&one]).unwrap();
+        ask(&[&other, "a"], &[]).unwrap();
+        let error = ask(&[&one, &other], &[]).unwrap_err();
+        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 19 }, "{name} {variant:?}");
+    }
+}
+
 #[test]
 fn versions_that_are_brought_along_are_limited_as_names_are() {
     let mut server = Server::origin();
