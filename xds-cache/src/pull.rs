@@ -99,6 +99,9 @@ impl Pulled {
     }
 }
 
+/// How many names a subscriber is known to have been told of as gone before anybody said so. Of more it may be told again.
+const MAX_CONCLUDED: usize = 1000;
+
 impl<V> Cache<V> {
     /// Visits what changed for a subscriber since its last pull, additions first, newest state only.
     /// A visitor that returns `Break` has taken that entry and stops before the next.
@@ -452,11 +455,14 @@ impl<V> Cache<V> {
             if gone && !there {
                 let Subscriber { leaving, concluded, .. } = &mut self.subscribers[id.index()];
                 leaving.insert(name.clone());
-                concluded.insert(name.clone());
+                if concluded.len() < MAX_CONCLUDED {
+                    concluded.insert(name.clone());
+                }
             }
             !gone
         });
         self.subscribers[id.index()].resumed = resumed;
+        self.subscribers[id.index()].give_back();
     }
 
     fn put(
@@ -484,20 +490,20 @@ impl<V> Cache<V> {
     fn is_held(&mut self, id: SubscriberId, at: u32) -> bool {
         let slot = &self.slots[at as usize];
         let Some(resource) = slot.state.resource() else { return false };
-        let Subscriber { resumed, missing, unsent, concluded, .. } = &mut self.subscribers[id.index()];
-        missing.remove(&slot.name);
-        concluded.remove(&slot.name);
-        if resumed.remove(&slot.name).flatten().is_some_and(|held| held == resource.version) {
-            if !self.types[slot.type_index as usize].aliases.of(&slot.name).is_empty() {
-                unsent.insert(slot.name.clone());
-            }
-            return true;
+        let subscriber = &mut self.subscribers[id.index()];
+        subscriber.missing.remove(&slot.name);
+        subscriber.concluded.remove(&slot.name);
+        let held = subscriber.resumed.remove(&slot.name).flatten();
+        let is_held = held.is_some_and(|held| held == resource.version);
+        let aliases = self.types[slot.type_index as usize].aliases.of(&slot.name);
+        if !is_held {
+            // With this it sees that what it held under an alias itself is over.
+            aliases.iter().for_each(|alias| _ = subscriber.resumed.remove(alias));
+        } else if !aliases.is_empty() {
+            subscriber.unsent.insert(slot.name.clone());
         }
-        // With this it sees that what it held under an alias itself is over.
-        for alias in self.types[slot.type_index as usize].aliases.of(&slot.name) {
-            resumed.remove(alias);
-        }
-        false
+        subscriber.give_back();
+        is_held
     }
 
     /// Visits what is gone, but for what stays to be told.

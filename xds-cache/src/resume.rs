@@ -118,6 +118,7 @@ impl<V> Cache<V> {
                 leaving.insert(name);
             }
         }
+        self.subscribers[id.index()].give_back();
     }
 
     /// Whether a name that a subscriber asked for was not answered: it may be an alias of what the subscriber holds.

@@ -121,6 +121,13 @@ impl Subscriber {
         }
     }
 
+    /// Once nothing is left of what it brought along, which may have been much.
+    pub(crate) fn give_back(&mut self) {
+        if self.resumed.is_empty() {
+            self.resumed = HashMap::new();
+        }
+    }
+
     /// Whether something changed that it has not looked at. Removals and errors that it has looked at may wait for
     /// others, and what changes meanwhile has to wake.
     pub(crate) fn has_changes(&self) -> bool {

@@ -153,3 +153,27 @@ fn what_100_subscribers_to_1000_names_needed_is_given_back_when_they_leave() {
         assert!(cache.is_open(stays));
     }
 }
+
+#[test]
+fn what_a_subscriber_brought_along_is_given_back_once_it_is_told() {
+    const HELD: usize = 10_000;
+    let mut cache = cache_of(HELD / 2);
+    let glob = Interest::Name(GLOB.parse().unwrap());
+    let one = Interest::Name(name(0));
+    // All of the glob's, which half are gone; and all that it does not ask for.
+    for interest in [glob, one] {
+        let held: Vec<_> = (0..HELD).map(|index| (name(index), "0".into())).collect();
+        let (bytes, told) = live_bytes(|| {
+            let id = cache.open(&TYPE_URL.into());
+            cache.subscribe(id, &interest);
+            cache.resume(id, held.iter().cloned());
+            let mut told = 0;
+            while cache.has_work(id) {
+                told += pull(&mut cache, id);
+            }
+            told
+        });
+        println!("{bytes} bytes after {told} removals");
+        assert!(told >= HELD / 2 && bytes < 64 << 10, "{bytes} bytes after {told} removals");
+    }
+}
