@@ -19,6 +19,7 @@ mod version;
 mod wanted;
 
 pub use error::{NodeError, ProtocolError, Refused};
+pub use odd::weight;
 pub use source::Source;
 pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;

@@ -94,6 +94,9 @@ pub struct ClientDump {
     pub node_id: String,
     /// `delta` or `sotw`.
     pub protocol: String,
+    /// A long request of its is being handled: of its types nothing is said meanwhile.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub busy: bool,
     /// What it is subscribed to, by type URL.
     pub types: Vec<ClientTypeDump>,
 }

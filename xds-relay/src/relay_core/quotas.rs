@@ -123,7 +123,7 @@ impl Quota {
     /// One of it.
     pub(crate) fn take(self: &Arc<Self>) -> Result<Share, LimitError> {
         let mut share = self.none();
-        share.grow().map(|()| share)
+        share.grow(1).map(|()| share)
     }
 
     /// None of it yet.
@@ -133,12 +133,12 @@ impl Quota {
 }
 
 impl Share {
-    /// One more.
-    pub(crate) fn grow(&mut self) -> Result<(), LimitError> {
+    /// So many more.
+    pub(crate) fn grow(&mut self, by: usize) -> Result<(), LimitError> {
         let Quota { key, what, most, ref used } = *self.quota;
-        let more = |used: usize| (used < most).then_some(used + 1);
+        let more = |used: usize| used.checked_add(by).filter(|used| *used <= most);
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => self.used += 1,
+            Ok(_) => self.used += by,
             Err(_) => return Err(LimitError { key, what, most }),
         }
         Ok(())
@@ -169,12 +169,13 @@ mod tests {
     fn what_is_taken_is_given_back() {
         let quota = Quota::new("streams", "streams", 2);
         let (one, mut other) = (quota.take().unwrap(), quota.none());
-        other.grow().unwrap();
-        let error = other.grow().unwrap_err();
+        other.grow(1).unwrap();
+        let error = other.grow(1).unwrap_err();
         assert_eq!(error.to_string(), "more than 2 streams (limits.streams of the relay)");
         assert!(quota.take().is_err());
         drop(one);
-        other.grow().unwrap();
+        assert!(other.grow(2).is_err());
+        other.grow(1).unwrap();
         other.shrink(5);
         assert_eq!(quota.used.load(Ordering::Relaxed), 0);
         drop(other);

@@ -10,7 +10,7 @@ use std::task::Waker;
 use bytes::Bytes;
 use slab::Slab;
 use xds_transport::Frame;
-use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally};
+use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, weight};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
@@ -434,9 +434,10 @@ impl Source for Routes {
         subscriber.asks_anew(interest);
         subscriber.asks_again |= !new;
         if new {
-            subscriber.names += 1;
+            let weight = weight(interest.as_str());
+            subscriber.names += weight;
             let fits = subscriber.grows(&part.scope, interest);
-            if let Err(error) = self.names.grow().and(fits) {
+            if let Err(error) = self.names.grow(weight).and(fits) {
                 self.refuse(error);
             }
         }
@@ -458,9 +459,10 @@ impl Source for Routes {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         subscriber.moves |= moves;
         if held {
-            subscriber.names = subscriber.names.saturating_sub(1);
+            let weight = weight(interest.as_str());
+            subscriber.names = subscriber.names.saturating_sub(weight);
             subscriber.shrinks(&scope, interest);
-            self.names.shrink(1);
+            self.names.shrink(weight);
             subscriber.contested.extend(left.into_iter().map(|name| (name, News::OtherGone)));
             // Nobody waits for the answer of what was left.
             for (name, news) in std::mem::take(&mut subscriber.unanswered) {

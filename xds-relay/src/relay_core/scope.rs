@@ -35,6 +35,9 @@ mod tests;
 /// How long what files had is remembered for who comes back: as long as tombstones are kept.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 
+/// How long the origin is not asked because a first request is being handled: one may follow on another without end.
+const OPENING: Duration = Duration::from_millis(250);
+
 /// How many names are stored under one hold of the lock.
 const BATCH: usize = 256;
 
@@ -64,6 +67,8 @@ struct State {
     system_versions: BTreeMap<TypeUrl, Version>,
     /// Subscribers that have not yet said all that their first request says: the origin is asked for all of it at once.
     opening: usize,
+    /// When what others want waits for them no more.
+    asks_at: Option<Instant>,
     /// Types of which somebody brought something along that the origin was not asked about.
     brought: BTreeSet<TypeUrl>,
     /// Since when nobody wants anything of it.
@@ -117,6 +122,7 @@ impl Scope {
             demand,
             system_versions: BTreeMap::new(),
             opening: 0,
+            asks_at: None,
             brought: BTreeSet::new(),
             rests_since: None,
         };
@@ -254,6 +260,9 @@ impl Scope {
         let mut state = self.lock();
         state.opening = state.opening.saturating_sub(1);
         let nudge = state.opening == 0;
+        if nudge {
+            state.asks_at = None;
+        }
         drop(state);
         self.nudge(nudge);
     }
@@ -569,9 +578,10 @@ impl Scope {
         self.lock().cache.told_gone(id, name);
     }
 
-    /// When the next name has lingered long enough.
+    /// When the next name has lingered long enough, or others have waited long enough for a first request.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.lock().demand.as_ref().and_then(Demand::poll_timeout)
+        let state = self.lock();
+        state.demand.as_ref().and_then(Demand::poll_timeout).into_iter().chain(state.asks_at).min()
     }
 
     /// Whether nobody is served from it and nothing of it is subscribed upstream.
@@ -615,7 +625,10 @@ impl State {
         room: Option<&RequestRoom>,
         commands: &mut Vec<Command>,
     ) -> bool {
-        let Self { cache, demand: Some(demand), opening: 0, .. } = self else { return false };
+        let Self { cache, demand: Some(demand), .. } = self else { return false };
+        if self.opening > 0 && now < *self.asks_at.get_or_insert(now + OPENING) {
+            return false;
+        }
         let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));
         self.evict(over, now);
         let Self { cache, demand: Some(demand), brought, .. } = self else { return false };
@@ -626,6 +639,7 @@ impl State {
                 commands.push(Command::Undecided(type_url, undecided.into_iter().collect()));
             }
         }
+        self.asks_at = self.asks_at.filter(|_| more);
         more
     }
 

@@ -25,7 +25,7 @@ pub trait ServedStream: Send + Sync {
     /// Where the client is.
     fn peer(&self) -> &str;
 
-    /// Looks at the stream, unless it is over.
+    /// Looks at the stream, unless it is over, or busy for so long that nobody should wait for it.
     fn inspect(&self, look: &mut dyn FnMut(&Stream));
 
     /// Ends the stream: the client reconnects, elsewhere if it can.

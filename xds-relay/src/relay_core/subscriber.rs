@@ -27,7 +27,7 @@ pub(crate) struct Subscriber {
     pub(crate) moves: bool,
     /// It asked again for what it had asked for: what is fetched for it of that is sent again, too (rule 48).
     pub(crate) asks_again: bool,
-    /// How many names it asked for.
+    /// How many names it asked for, by their weight.
     pub(crate) names: usize,
     /// How many bytes these take in the requests to origins that cannot be sent in pieces.
     pub(crate) sizes: Vec<(Arc<RequestRoom>, usize)>,

@@ -186,7 +186,9 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
 
 fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     let mut types: BTreeMap<String, ClientTypeDump> = BTreeMap::new();
+    let mut busy = stream.outside.is_some();
     let mut look = |stream: &Stream| {
+        busy = false;
         for session in stream.sessions() {
             let Tally { acks, nacks, last_nack, .. } = session.tally;
             types.insert(
@@ -230,6 +232,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
             Variant::Delta => "delta".to_owned(),
             Variant::Sotw => "sotw".to_owned(),
         },
+        busy,
         types: types.into_values().collect(),
     }
 }

@@ -48,3 +48,31 @@ fn what_comes_as_it_is_given_up_is_not_kept() {
     scope.visit_stored(|stored| stored.name.to_string(), |name| held.push(name));
     assert_eq!(held, ["c"]);
 }
+
+/// Long first requests, one after the other, would keep the origin from being asked for anything else.
+#[test]
+fn what_others_want_waits_for_a_first_request_only_for_a_while() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::ZERO, None, 1);
+    let type_url = CDS.into();
+    let asked = |now| {
+        let mut asked = 0;
+        while scope.take_asks(now, true, &mut |_| asked += 1) {}
+        asked
+    };
+    scope.begin_opening();
+    let id = scope.open(&type_url, Waker::noop().clone());
+    for name in ["a", "b"] {
+        scope.subscribe(&type_url, id, &Interest::Name(name.parse().unwrap()));
+    }
+    assert_eq!((asked(now), scope.poll_timeout()), (0, Some(now + OPENING)));
+    assert_eq!((asked(now + OPENING), scope.poll_timeout()), (2, None));
+    // Another begins before that one has ended.
+    scope.begin_opening();
+    scope.end_opening();
+    scope.subscribe(&type_url, id, &Interest::Name("c".parse().unwrap()));
+    assert_eq!((asked(now + OPENING), scope.poll_timeout()), (0, Some(now + 2 * OPENING)));
+    scope.end_opening();
+    assert_eq!((asked(now + OPENING), scope.poll_timeout()), (1, None));
+}

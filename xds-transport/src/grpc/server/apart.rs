@@ -100,3 +100,40 @@ impl<S: Source> StreamState<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tonic::Code;
+    use xdstp_cache::{Cache, Options};
+
+    use super::*;
+    use crate::Frame;
+    use crate::grpc::server::service::{Inner, Shared, Wake};
+    use crate::server::{ProtocolError, Settings, Stream, Variant};
+
+    /// Admin pages, and streams that must end others, do not wait for a long request.
+    #[test]
+    fn nobody_waits_for_a_stream_that_is_busy() {
+        let stream = Stream::new(Variant::Delta, Settings::default());
+        let inner = Inner { stream, source: None, half_closed: false };
+        let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
+        let shared: Arc<dyn Shared> = state.clone();
+        let mut looks = 0;
+        shared.inspect(&mut |_| looks += 1);
+        {
+            let _busy = Busy::new(&*state);
+            let _handled = state.lock();
+            shared.inspect(&mut |_| looks += 1);
+            shared.refuse(&ProtocolError::Aged);
+            shared.end(Status::ok(""));
+        }
+        shared.inspect(&mut |_| looks += 1);
+        assert_eq!(looks, 2);
+        let mut source = Cache::new(Options::default());
+        let end = state.take_end(Some(&mut source)).map(|status| status.code());
+        assert_eq!(end, Some(Code::Unavailable), "the first word counts");
+        assert!(state.take_end(Some(&mut source)).is_none());
+    }
+}

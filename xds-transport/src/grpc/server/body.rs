@@ -42,7 +42,7 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
     fn poll_stream(&mut self) -> Result<Option<Transmit>, Status> {
         let mut inner = self.state.lock();
         let inner = &mut *inner;
-        if let Some(status) = inner.ended.take() {
+        if let Some(status) = self.state.take_end(inner.source.as_mut()) {
             return Err(status);
         }
         let Some(source) = inner.source.as_mut() else { return Err(Status::ok("")) };

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ impl Wake {
 pub struct StreamHandle(Weak<dyn Shared>);
 
 impl StreamHandle {
-    /// Looks at the stream, unless it is over.
+    /// Looks at the stream, unless it is over, or busy with a long request.
     pub fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
         if let Some(shared) = self.0.upgrade() {
             shared.inspect(look);
@@ -158,6 +158,8 @@ pub(crate) trait Shared: std::fmt::Debug + Send + Sync {
 /// What the response body and the request task of one stream share.
 pub(crate) struct StreamState<S> {
     inner: Mutex<Inner<S>>,
+    /// What it is to end with: others say so, and do not wait for what it is busy with.
+    ended: Mutex<Option<Ended>>,
     pub(crate) wake: Wake,
     pub(crate) apart: Apart,
 }
@@ -168,10 +170,19 @@ pub(crate) struct Inner<S> {
     pub(crate) source: Option<S>,
     /// The client sends no more: the stream is over once there is nothing to say.
     pub(crate) half_closed: bool,
-    pub(crate) ended: Option<Status>,
+}
+
+struct Ended {
+    status: Status,
+    /// Which its source has not heard of.
+    because: Option<ProtocolError>,
 }
 
 impl<S> StreamState<S> {
+    pub(crate) fn new(inner: Inner<S>, wake: Wake) -> Self {
+        Self { inner: Mutex::new(inner), ended: Mutex::default(), wake, apart: Apart::default() }
+    }
+
     /// The lock is held for one call of the machine, never across an await.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner<S>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -197,8 +208,26 @@ impl<S> StreamState<S> {
     }
 
     pub(crate) fn end_with(&self, status: Status) {
-        self.lock().ended.get_or_insert(status);
+        self.end_because(status, None);
+    }
+
+    fn end_because(&self, status: Status, because: Option<ProtocolError>) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.get_or_insert(Ended { status, because });
+        drop(ended);
         self.wake.wake();
+    }
+
+    /// What it is to end with, if it is: once.
+    pub(crate) fn take_end(&self, source: Option<&mut S>) -> Option<Status>
+    where
+        S: Source,
+    {
+        let Ended { status, because } = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        if let (Some(source), Some(error)) = (source, because) {
+            source.ends(&error);
+        }
+        Some(status)
     }
 }
 
@@ -210,7 +239,15 @@ impl<S> std::fmt::Debug for StreamState<S> {
 
 impl<S: Source + Send + 'static> Shared for StreamState<S> {
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
-        look(&self.lock().stream);
+        loop {
+            match self.inner.try_lock() {
+                Ok(inner) => return look(&inner.stream),
+                Err(TryLockError::Poisoned(poisoned)) => return look(&poisoned.get_ref().stream),
+                Err(TryLockError::WouldBlock) if self.apart.is_busy() => return,
+                // For one call of the machine.
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
     }
 
     fn end(&self, status: Status) {
@@ -218,7 +255,7 @@ impl<S: Source + Send + 'static> Shared for StreamState<S> {
     }
 
     fn refuse(&self, error: &ProtocolError) {
-        self.end_with(self.refusal(error));
+        self.end_because(requests::status_of(error), Some(error.clone()));
     }
 }
 
@@ -257,9 +294,8 @@ impl<A: Accept> Service<A> {
             stream.expect_request(now(), within);
         }
         let wake = Wake::default();
-        let inner = Mutex::new(Inner { stream, source: None, half_closed: false, ended: None });
-        let state: Arc<StreamState<A::Source>> =
-            Arc::new(StreamState { inner, wake: wake.clone(), apart: Apart::default() });
+        let inner = Inner { stream, source: None, half_closed: false };
+        let state = Arc::new(StreamState::<A::Source>::new(inner, wake.clone()));
         let shared: Arc<dyn Shared> = state.clone();
         let peer = head.extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
         let (metadata, handle) = (MetadataMap::from_headers(head.headers), StreamHandle(Arc::downgrade(&shared)));
