@@ -10,6 +10,7 @@ use crate::idle::Idle;
 use crate::index::Index;
 use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Slot, State, Target, Walk};
+use crate::moments::Moments;
 use crate::outcome::{Outcome, Outcomes};
 use crate::pool::Pool;
 use crate::resource::{Resource, TypeUrl, Version};
@@ -116,6 +117,7 @@ pub struct Cache<V> {
     pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, u32)>,
+    pub(crate) moments: Moments,
     /// How many resources there are.
     pub(crate) present: usize,
     /// What may be evicted.
@@ -142,6 +144,7 @@ impl<V> Cache<V> {
             subscribers: Pool::default(),
             generation: 0,
             buried: BTreeSet::new(),
+            moments: Moments::default(),
             present: 0,
             idle: Idle::default(),
             now: None,
@@ -348,7 +351,7 @@ impl<V> Cache<V> {
             type_url: &self.types[slot.type_index as usize].url,
             name: &slot.name,
             resource: slot.state.resource(),
-            changed_at: slot.changed_at,
+            changed_at: slot.changed_at.and_then(|at| self.moments.time(at)),
             watchers: slot.watchers,
         })
     }
@@ -388,7 +391,7 @@ impl<V> Cache<V> {
         let at = self.slot(type_index, name);
         let outcome = match self.slots[at as usize].state.resource() {
             None => Outcome::Added,
-            Some(old) => match (old.version == resource.version, old.digest == resource.digest) {
+            Some(old) => match (old.version == resource.version, old.digest() == resource.digest()) {
                 (true, true) => Outcome::Unchanged,
                 (true, false) => Outcome::ChangedAtSameVersion,
                 (false, true) => Outcome::Reversioned,
@@ -404,7 +407,7 @@ impl<V> Cache<V> {
         if outcome != Outcome::Recovered {
             let slot = &mut self.slots[at as usize];
             slot.state = State::Present(resource);
-            slot.changed_at = Some(now);
+            slot.changed_at = Some(self.moments.of(now));
         }
         if outcome == Outcome::Added {
             self.types[type_index as usize].aliases.remove(name);
