@@ -191,14 +191,17 @@ impl Frame {
     /// assert!(!second.hold_with(&Frame::new(vec![2; 9].into())));
     /// ```
     pub fn hold_with(&mut self, other: &Self) -> bool {
-        let is_same = self.any() == other.any() && self.wrapper() == other.wrapper();
-        if *self == *other {
+        if self.any() != other.any() || self.wrapper() != other.wrapper() {
+            return false;
+        }
+        let same_life = (self.ttl(), self.expires()) == (other.ttl(), other.expires());
+        if same_life && self.do_not_cache() == other.do_not_cache() {
             self.0 = other.0.clone();
-        } else if is_same {
+        } else {
             Arc::make_mut(&mut self.0).any = other.any().clone();
             self.change(|beside| beside.wrapper = other.wrapper().clone());
         }
-        is_same
+        true
     }
 
     /// The first 128 bits of SHA-256 over the encoded `Any` and wrapper: part of the interop contract,
