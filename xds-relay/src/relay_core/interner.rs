@@ -127,22 +127,24 @@ mod tests {
     #[test]
     fn equal_names_and_versions_are_one_and_gone_with_their_last_holder() {
         let interner = Interner::default();
-        let [mut first, mut second] = [("1", "one"), ("1", "other")]
-            .map(|(version, text)| (name(), Resource { version: version.into(), ..resource(text) }));
+        let [mut first, mut second] = ["one", "other"].map(|text| {
+            let frame = Frame::of_message(&"type.example.com/T".into(), text.as_bytes());
+            (name(), frame.into_resource(Some("1".into())))
+        });
         for (name, resource) in [&mut first, &mut second] {
             interner.intern(name, resource);
         }
         assert_eq!(first.0.as_str().as_ptr(), second.0.as_str().as_ptr());
         assert_eq!(first.1.version.as_str().as_ptr(), second.1.version.as_str().as_ptr());
-        interner.sweep();
-        let kept = || [interner.names.len(), interner.versions.len(), interner.bodies()];
+        let kept = || {
+            // The first may only come to the end.
+            (0..2).for_each(|_| interner.sweep());
+            [interner.names.len(), interner.versions.len(), interner.bodies()]
+        };
         assert_eq!(kept(), [1, 1, 2]);
         drop(first);
-        interner.sweep();
-        interner.sweep();
         assert_eq!(kept(), [1, 1, 1]);
         drop(second);
-        interner.sweep();
         assert_eq!(kept(), [0, 0, 0]);
     }
 }

@@ -96,7 +96,7 @@ mod tests {
     fn everything_is_looked_at_within_a_few_sweeps() {
         let table = WeakTable::default();
         let is_held = |_: &usize, value: &Arc<usize>| Arc::strong_count(value) > 1;
-        let held = |index| {
+        let held = |index: usize| {
             let value = Arc::new(index);
             table.insert(index, value.clone());
             value

@@ -222,3 +222,24 @@ impl Held {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_requests_is_told_from_its_last_32_bits() {
+        let resource = Frame::of_message(&"type.example.com/T".into(), b"body").into_resource(None);
+        for seen in [0, 7, u64::from(u32::MAX), 1 << 32, (1 << 40) + 3] {
+            let entry = Entry::new(&resource, seen);
+            for later in [0, 1, 1 << 31, u64::from(u32::MAX)] {
+                assert_eq!(entry.seen(seen + later), seen);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_is_a_block_of_64_bytes_with_its_name() {
+        assert_eq!(size_of::<(ResourceName, Entry)>(), 64);
+    }
+}
