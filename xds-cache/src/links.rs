@@ -338,3 +338,13 @@ pub(crate) fn unlink(links: &mut Slab<Link>, head: &mut u32, at: u32) {
     let after = if next == NONE { *head } else { next };
     links[after as usize].prev = prev;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_of_what_is_held_by_a_pointer_is_136_bytes() {
+        assert_eq!(size_of::<Slot<std::sync::Arc<()>>>(), 136);
+    }
+}
