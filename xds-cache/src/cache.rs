@@ -65,7 +65,7 @@ pub struct Stored<'a, V> {
     pub name: &'a ResourceName,
     /// The resource; `None` when the name is known not to exist.
     pub resource: Option<&'a Resource<V>>,
-    /// When its content last changed, by the caller's clock.
+    /// When its content last changed, by the caller's clock, to a tenth of a second.
     pub changed_at: Option<Instant>,
     /// How many subscribers asked for it by name.
     pub watchers: u32,

@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_of_what_is_held_by_a_pointer_is_136_bytes() {
-        assert_eq!(size_of::<Slot<std::sync::Arc<()>>>(), 136);
+    fn a_slot_of_what_is_held_by_a_pointer_is_128_bytes() {
+        assert_eq!(size_of::<Slot<std::sync::Arc<()>>>(), 128);
     }
 }

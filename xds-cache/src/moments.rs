@@ -1,10 +1,11 @@
-//! Times in eight bytes: there are as many as a cache has names, and an `Option<Instant>` is twice that.
+//! Times in four bytes: there are as many as a cache has names, and an `Option<Instant>` is four times that.
 
-use std::num::NonZeroU64;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-/// One nanosecond more than it is after the first.
-pub(crate) type Moment = NonZeroU64;
+/// Of so many milliseconds, one more than it is after the first: enough for 13 years.
+pub(crate) type Moment = NonZeroU32;
+const UNIT: u32 = 100;
 
 /// What moments count from: the first time that there was one.
 #[derive(Default)]
@@ -14,12 +15,14 @@ impl Moments {
     /// What is before the first is the first.
     pub(crate) fn of(&mut self, time: Instant) -> Moment {
         let first = *self.0.get_or_insert(time);
-        let after = u64::try_from(time.saturating_duration_since(first).as_nanos()).unwrap_or(u64::MAX);
-        Moment::MIN.saturating_add(after)
+        let after = time.saturating_duration_since(first).as_millis() / u128::from(UNIT);
+        Moment::MIN.saturating_add(u32::try_from(after).unwrap_or(u32::MAX))
     }
 
+    /// The time that it was made of, to a tenth of a second before.
     pub(crate) fn time(&self, moment: Moment) -> Option<Instant> {
-        self.0?.checked_add(Duration::from_nanos(moment.get() - 1))
+        let after = Duration::from_millis(UNIT.into()).checked_mul(moment.get() - 1)?;
+        self.0?.checked_add(after)
     }
 }
 
@@ -32,12 +35,12 @@ mod tests {
         let mut moments = Moments::default();
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let first = Instant::now();
-        for after in [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(1 << 32)] {
-            let moment = moments.of(first + after);
-            assert_eq!(moments.time(moment), Some(first + after));
-        }
         let moment = moments.of(first);
-        let later = Moments::default().time(moment);
-        assert_eq!((moments.time(moment), later), (Some(first), None));
+        for after in [0, 100, 1000, 1000 << 18].map(Duration::from_millis) {
+            let within = moments.of(first + after + Duration::from_millis(99));
+            assert_eq!(moments.of(first + after), within);
+            assert_eq!(moments.time(within), Some(first + after));
+        }
+        assert_eq!((moments.time(moment), Moments::default().time(moment)), (Some(first), None));
     }
 }
