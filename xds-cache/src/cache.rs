@@ -10,6 +10,7 @@ use crate::idle::Idle;
 use crate::index::Index;
 use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Slot, State, Target, Walk};
+use crate::moments::Moments;
 use crate::outcome::{Outcome, Outcomes};
 use crate::pool::Pool;
 use crate::resource::{Resource, TypeUrl, Version};
@@ -68,7 +69,7 @@ pub struct Stored<'a, V> {
     pub name: &'a ResourceName,
     /// The resource; `None` when the name is known not to exist.
     pub resource: Option<&'a Resource<V>>,
-    /// When its content last changed, by the caller's clock.
+    /// When its content last changed, by the caller's clock, to a tenth of a second.
     pub changed_at: Option<Instant>,
     /// How many subscribers asked for it by name.
     pub watchers: u32,
@@ -120,6 +121,7 @@ pub struct Cache<V> {
     pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, u32)>,
+    pub(crate) moments: Moments,
     /// How many resources there are.
     pub(crate) present: usize,
     /// What may be evicted.
@@ -149,6 +151,7 @@ impl<V> Cache<V> {
             subscribers: Pool::default(),
             generation: 0,
             buried: BTreeSet::new(),
+            moments: Moments::default(),
             present: 0,
             idle: Idle::default(),
             now: None,
@@ -356,7 +359,7 @@ impl<V> Cache<V> {
             type_url: &self.types[slot.type_index as usize].url,
             name: &slot.name,
             resource: slot.state.resource(),
-            changed_at: slot.changed_at,
+            changed_at: slot.changed_at.and_then(|at| self.moments.time(at)),
             watchers: slot.watchers,
         })
     }
@@ -396,7 +399,7 @@ impl<V> Cache<V> {
         let at = self.slot(type_index, name);
         let outcome = match self.slots[at as usize].state.resource() {
             None => Outcome::Added,
-            Some(old) => match (old.version == resource.version, old.digest == resource.digest) {
+            Some(old) => match (old.version == resource.version, old.digest() == resource.digest()) {
                 (true, true) => Outcome::Unchanged,
                 (true, false) => Outcome::ChangedAtSameVersion,
                 (false, true) => Outcome::Reversioned,
@@ -412,7 +415,7 @@ impl<V> Cache<V> {
         if outcome != Outcome::Recovered {
             let slot = &mut self.slots[at as usize];
             slot.state = State::Present(resource);
-            slot.changed_at = Some(now);
+            slot.changed_at = Some(self.moments.of(now));
         }
         if outcome == Outcome::Added {
             self.types[type_index as usize].aliases.remove(name);

@@ -18,6 +18,7 @@ mod interest;
 mod links;
 mod look;
 mod missing;
+mod moments;
 mod outcome;
 mod pool;
 mod pull;

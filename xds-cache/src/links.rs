@@ -12,6 +12,7 @@ use slab::Slab;
 use xdstp_uri::ResourceName;
 
 use crate::index::Keyed;
+use crate::moments::Moment;
 use crate::resource::Resource;
 
 /// No index.
@@ -30,7 +31,7 @@ pub(crate) struct Slot<V> {
     /// When what is there came.
     pub(crate) born: Seq,
     /// When its content last changed, by the caller's clock.
-    pub(crate) changed_at: Option<Instant>,
+    pub(crate) changed_at: Option<Moment>,
     /// Up-to-date links to this name.
     pub(crate) clean: u32,
     /// Links to this name.
@@ -336,4 +337,14 @@ pub(crate) fn unlink(links: &mut Slab<Link>, head: &mut u32, at: u32) {
     }
     let after = if next == NONE { *head } else { next };
     links[after as usize].prev = prev;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_of_what_is_held_by_a_pointer_is_128_bytes() {
+        assert_eq!(size_of::<Slot<std::sync::Arc<()>>>(), 128);
+    }
 }

@@ -15,6 +15,11 @@ macro_rules! text {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// Whether a clone of this value lives beside it.
+            pub fn is_shared(&self) -> bool {
+                Arc::strong_count(&self.0) > 1
+            }
         }
 
         impl From<&str> for $name {
@@ -65,8 +70,8 @@ text! {
 pub struct Resource<V> {
     /// The version, as the origin gave it or as computed from the content.
     pub version: Version,
-    /// A hash of the content: tells an equal body at a new version from a new body at an old one.
-    pub digest: u128,
+    /// In native order; a `u128` would have every slot of a cache aligned to 16 bytes.
+    digest: [u8; 16],
     /// The content, not interpreted.
     pub value: V,
 }
@@ -74,7 +79,12 @@ pub struct Resource<V> {
 impl<V> Resource<V> {
     /// A resource with the digest of its content.
     pub fn new(version: Version, digest: u128, value: V) -> Self {
-        Self { version, digest, value }
+        Self { version, digest: digest.to_ne_bytes(), value }
+    }
+
+    /// A hash of the content: tells an equal body at a new version from a new body at an old one.
+    pub fn digest(&self) -> u128 {
+        u128::from_ne_bytes(self.digest)
     }
 
     /// A resource that came without a version: its content's digest, as 32 hex digits, is the version, so that

@@ -66,12 +66,12 @@ fn pull(cache: &mut Cache<Body>, id: SubscriberId) -> usize {
 }
 
 #[test]
-fn a_resource_costs_its_body_twice_its_name_and_150_bytes() {
+fn a_resource_costs_its_body_twice_its_name_and_120_bytes() {
     for resources in [1_000, 10_000, 100_000] {
         let (bytes, _cache) = live_bytes(|| cache_of(resources));
         let each = bytes / resources;
         println!("{each} bytes for each of {resources} resources, {BODY} of them its body");
-        assert!(each <= BODY + 2 * name(0).as_str().len() + 150, "{each}");
+        assert!(each <= BODY + 2 * name(0).as_str().len() + 120, "{each}");
     }
 }
 

@@ -2,12 +2,12 @@
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
 mod alike;
-mod bodies;
 mod changes;
 mod client_node;
 mod demand;
 mod failing;
 mod feed;
+mod interner;
 mod loops;
 mod markers;
 mod node_group;
@@ -24,6 +24,7 @@ mod streams;
 mod subscriber;
 mod upstream;
 mod view;
+mod weak_table;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,8 +40,8 @@ use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use self::alike::Alike;
-use self::bodies::Bodies;
 pub use self::client_node::ClientNode;
+use self::interner::Interner;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
@@ -84,7 +85,7 @@ pub struct RelayCore {
     limits: Limits,
     settings: Settings,
     relays: Arc<Relays>,
-    bodies: Arc<Bodies>,
+    interner: Arc<Interner>,
     quotas: Quotas,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
@@ -156,7 +157,7 @@ impl RelayCore {
         settings.requests = Some(RateLimit { burst: requests_per_second, every });
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
         let relays = Relays::new(Token::draw());
-        let bodies = Arc::<Bodies>::default();
+        let interner = Arc::<Interner>::default();
         let mut origins = Vec::new();
         for (index, origin) in config.origins.iter().enumerate() {
             let (protocol, from) = match &origin.kind {
@@ -170,9 +171,9 @@ impl RelayCore {
             };
             let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
             let (name, rules) = (origin.name.clone(), settings.rules.clone());
-            let (relays, bodies, metrics) = (relays.clone(), bodies.clone(), metrics.clone());
+            let (relays, interner, metrics) = (relays.clone(), interner.clone(), metrics.clone());
             let alike = Alike::default();
-            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, bodies, alike, metrics });
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, interner, alike, metrics });
             let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server { .. });
             origins.push(Origin { info, from, by_node });
         }
@@ -188,7 +189,7 @@ impl RelayCore {
             limits: config.limits,
             settings,
             relays,
-            bodies,
+            interner,
             quotas: Quotas::new(&config.limits),
             scopes: Mutex::default(),
             streams: Mutex::default(),
@@ -232,7 +233,7 @@ impl RelayCore {
         let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
         drop(scopes);
         drop(dropped);
-        self.bodies.sweep();
+        self.interner.sweep();
     }
 
     /// What origins of files hold.

@@ -26,6 +26,7 @@ mod delta;
 mod failure;
 mod heartbeat;
 mod held;
+mod intern;
 mod opening;
 mod room;
 mod sotw;
@@ -49,6 +50,7 @@ use xdstp_cache::TypeUrl;
 pub use absence::Silence;
 pub use command::{Command, Verdict};
 pub use failure::ResourceFailure;
+pub use intern::Intern;
 pub use room::{DEFAULT_MAX_REQUEST_SIZE, name_size, room_for_names};
 pub use update::{Changed, Event, Update, UpdateId};
 pub use xdstp_cache::Interest;
@@ -86,6 +88,7 @@ pub struct Stream {
     updates: u64,
     keep_deleted: bool,
     silence: Silence,
+    intern: Option<Arc<dyn Intern>>,
     max_request_size: usize,
     limit: Option<Bucket>,
     /// A request may wait for its turn.
@@ -106,6 +109,7 @@ impl Stream {
             updates: 0,
             keep_deleted: false,
             silence: Silence::default(),
+            intern: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             limit: None,
             throttled: false,
@@ -204,6 +208,7 @@ impl Stream {
                     session.undecided(names);
                 }
             }
+            Command::Intern(intern) => self.intern = Some(intern),
             Command::Finish(id, verdict) => {
                 for session in self.sessions.values_mut() {
                     if session.has_unfinished(id) {
@@ -225,10 +230,11 @@ impl Stream {
             Protocol::Sotw => Response::from_sotw(message, &self.rules)?,
         };
         let id = self.update_id();
+        let intern = self.intern.clone();
         // What was not asked for on this stream is not answered (rules 8, 9).
         let asked = self.session(response.type_url.as_str().into()).filter(|session| session.is_opened());
         if let Some(session) = asked {
-            let update = session.handle_response(now, id, response)?;
+            let update = session.handle_response(now, id, response, intern.as_deref())?;
             self.events.extend(update.map(Event::Update));
         }
         Ok(())
@@ -392,10 +398,11 @@ impl Session {
         now: Instant,
         id: UpdateId,
         response: Response,
+        intern: Option<&dyn Intern>,
     ) -> Result<Option<Update>, ProtocolError> {
         match self {
-            Self::Delta(session) => session.handle_response(now, id, response),
-            Self::Sotw(session) => Ok(session.handle_response(now, id, response)),
+            Self::Delta(session) => session.handle_response(now, id, response, intern),
+            Self::Sotw(session) => Ok(session.handle_response(now, id, response, intern)),
         }
     }
 

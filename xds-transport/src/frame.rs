@@ -1,5 +1,6 @@
 //! A resource as it travels: one shared body, and the few wrapper fields beside it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -14,10 +15,15 @@ use crate::wire::walk::{self, Field, FieldValue, Fields};
 ///
 /// `Resource.resource` in a delta response and an element of `resources` in a SotW response have the same field number
 /// and type, so one encoded `Any` serves both variants and every client (rule 140), whole and byte for byte (rule 80).
+///
+/// Cloning costs a reference count; the value is 8 bytes, because there may be as many caches as clients that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct Frame(Arc<Content>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Content {
     any: Bytes,
-    /// Most have nothing: there are as many frames as a cache has resources.
+    /// Most have nothing: there are as many as a cache has resources.
     beside: Option<Box<Beside>>,
     do_not_cache: bool,
 }
@@ -43,7 +49,7 @@ pub struct WrongType {
 impl Frame {
     /// A frame around an encoded `google.protobuf.Any`, whatever it holds.
     pub fn new(any: Bytes) -> Self {
-        Self { any, beside: None, do_not_cache: false }
+        Self(Arc::new(Content { any, beside: None, do_not_cache: false }))
     }
 
     /// A frame around an encoded `google.protobuf.Any` that must hold a `type_url`: clients refuse a whole response
@@ -80,19 +86,27 @@ impl Frame {
     /// `envoy.service.discovery.v3.Resource` but for `version`, `resource`, `name` and `ttl`,
     /// passed on byte for byte (rule 121).
     #[must_use]
-    pub fn with_wrapper(self, wrapper: Bytes, ttl: Option<Duration>, do_not_cache: bool) -> Self {
-        Self { do_not_cache, ..self }.changed(|beside| (beside.wrapper, beside.ttl) = (wrapper, ttl))
+    pub fn with_wrapper(mut self, wrapper: Bytes, ttl: Option<Duration>, do_not_cache: bool) -> Self {
+        if do_not_cache != self.do_not_cache() {
+            Arc::make_mut(&mut self.0).do_not_cache = do_not_cache;
+        }
+        self.changed(|beside| (beside.wrapper, beside.ttl) = (wrapper, ttl))
     }
 
     /// The encoded `google.protobuf.Any`.
     pub fn any(&self) -> &Bytes {
-        &self.any
+        &self.0.any
+    }
+
+    /// Whether anybody else holds the same, itself or its buffer; always, if that is empty.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 || !self.0.any.is_unique()
     }
 
     /// Encoded wrapper fields: aliases, cache control, metadata, and those nobody here knows.
     pub fn wrapper(&self) -> &Bytes {
         static NONE: Bytes = Bytes::new();
-        self.beside.as_ref().map_or(&NONE, |beside| &beside.wrapper)
+        self.0.beside.as_ref().map_or(&NONE, |beside| &beside.wrapper)
     }
 
     /// The other names that the resource may be asked for by (rule 105).
@@ -118,13 +132,13 @@ impl Frame {
 
     /// How long the resource lives without being refreshed.
     pub fn ttl(&self) -> Option<Duration> {
-        self.beside.as_ref()?.ttl
+        self.0.beside.as_ref()?.ttl
     }
 
     /// When it is over, unless an origin elsewhere refreshes it; `None` for what this server answers for, and
     /// refreshes itself.
     pub fn expires(&self) -> Option<Instant> {
-        self.beside.as_ref()?.expires
+        self.0.beside.as_ref()?.expires
     }
 
     /// The same frame, which lives until `expires` unless it is refreshed: what came from an origin.
@@ -148,15 +162,16 @@ impl Frame {
 
     /// Whether the origin forbids sharing it between clients (`cache_control.do_not_cache`).
     pub fn do_not_cache(&self) -> bool {
-        self.do_not_cache
+        self.0.do_not_cache
     }
 
     /// The same frame, holding on to no more than twice its own size of a received buffer of
     /// `buffer` bytes: one small survivor must not pin a large response.
     #[must_use]
     pub fn detached(mut self, buffer: usize) -> Self {
-        if self.any.len() < buffer / 2 {
-            self.any = Bytes::copy_from_slice(&self.any);
+        if self.any().len() < buffer / 2 {
+            let any = Bytes::copy_from_slice(self.any());
+            Arc::make_mut(&mut self.0).any = any;
         }
         if !self.wrapper().is_empty() {
             self.change(|beside| beside.wrapper = Bytes::copy_from_slice(&beside.wrapper));
@@ -164,29 +179,35 @@ impl Frame {
         self
     }
 
-    /// Holds on to these buffers, which have the same content as its own: many frames may share one.
+    /// Becomes a clone of another frame of the same content; if they do not live for the same time, at least its buffers are
+    /// the other's. Whether the content is the same: else nothing changes.
     ///
     /// ```
-    /// use bytes::Bytes;
     /// use xds_transport::Frame;
     ///
     /// let (first, mut second) = (Frame::new(vec![1; 9].into()), Frame::new(vec![1; 9].into()));
-    /// second.hold_in(first.any().clone(), Bytes::new());
+    /// assert!(second.hold_with(&first));
     /// assert_eq!(first.any().as_ptr(), second.any().as_ptr());
+    /// assert!(!second.hold_with(&Frame::new(vec![2; 9].into())));
     /// ```
-    ///
-    /// # Panics
-    /// In debug builds, if the content is another.
-    pub fn hold_in(&mut self, any: Bytes, wrapper: Bytes) {
-        debug_assert!(any == self.any && wrapper == self.wrapper(), "another content");
-        self.any = any;
-        self.change(|beside| beside.wrapper = wrapper);
+    pub fn hold_with(&mut self, other: &Self) -> bool {
+        if self.any() != other.any() || self.wrapper() != other.wrapper() {
+            return false;
+        }
+        let same_life = (self.ttl(), self.expires()) == (other.ttl(), other.expires());
+        if same_life && self.do_not_cache() == other.do_not_cache() {
+            self.0 = other.0.clone();
+        } else {
+            Arc::make_mut(&mut self.0).any = other.any().clone();
+            self.change(|beside| beside.wrapper = other.wrapper().clone());
+        }
+        true
     }
 
     /// The first 128 bits of SHA-256 over the encoded `Any` and wrapper: part of the interop contract,
     /// because relays must agree on the version of a resource that came without one (rules 35, 146).
     pub fn digest(&self) -> u128 {
-        digest(&[&self.any, self.wrapper()])
+        digest(&[self.any(), self.wrapper()])
     }
 
     /// The cached form: at `version`, or at the content hash in hex where the origin gave none.
@@ -202,13 +223,13 @@ impl Frame {
     pub(crate) fn put_head(&self, into: &mut impl BufMut, name: &str, version: &Version, ttl: Option<Duration>) {
         walk::put_bytes(into, 1, version.as_str().as_bytes());
         walk::put_bytes(into, 3, name.as_bytes());
-        if let Some(beside) = &self.beside {
+        if let Some(beside) = &self.0.beside {
             into.put_slice(&beside.wrapper);
         }
         if let Some(ttl) = ttl {
             put_duration(into, 6, ttl);
         }
-        walk::put_delimited(into, 2, self.any.len());
+        walk::put_delimited(into, 2, self.any().len());
     }
 
     /// The encoded length of the whole `Resource`, body included.
@@ -216,9 +237,9 @@ impl Frame {
         let ttl = ttl.map_or(0, |ttl| walk::delimited_len(6, duration_len(ttl)));
         walk::bytes_len(1, version.as_str().len())
             + walk::bytes_len(3, name.len())
-            + self.beside.as_ref().map_or(0, |beside| beside.wrapper.len())
+            + self.0.beside.as_ref().map_or(0, |beside| beside.wrapper.len())
             + ttl
-            + walk::delimited_len(2, self.any.len())
+            + walk::delimited_len(2, self.any().len())
     }
 
     fn changed(mut self, change: impl FnOnce(&mut Beside)) -> Self {
@@ -228,9 +249,12 @@ impl Frame {
 
     /// Equal frames are equal however they came to be: what says nothing is none.
     fn change(&mut self, change: impl FnOnce(&mut Beside)) {
-        let mut beside = self.beside.take().map_or_else(Beside::default, |beside| *beside);
+        let mut beside = self.0.beside.as_deref().cloned().unwrap_or_default();
         change(&mut beside);
-        self.beside = (beside != Beside::default()).then(|| Box::new(beside));
+        let beside = (beside != Beside::default()).then(|| Box::new(beside));
+        if beside.is_some() || self.0.beside.is_some() {
+            Arc::make_mut(&mut self.0).beside = beside;
+        }
     }
 }
 

@@ -108,6 +108,23 @@ impl ResourceName {
         &self.text
     }
 
+    /// Whether a clone of this value lives beside it: who keeps one of each name knows by it which ones are still used.
+    ///
+    /// # Examples
+    /// ```
+    /// use xdstp_uri::ResourceName;
+    ///
+    /// let name = ResourceName::parse("web")?;
+    /// assert!(!name.is_shared());
+    /// let clone = name.clone();
+    /// assert!(name.is_shared() && clone.is_shared());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.text) > 1
+    }
+
     /// The name has no structure: it is not an `xdstp:` name.
     ///
     /// # Examples

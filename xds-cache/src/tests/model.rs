@@ -239,7 +239,7 @@ impl Model {
 
     /// What an upsert does; the cache has done it already.
     fn upserted(&mut self, of: usize, name: &ResourceName, resource: &Resource<()>) -> Outcome {
-        let Resource { version, digest, .. } = resource.clone();
+        let (version, digest) = (resource.version.clone(), resource.digest());
         let old = self.resources[of].insert(name.clone(), (version.clone(), digest));
         self.absent[of].remove(name);
         self.removed[of].remove(name);

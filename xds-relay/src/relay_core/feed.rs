@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::Rejected;
-use xds_transport::client::{Command, Update, Verdict};
+use xds_transport::client::{Command, Intern, Update, Verdict};
 use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 
@@ -37,8 +37,8 @@ const STEADY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Feed {
     label: String,
-    /// Other streams to the origin carry the same for other nodes.
-    by_node: bool,
+    /// What has what other streams to the origin carry for other nodes held once: to be named to the stream.
+    intern: Option<Arc<dyn Intern>>,
     info: Arc<OriginInfo>,
     scopes: Arc<Scopes>,
     /// When scopes have something to tell the origin by themselves.
@@ -71,9 +71,11 @@ impl Feed {
         speakers: Arc<Mutex<Speakers>>,
     ) -> Self {
         let markers = Markers::new(info.relays.own());
+        // What one stream carries for all clients is here once as it is.
+        let intern = by_node.then(|| info.interner.clone() as Arc<dyn Intern>);
         Self {
             label,
-            by_node,
+            intern,
             info,
             scopes,
             due: Due::default(),
@@ -129,10 +131,6 @@ impl Feed {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
             let value = changed.resource.value;
             changed.resource.value = value.with_aliases(|alias| self.info.realm.holds(alias));
-            // What one stream carries for all clients is here once as it is.
-            if self.by_node {
-                self.info.bodies.share(&mut changed.resource);
-            }
             let name = &changed.name;
             if !self.info.realm.holds(name) {
                 let reason = "its authority is another origin's";
@@ -192,6 +190,7 @@ impl Feed {
 
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
         let mut work = self.with_work(now, there);
         self.more = false;

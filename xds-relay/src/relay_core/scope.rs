@@ -685,7 +685,7 @@ fn stub(resource: &Resource<Frame>, once_shared: bool) -> Resource<Frame> {
     let version = Version::from(format!("do_not_cache {}", resource.version));
     let body = Bytes::from_static(if once_shared { ONCE_SHARED } else { b"" });
     let frame = Frame::new(body).with_wrapper(Bytes::new(), None, true);
-    Resource::new(version, resource.digest, frame)
+    Resource::new(version, resource.digest(), frame)
 }
 
 /// The body of a stub for what clients may hold from before.

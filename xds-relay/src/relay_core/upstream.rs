@@ -12,8 +12,8 @@ use xdstp_uri::ResourceName;
 use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
 use crate::relay_core::alike::Alike;
-use crate::relay_core::bodies::Bodies;
 use crate::relay_core::feed::Feed;
+use crate::relay_core::interner::Interner;
 use crate::relay_core::lock;
 use crate::relay_core::loops::{Relays, Seen};
 use crate::relay_core::scope_key::ScopeKey;
@@ -65,7 +65,7 @@ pub(crate) struct OriginInfo {
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) realm: Realm,
     pub(crate) relays: Arc<Relays>,
-    pub(crate) bodies: Arc<Bodies>,
+    pub(crate) interner: Arc<Interner>,
     pub(crate) alike: Alike,
     pub(crate) metrics: Arc<Metrics>,
 }

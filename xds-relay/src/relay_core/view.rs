@@ -88,7 +88,7 @@ impl RelayCore {
             });
         }
         gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
-        gauges.bodies = self.bodies.len() as u64;
+        gauges.bodies = self.interner.bodies() as u64;
         self.tell_metrics();
         gauges
     }

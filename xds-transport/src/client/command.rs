@@ -1,8 +1,12 @@
 //! What a user of the machine tells it.
 
+use std::sync::Arc;
+
 use xdstp_cache::{Interest, TypeUrl};
+
 use xdstp_uri::ResourceName;
 
+use super::intern::Intern;
 use super::update::UpdateId;
 use crate::response::Rejected;
 
@@ -21,6 +25,8 @@ pub enum Command {
     /// without a version, so that the origin sends each one or says that it is gone (rules 84, 151). On a stream that asked
     /// already, this says nothing; SotW has no way to ask.
     Undecided(TypeUrl, Vec<ResourceName>),
+    /// What comes from now on is passed through this first.
+    Intern(Arc<dyn Intern>),
     /// The update was handled: the response may be acknowledged. Finish updates in the order they came.
     Finish(UpdateId, Verdict),
 }

@@ -10,7 +10,8 @@ use super::absence::{Absences, Silence};
 use super::command::Verdict;
 use super::failure::ResourceFailure;
 use super::heartbeat::Heartbeats;
-use super::held::{Entry, Held};
+use super::held::{Entry, Held, Received};
+use super::intern::Intern;
 use super::opening::Opening;
 use super::room::Room;
 use super::update::{Changed, Update, UpdateId};
@@ -165,6 +166,7 @@ impl Session {
         now: Instant,
         id: UpdateId,
         response: Response,
+        intern: Option<&dyn Intern>,
     ) -> Result<Option<Update>, ProtocolError> {
         if self.acks.len() >= MAX_ACKS {
             return Err(ProtocolError::Unread);
@@ -197,7 +199,7 @@ impl Session {
         let mut received = Vec::with_capacity(response.resources.len());
         let mut heartbeats = Heartbeats::default();
         for resource in response.resources {
-            let (name, ttl) = (resource.name, resource.ttl);
+            let (mut name, ttl) = (resource.name, resource.ttl);
             if refused.contains(name.as_str()) {
                 continue;
             }
@@ -226,10 +228,14 @@ impl Session {
                 name.glob_parent().map(|glob| self.failed.remove(&glob));
             }
             let version = resource.version.filter(|version| !version.as_str().is_empty());
-            let resource = frame.until(expiry(now, ttl)).into_resource(version);
-            let entry = Entry::new(&resource, requests);
-            let before = self.held.get(&name).filter(|before| before.same(&entry)).map(|before| before.seen);
-            received.push((name.clone(), entry));
+            let mut resource = frame.until(expiry(now, ttl)).into_resource(version);
+            if let Some(intern) = intern {
+                intern.intern(&mut name, &mut resource);
+            }
+            let news = Received::new(&resource, requests);
+            let before = self.held.get(&name).filter(|before| before.same(&news.entry));
+            let before = before.map(|before| before.seen(requests));
+            received.push((name.clone(), news));
             if let Some(seen) = before {
                 self.held.set_seen(&name, requests);
                 if self.wanted.asked_since(&name, seen) {
@@ -298,7 +304,7 @@ impl Session {
     }
 
     /// TP3. For clients that ignore errors, what has one is named among the removed too (rule 117): the error counts.
-    fn fail(&mut self, errors: Vec<ResourceError>, received: &[(ResourceName, Entry)], update: &mut Update) {
+    fn fail(&mut self, errors: Vec<ResourceError>, received: &[(ResourceName, Received)], update: &mut Update) {
         if errors.is_empty() {
             return;
         }
@@ -451,7 +457,7 @@ impl Session {
         let version = |name: &ResourceName, entry: &'_ Entry| {
             // A name that was not answered may be one of its aliases.
             let awaited = self.wanted.awaits(name) || awaits_names && entry.has_aliases;
-            let told_again = entry.expires() || fails(name);
+            let told_again = self.held.expires(name) || fails(name);
             if entry.accepted && !awaited && !told_again { entry.version.clone() } else { "".into() }
         };
         let held = self.held.iter().map(|(name, entry)| (name.clone(), version(name, entry)));

@@ -27,12 +27,13 @@ impl Heartbeats {
         if self.0.is_empty() {
             return;
         }
-        for (name, entry) in unfinished.newest_first() {
-            let beats = |version: &Option<Version>| version.as_ref().is_none_or(|version| *version == entry.version);
+        for (name, received) in unfinished.newest_first() {
+            let is_its = |version: &Version| *version == received.entry.version;
+            let beats = |version: &Option<Version>| version.as_ref().is_none_or(is_its);
             if self.0.get(name).is_some_and(|(version, _)| beats(version))
                 && let Some((name, (_, ttl))) = self.0.remove_entry(name)
             {
-                entry.refresh(expiry(now, Some(ttl)));
+                received.expires = expiry(now, Some(ttl));
                 update.refreshed.push((name, ttl));
             }
         }

@@ -1,5 +1,6 @@
 //! What its user holds of one type: not the resources, only what tells them apart.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
@@ -15,6 +16,8 @@ use crate::frame::Frame;
 #[derive(Debug, Default)]
 pub(super) struct Held {
     entries: Entries,
+    /// Until when those live that do not live for ever: few, and `expiries` by name.
+    lives: HashMap<ResourceName, Instant>,
     expiries: Deadlines<ResourceName>,
     /// What is over, but for something newer that waits for its verdict.
     overdue: Vec<ResourceName>,
@@ -33,43 +36,49 @@ pub(super) struct Entry {
     pub(super) version: Version,
     /// In native order; a `u128` would have the block aligned to 16 bytes.
     digest: [u8; 16],
+    /// How many requests had been sent when it last came: the last 32 bits of that.
+    seen: u32,
     /// The response that brought it was acknowledged: the version may be named to an origin (rule 30).
     pub(super) accepted: bool,
-    /// How many requests had been sent when it last came.
-    pub(super) seen: u64,
     /// It may be asked for by other names than its own.
     pub(super) has_aliases: bool,
-    expires: Option<Instant>,
     /// The origin said that it is gone, and it stays in use.
     deleted: bool,
 }
 
-impl Entry {
+/// What came, and has no verdict yet.
+#[derive(Clone, Debug)]
+pub(super) struct Received {
+    pub(super) entry: Entry,
+    pub(super) expires: Option<Instant>,
+}
+
+impl Received {
     pub(super) fn new(resource: &Resource<Frame>, seen: u64) -> Self {
+        Self { entry: Entry::new(resource, seen), expires: resource.value.expires() }
+    }
+}
+
+impl Entry {
+    fn new(resource: &Resource<Frame>, seen: u64) -> Self {
         Self {
             version: resource.version.clone(),
-            digest: resource.digest.to_ne_bytes(),
+            digest: resource.digest().to_ne_bytes(),
+            seen: seen as u32,
             accepted: false,
-            seen,
             has_aliases: resource.value.aliases().next().is_some(),
-            expires: resource.value.expires(),
             deleted: false,
         }
+    }
+
+    /// How many of `requests` had been sent when it last came. Of what did not come for 2³² of them, it says too many.
+    pub(super) fn seen(&self, requests: u64) -> u64 {
+        requests.saturating_sub((requests as u32).wrapping_sub(self.seen).into())
     }
 
     /// The same, with the fate of its response known.
     pub(super) fn accepted(self, accepted: bool) -> Self {
         Self { accepted, ..self }
-    }
-
-    /// Whether it is over at some time, unless it is refreshed.
-    pub(super) fn expires(&self) -> bool {
-        self.expires.is_some()
-    }
-
-    /// It lives until `expires`.
-    pub(super) fn refresh(&mut self, expires: Option<Instant>) {
-        self.expires = expires;
     }
 
     /// Whether the other has the same content at the same version.
@@ -104,11 +113,11 @@ impl Entries {
         }
     }
 
-    fn remove(&mut self, name: &ResourceName) -> Option<Entry> {
+    fn remove(&mut self, name: &ResourceName) {
         let hash = self.hash(name);
-        let found = self.table.find_entry(hash, |entry| entry.0 == *name).ok()?;
-        let (entry, _) = found.remove();
-        Some(entry.1)
+        if let Ok(found) = self.table.find_entry(hash, |entry| entry.0 == *name) {
+            found.remove();
+        }
     }
 }
 
@@ -121,19 +130,28 @@ impl Held {
         self.entries.iter()
     }
 
-    pub(super) fn insert(&mut self, name: ResourceName, entry: Entry) {
-        if let Some(before) = self.get(&name).and_then(|before| before.expires) {
-            self.expiries.remove(before, name.clone());
-        }
-        if let Some(expires) = entry.expires {
-            self.expiries.insert(expires, name.clone());
-        }
+    pub(super) fn insert(&mut self, name: ResourceName, entry: Entry, expires: Option<Instant>) {
+        self.let_live(&name, expires);
         self.entries.insert(name, entry);
     }
 
     pub(super) fn remove(&mut self, name: &ResourceName) {
-        if let Some(expires) = self.entries.remove(name).and_then(|entry| entry.expires) {
-            self.expiries.remove(expires, name.clone());
+        self.let_live(name, None);
+        self.entries.remove(name);
+    }
+
+    /// Whether it is over at some time, unless it is refreshed.
+    pub(super) fn expires(&self, name: &ResourceName) -> bool {
+        self.lives.contains_key(name)
+    }
+
+    fn let_live(&mut self, name: &ResourceName, expires: Option<Instant>) {
+        if let Some(before) = self.lives.remove(name) {
+            self.expiries.remove(before, name.clone());
+        }
+        if let Some(expires) = expires {
+            self.lives.insert(name.clone(), expires);
+            self.expiries.insert(expires, name.clone());
         }
     }
 
@@ -146,7 +164,7 @@ impl Held {
 
     pub(super) fn set_seen(&mut self, name: &ResourceName, seen: u64) {
         if let Some(entry) = self.entries.get_mut(name) {
-            entry.seen = seen;
+            entry.seen = seen as u32;
         }
     }
 
@@ -168,9 +186,8 @@ impl Held {
 
     /// A heartbeat: it lives until `expires` (rule 112).
     pub(super) fn refresh(&mut self, name: &ResourceName, expires: Option<Instant>) {
-        if let Some(mut entry) = self.get(name).cloned() {
-            entry.refresh(expires);
-            self.insert(name.clone(), entry);
+        if self.get(name).is_some() {
+            self.let_live(name, expires);
         }
     }
 
@@ -188,6 +205,7 @@ impl Held {
         loop {
             let name = self.expiries.pop(now)?;
             if !awaits_verdict(&name) {
+                self.lives.remove(&name);
                 self.entries.remove(&name);
                 return Some(name);
             }
@@ -198,9 +216,30 @@ impl Held {
     /// There is a verdict: what is over still, is over now.
     pub(super) fn resume_expiries(&mut self) {
         for name in std::mem::take(&mut self.overdue) {
-            if let Some(expires) = self.entries.get(&name).and_then(|entry| entry.expires) {
-                self.expiries.insert(expires, name);
+            if let Some(expires) = self.lives.get(&name) {
+                self.expiries.insert(*expires, name);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_requests_is_told_from_its_last_32_bits() {
+        let resource = Frame::of_message(&"type.example.com/T".into(), b"body").into_resource(None);
+        for seen in [0, 7, u64::from(u32::MAX), 1 << 32, (1 << 40) + 3] {
+            let entry = Entry::new(&resource, seen);
+            for later in [0, 1, 1 << 31, u64::from(u32::MAX)] {
+                assert_eq!(entry.seen(seen + later), seen);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_is_a_block_of_64_bytes_with_its_name() {
+        assert_eq!(size_of::<(ResourceName, Entry)>(), 64);
     }
 }

@@ -12,7 +12,8 @@ use super::command::Verdict;
 use super::expiry;
 use super::failure::ResourceFailure;
 use super::heartbeat::Heartbeats;
-use super::held::{Entry, Held};
+use super::held::{Held, Received};
+use super::intern::Intern;
 use super::room;
 use super::update::{Changed, Update, UpdateId};
 use super::verdict::{Pending, Unfinished};
@@ -202,7 +203,13 @@ impl Session {
     }
 
     /// `None` when nothing is wanted: the response is acknowledged unseen.
-    pub(super) fn handle_response(&mut self, now: Instant, id: UpdateId, response: Response) -> Option<Update> {
+    pub(super) fn handle_response(
+        &mut self,
+        now: Instant,
+        id: UpdateId,
+        response: Response,
+        intern: Option<&dyn Intern>,
+    ) -> Option<Update> {
         // What fails is told anew after the first response of a stream, and a later full state repeats what is as it was.
         let recovers = !self.full_state || self.nonce.is_empty();
         self.nonce.clone_from(&response.nonce);
@@ -237,7 +244,7 @@ impl Session {
         let mut received = Vec::with_capacity(response.resources.len());
         let mut heartbeats = Heartbeats::default();
         for resource in response.resources {
-            let (name, ttl) = (resource.name, resource.ttl);
+            let (mut name, ttl) = (resource.name, resource.ttl);
             if !self.wanted.covers(&name) || refused.contains(name.as_str()) {
                 continue;
             }
@@ -257,16 +264,19 @@ impl Session {
                 continue;
             };
             let version = resource.version.filter(|version| !version.as_str().is_empty());
-            let resource = frame.until(expiry(now, ttl)).into_resource(version);
-            let entry = Entry::new(&resource, requests);
-            let before = self.held.get(&name).filter(|before| before.same(&entry));
+            let mut resource = frame.until(expiry(now, ttl)).into_resource(version);
+            if let Some(intern) = intern {
+                intern.intern(&mut name, &mut resource);
+            }
+            let news = Received::new(&resource, requests);
+            let before = self.held.get(&name).filter(|before| before.same(&news.entry));
             let touched = before.is_some();
             // That it does not fail any more, or lives for ever now, is news.
-            let mut over = failed || ttl.is_none() && before.is_some_and(Entry::expires);
+            let mut over = failed || ttl.is_none() && touched && self.held.expires(&name);
             if !self.failed.is_empty() && (recovers || !touched) {
                 over |= name.glob_parent().is_some_and(|glob| self.failed.remove(&glob));
             }
-            received.push((name.clone(), entry));
+            received.push((name.clone(), news));
             if !touched || resent || over {
                 update.changed.push(Changed { name, resource, touched });
             } else if awaited {

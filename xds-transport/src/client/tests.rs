@@ -4,6 +4,7 @@ mod aliases;
 mod delta;
 mod either;
 mod failures;
+mod interning;
 mod pace;
 mod room;
 mod sotw;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use xdstp_uri::ResourceName;
 
 use super::command::Verdict;
-use super::held::{Entry, Held};
+use super::held::{Held, Received};
 use super::update::UpdateId;
 use super::wanted::Wanted;
 use crate::response::Rejected;
@@ -38,7 +38,7 @@ pub(super) struct Pending {
     pub(super) outgrown: bool,
     /// It said that something is gone.
     pub(super) removes: bool,
-    pub(super) received: Vec<(ResourceName, Entry)>,
+    pub(super) received: Vec<(ResourceName, Received)>,
     pub(super) rejected: Vec<Rejected>,
 }
 
@@ -83,9 +83,9 @@ impl Unfinished {
     }
 
     /// The resources that wait for a verdict, those of the newest response first.
-    pub(super) fn newest_first(&mut self) -> impl Iterator<Item = (&ResourceName, &mut Entry)> {
+    pub(super) fn newest_first(&mut self) -> impl Iterator<Item = (&ResourceName, &mut Received)> {
         let received = self.pending.values_mut().rev().flat_map(|pending| &mut pending.received);
-        received.map(|(name, entry)| (&*name, entry))
+        received.map(|(name, received)| (&*name, received))
     }
 
     /// Whether something newer came of a name, and waits for a verdict.
@@ -137,11 +137,11 @@ impl Unfinished {
         let refused: HashSet<_> = rejected.iter().map(|rejected| rejected.name.as_str()).collect();
         let mut is_used = removes;
         let mut older: Vec<_> = self.pending.range_mut(..id).map(|(_, pending)| pending).collect();
-        for (name, entry) in received {
+        for (name, Received { entry, expires }) in received {
             if wanted.covers(&name) && !refused.contains(name.as_str()) {
                 older.iter_mut().for_each(|older| older.received.retain(|(other, _)| *other != name));
                 is_used |= !held.get(&name).is_some_and(|before| before.same(&entry));
-                held.insert(name, entry.accepted(accepted));
+                held.insert(name, entry.accepted(accepted), expires);
             }
         }
         let newest = accepted && self.accepted < Some(id);

@@ -16,7 +16,9 @@ impl Model {
         let has_additions = self.cache.has_additions(client.id);
         let pulled = self.cache.pull(client.id, removals, &mut |pull| {
             said.push(match pull {
-                Pull::Put { name, resource } => (name.clone(), Some((resource.version.clone(), Some(resource.digest)))),
+                Pull::Put { name, resource } => {
+                    (name.clone(), Some((resource.version.clone(), Some(resource.digest()))))
+                }
                 Pull::Removed { name } => (name.clone(), None),
             });
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -203,7 +205,7 @@ impl Model {
     fn check_visit(&self, client: &Client) {
         let mut visited = BTreeMap::new();
         let unanswered = self.cache.visit(client.id, &mut |name, resource| {
-            let twice = visited.insert(name.clone(), (resource.version.clone(), resource.digest));
+            let twice = visited.insert(name.clone(), (resource.version.clone(), resource.digest()));
             assert!(twice.is_none(), "{name} is visited twice");
         });
         let mut expected = self.resources[client.of].clone();
