@@ -131,6 +131,8 @@ pub struct Cache<V> {
     pub(crate) totals: Outcomes,
     /// How many additions were visited.
     pub(crate) visits: u64,
+    /// The same before the pull that goes on, and how many names that has looked at.
+    pub(crate) looks: u64,
 }
 
 impl<V> Cache<V> {
@@ -157,6 +159,7 @@ impl<V> Cache<V> {
             now: None,
             totals: Outcomes::default(),
             visits: 0,
+            looks: 0,
         }
     }
 

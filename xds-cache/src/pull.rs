@@ -190,30 +190,30 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let mut looks = self.visits;
+        self.looks = self.visits;
         while let Some(link) = self.oldest(self.subscribers[id.index()].slots) {
-            self.look(&mut looks, pulled)?;
+            self.look(pulled)?;
             self.pull_slot(id, link, visitor)?;
         }
         // What is asked for by another name is sent for that by now.
-        while let Some(name) = self.subscribers[id.index()].forced.first().cloned() {
-            self.look(&mut looks, pulled)?;
-            self.subscribers[id.index()].forced.remove(&name);
-            self.pull_forced(id, name, visitor)?;
+        while !self.subscribers[id.index()].forced.is_empty() {
+            self.look(pulled)?;
+            let name = self.subscribers[id.index()].forced.pop_first();
+            name.map_or(ControlFlow::Continue(()), |name| self.pull_forced(id, name, visitor))?;
         }
         while let Some(link) = self.next_list(id) {
-            self.pull_list(id, link, &mut looks, pulled, visitor)?;
+            self.pull_list(id, link, pulled, visitor)?;
         }
         ControlFlow::Continue(())
     }
 
-    /// One more look, unless too many were not visits. `looks` counts from the visits before the pull.
-    fn look(&self, looks: &mut u64, pulled: &mut Pulled) -> ControlFlow<()> {
-        if looks.saturating_sub(self.visits) >= self.options.looks as u64 {
+    /// One more look, unless too many were not visits.
+    fn look(&mut self, pulled: &mut Pulled) -> ControlFlow<()> {
+        if self.looks.saturating_sub(self.visits) >= self.options.looks as u64 {
             pulled.paused = true;
             return ControlFlow::Break(());
         }
-        *looks += 1;
+        self.looks += 1;
         ControlFlow::Continue(())
     }
 
@@ -327,7 +327,6 @@ impl<V> Cache<V> {
         &mut self,
         id: SubscriberId,
         link: u32,
-        looks: &mut u64,
         pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -348,17 +347,18 @@ impl<V> Cache<V> {
             };
             let mut put = if already { ControlFlow::Continue(()) } else { put(self) };
             at = self.lists[list as usize].after(&self.slots, at);
-            if put.is_continue() && at != NONE {
-                put = self.look(looks, pulled);
-            }
-            if put.is_break() {
-                if at != NONE {
-                    // The others come first now.
-                    self.rechain(link, Chain::Work);
-                    return put;
-                }
+            if at == NONE {
                 // That was the last: there is no more to say, which others may wait for.
                 visited = put;
+                break;
+            }
+            if put.is_continue() {
+                put = self.look(pulled);
+            }
+            if put.is_break() {
+                // The others come first now.
+                self.rechain(link, Chain::Work);
+                return put;
             }
         }
         let members = &self.lists[list as usize];

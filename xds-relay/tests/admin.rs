@@ -72,6 +72,7 @@ impl Inspect for Relay {
                 peer: "127.0.0.1:5".to_owned(),
                 node_id: "envoy-1".to_owned(),
                 protocol: "sotw".to_owned(),
+                busy: false,
                 types: vec![ClientTypeDump {
                     type_url: CLUSTER.to_owned(),
                     wildcard: true,
