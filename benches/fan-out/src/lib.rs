@@ -26,5 +26,13 @@ pub fn framed_with(message: &impl Message, fields: &[u8]) -> Bytes {
     framed.freeze()
 }
 
+/// The length of the message at the front, prefix included, once all of it is there.
+pub fn complete(data: &[u8]) -> Option<usize> {
+    let (prefix, _) = data.split_first_chunk::<PREFIX>()?;
+    let [_, length @ ..] = *prefix;
+    let length = PREFIX + u32::from_be_bytes(length) as usize;
+    (data.len() >= length).then_some(length)
+}
+
 /// What went wrong, in words for whoever runs the measurement.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
