@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fan_out::delta_ads::{DeltaAds, Handler, Responses};
 use fan_out::{Error, updates};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Streaming;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 
 #[derive(Default)]
@@ -52,7 +52,9 @@ async fn main() -> Result<(), Error> {
     let clients = Arc::new(Clients::default());
     let service = DeltaAds::new(clients.clone());
     tokio::spawn(
-        Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(TcpListenerStream::new(listener)),
+        Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))),
     );
 
     let ready = || {

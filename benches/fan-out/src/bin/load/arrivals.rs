@@ -20,6 +20,24 @@ pub(crate) struct Arrivals {
     /// Few clients: shows that it works, not how fast.
     #[arg(long)]
     short: bool,
+    /// Measures this many clients only, as the options below say.
+    #[arg(long)]
+    clients: Option<usize>,
+    /// How many resources each has.
+    #[arg(long, default_value_t = 1000)]
+    resources: usize,
+    /// They subscribe to every name instead of the glob, as they have to over SotW.
+    #[arg(long)]
+    exact: bool,
+    /// How they are told.
+    #[arg(long, value_enum, default_value = "delta")]
+    variant: Variant,
+    /// None waits for the others.
+    #[arg(long)]
+    at_once: bool,
+    /// How many turns each server has.
+    #[arg(long, default_value_t = 5)]
+    turns: usize,
 }
 
 /// How clients come.
@@ -55,6 +73,11 @@ impl Arrivals {
             at_once: false,
             turns,
         };
+        if let Some(clients) = self.clients {
+            let Self { resources, variant, at_once, turns, .. } = *self;
+            let exact = self.exact || variant == Variant::Sotw;
+            return vec![Scenario { clients, resources, variant, exact, at_once, turns }];
+        }
         let exact = |of| Scenario { exact: true, ..of };
         let sotw = |of| Scenario { variant: Variant::Sotw, exact: true, ..of };
         let at_once = |of| Scenario { at_once: true, ..of };

@@ -1,5 +1,7 @@
 //! How many instructions of its own a server takes for an update of one client, its ACK included: callgrind counts them.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
@@ -18,6 +20,9 @@ const GOAL: f64 = 18_000.0;
 pub(crate) struct Instructions {
     #[command(flatten)]
     programs: Programs,
+    /// Where callgrind's file of the relay is kept, for `callgrind_annotate`.
+    #[arg(long)]
+    keep: Option<PathBuf>,
     /// Fails for no goal.
     #[arg(long)]
     report: bool,
@@ -55,6 +60,9 @@ impl Instructions {
         }
         server.terminate()?;
         let text = std::fs::read_to_string(&counts)?;
+        if let (Kind::Relay, Some(keep)) = (kind, &self.keep) {
+            std::fs::copy(&counts, keep)?;
+        }
         std::fs::remove_file(&counts)?;
         let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("callgrind counted nothing")?;
         Ok(total.trim().parse()?)

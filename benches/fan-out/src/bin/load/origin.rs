@@ -10,9 +10,9 @@ use fan_out::content::Naming;
 use fan_out::delta_ads::{DeltaAds, Handler, Responses};
 use fan_out::{Error, content};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Streaming;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, walk};
 
 /// How many resources the first answer to a client holds at most.
@@ -47,7 +47,9 @@ pub(crate) async fn serve(resources: usize, naming: Naming, listen: SocketAddr) 
     let origin = Origin(Arc::new(Mutex::new(state)));
     let service = DeltaAds::new(Arc::new(origin.clone()));
     tokio::spawn(
-        Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(TcpListenerStream::new(listener)),
+        Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))),
     );
     tokio::task::spawn_blocking(move || origin.obey(std::io::stdin().lock())).await?
 }
