@@ -10,10 +10,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 use tokio::task::JoinHandle;
-use tokio::time::Sleep;
 use tonic::Status;
 
 use crate::grpc::now;
+use crate::grpc::server::alarm::Alarm;
 use crate::grpc::server::requests::status_of;
 use crate::grpc::server::service::StreamState;
 use crate::server::{Source, Transmit};
@@ -24,18 +24,18 @@ pub(crate) struct ResponseBody<S: Source + Send + 'static> {
     reading: JoinHandle<()>,
     /// What is being written; one at a time.
     transmit: Option<Transmit>,
-    timer: Pin<Box<Sleep>>,
-    /// When the timer is set to, if it is.
+    alarm: Alarm,
+    /// When to look although nothing happened.
     timeout: Option<Instant>,
-    /// The last look found something, or there was none yet: there may be more.
+    /// The last look found something and there may be more, or there was none yet.
     more: bool,
     over: bool,
 }
 
 impl<S: Source + Send + 'static> ResponseBody<S> {
     pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>) -> Self {
-        let timer = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
-        Self { state, reading, transmit: None, timer, timeout: None, more: true, over: false }
+        let alarm = Alarm::at(now().into());
+        Self { state, reading, transmit: None, alarm, timeout: None, more: true, over: false }
     }
 
     /// The next response, or the status the stream ends with.
@@ -50,6 +50,7 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
         if transmit.is_none() && inner.half_closed {
             return Err(Status::ok(""));
         }
+        self.more = transmit.is_some() && inner.stream.may_continue();
         self.timeout = inner.stream.poll_timeout();
         Ok(transmit)
     }
@@ -92,20 +93,19 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
             }
             if !this.state.wake.take_due() && !this.more {
                 let Some(timeout) = this.timeout else { return Poll::Pending };
-                this.timer.as_mut().reset(timeout.into());
-                ready!(this.timer.as_mut().poll(cx));
+                this.alarm.set(timeout.into());
+                ready!(this.alarm.poll(cx));
             }
             match this.poll_stream() {
                 Err(status) => return Poll::Ready(Some(Ok(this.trailers(&status)))),
                 Ok(Some(mut transmit)) => {
-                    this.more = true;
                     let length = u32::try_from(transmit.remaining()).unwrap_or(u32::MAX).to_be_bytes();
                     let [a, b, c, d] = length;
                     let chunk = transmit.chunk_after(&[0, a, b, c, d]).unwrap_or_default();
                     this.transmit = Some(transmit);
                     return Poll::Ready(Some(Ok(Frame::data(chunk))));
                 }
-                Ok(None) => this.more = false,
+                Ok(None) => {}
             }
         }
     }
