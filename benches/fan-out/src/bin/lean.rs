@@ -9,7 +9,7 @@ use fan_out::delta_ads::PATH;
 use fan_out::{Error, PREFIX, complete, content, framed};
 use h2::{RecvStream, SendStream};
 use prost::Message;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryResponse};
 
@@ -96,7 +96,7 @@ impl Fleet {
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let origin = arguments.next().ok_or("usage: lean ORIGIN_ADDRESS NAME...")?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = fan_out::listen()?;
     let address = listener.local_addr()?;
     let clients = Arc::new(Clients::default());
     let served = clients.clone();

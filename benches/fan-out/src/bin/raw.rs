@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fan_out::delta_ads::{DeltaAds, Handler, Responses};
 use fan_out::{Error, updates};
-use tokio::net::TcpListener;
 use tonic::Streaming;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -47,7 +46,7 @@ impl Clients {
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let origin = arguments.next().ok_or("usage: raw ORIGIN_ADDRESS NAME...")?;
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let listener = fan_out::listen()?;
     let address = listener.local_addr()?;
     let clients = Arc::new(Clients::default());
     let service = DeltaAds::new(clients.clone());

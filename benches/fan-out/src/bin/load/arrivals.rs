@@ -106,7 +106,8 @@ impl Arrivals {
         }
         for _ in 0..scenario.turns {
             for side in &mut sides {
-                side.turn(scenario).await?;
+                let name = side.kind.name();
+                side.turn(scenario).await.map_err(|error| format!("{name}: {error}"))?;
             }
         }
         let interest = match (exact, variant, scenario.at_once) {
