@@ -54,7 +54,11 @@ impl<V> Cache<V> {
     ) -> Outcome {
         self.change_type(type_url, now, |cache, type_index| {
             let outcome = cache.store(type_index, name, resource, now, woken);
-            if let Some(at) = cache.slot_of(type_index, name) {
+            let mut aliases = aliases.into_iter().peekable();
+            // Mostly there are none, and were none.
+            if (aliases.peek().is_some() || !cache.types[type_index as usize].aliases.is_empty())
+                && let Some(at) = cache.slot_of(type_index, name)
+            {
                 cache.set_aliases(at, aliases, woken);
             }
             outcome

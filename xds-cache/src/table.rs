@@ -136,11 +136,13 @@ impl<V> Cache<V> {
     pub(crate) fn enter_lists(&mut self, at: u32) {
         let Slot { type_index, name, .. } = &self.slots[at as usize];
         let (type_index, name) = (*type_index, name.clone());
-        let mut lists = self.collections_of(type_index, &name);
-        if let (NONE, Some(glob)) = (lists[1], name.glob_parent()) {
-            lists[1] = self.list(type_index, &Interest::Name(glob));
+        let [wildcard, mut directory] = self.collections_of(type_index, &name);
+        if directory == NONE
+            && let Some(glob) = name.glob_parent()
+        {
+            directory = self.list(type_index, &Interest::Name(glob));
         }
-        for list in lists.into_iter().filter(|list| *list != NONE) {
+        for list in [wildcard, directory].into_iter().filter(|list| *list != NONE) {
             self.lists[list as usize].append(list, &mut self.slots, at);
         }
     }

@@ -16,8 +16,9 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::Instant;
 use tonic::transport::server::{Connected, TcpConnectInfo};
+use xds_transport::grpc::server::Alarm;
 
 /// A connection of HTTP/2 begins with so many bytes (RFC 9113, 3.4), and no request of HTTP/1 is shorter.
 const PREFACE: usize = 24;
@@ -39,7 +40,7 @@ pub(crate) struct Patient<I> {
     patience: Patience,
     /// How much of the preface came.
     said: usize,
-    timer: Pin<Box<Sleep>>,
+    alarm: Alarm,
     calls: Arc<Calls>,
     ended: Ended,
     over: bool,
@@ -87,14 +88,14 @@ async fn count(State(open): State<OpenCalls>, mut request: Request, next: Next) 
 impl<I: Connected<ConnectInfo = TcpConnectInfo>> Patient<I> {
     pub(crate) fn new(io: I, counted: OwnedSemaphorePermit, patience: Patience, ended: Ended) -> Self {
         let (open, lately, peer) = (AtomicUsize::new(0), AtomicBool::new(false), io.connect_info());
-        let (calls, timer) = (Arc::new(Calls { open, lately, peer }), Box::pin(sleep(patience.preface)));
-        Self { io, patience, said: 0, timer, calls, ended, over: false, _counted: counted }
+        let (calls, alarm) = (Arc::new(Calls { open, lately, peer }), Alarm::at(Instant::now() + patience.preface));
+        Self { io, patience, said: 0, alarm, calls, ended, over: false, _counted: counted }
     }
 }
 
 impl<I> Patient<I> {
     fn is_over(&mut self, cx: &mut Context<'_>) -> bool {
-        while !self.over && self.timer.as_mut().poll(cx).is_ready() {
+        while !self.over && self.alarm.poll(cx).is_ready() {
             let Calls { open, lately, .. } = &*self.calls;
             if self.said < PREFACE {
                 self.end("preface");
@@ -113,7 +114,7 @@ impl<I> Patient<I> {
     }
 
     fn wait_for_call(&mut self) {
-        self.timer.as_mut().reset(Instant::now() + self.patience.call);
+        self.alarm.set(Instant::now() + self.patience.call);
     }
 }
 
@@ -153,7 +154,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Patient<I> {
             self.said += into.filled().len() - before;
             if self.said >= PREFACE {
                 self.wait_for_call();
-                // So that the timer wakes who reads.
+                // So that the alarm wakes who reads.
                 let _ = self.is_over(cx);
             }
         }
@@ -210,6 +211,7 @@ mod tests {
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
     use tokio::sync::Semaphore;
+    use tokio::time::sleep;
 
     use super::*;
 
@@ -226,7 +228,7 @@ mod tests {
             io: far,
             patience: PATIENCE,
             said: 0,
-            timer: Box::pin(sleep(PATIENCE.preface)),
+            alarm: Alarm::at(Instant::now() + PATIENCE.preface),
             calls,
             ended: Arc::new(move |limit| tell.lock().unwrap().push(limit)),
             over: false,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_stream::StreamExt;
@@ -108,9 +108,9 @@ impl Relay {
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
-        let listener = listen(config.listen, "listen").await?;
+        let listener = listen(config.listen, "listen")?;
         let admin = match config.admin {
-            Some(address) => Some(listen(address, "admin").await?),
+            Some(address) => Some(listen(address, "admin")?),
             None => None,
         };
         Ok(Self { config, listener, admin, core, _origins: origins })
@@ -262,8 +262,19 @@ fn asks_for_nodes(config: &Config) -> bool {
     by_node || config.origin(&config.default_origin).is_some_and(is_server)
 }
 
-async fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, field, source })
+fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
+    /// How many connections may wait to be accepted, if the system allows so many: a fleet comes at once, and who finds no
+    /// place tries again a second later or is refused.
+    const WAITING: u32 = 4096;
+    let listening = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // Those of a relay that has ended may be there still.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(WAITING)
+    };
+    listening().map_err(|source| Error::Listen { address, field, source })
 }
 
 struct Pages {

@@ -252,7 +252,11 @@ impl ResourceName {
     #[must_use]
     pub fn glob_parent_key(&self) -> Option<GlobParent<'_>> {
         let parts = self.parts();
-        let has_id = self.split_path().is_some_and(|(_, id)| !id.is_empty());
+        let has_id = match parts.leaf {
+            // It may be the end of an id that ends with a `/`, or what follows the type.
+            "" => self.split_path().is_some_and(|(_, id)| !id.is_empty()),
+            _ => parts.directory.len() > self.authority_end as usize + 1,
+        };
         (has_id && parts.leaf != "*").then_some(GlobParent(NameParts { leaf: "*", ..parts }))
     }
 
@@ -280,7 +284,8 @@ impl ResourceName {
             return NameParts { directory: &self.text, leaf: "", params: "" };
         }
         let (path, params) = self.text.split_at_checked(self.path_end as usize).unwrap_or((&self.text, ""));
-        let leaf_start = path.rfind('/').map_or(0, |slash| slash + 1);
+        // Byte by byte: a leaf is short, and names are hashed all the time.
+        let leaf_start = path.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
         let (directory, leaf) = path.split_at_checked(leaf_start).unwrap_or((path, ""));
         NameParts { directory, leaf, params }
     }

@@ -38,13 +38,23 @@ impl hash::Hash for dyn NameKey + '_ {
 pub struct GlobParent<'a>(pub(crate) NameParts<'a>);
 
 /// A canonical name cut where its glob parent differs from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameParts<'a> {
     /// Up to the last `/` of the path, with it; all of an opaque name.
     pub(crate) directory: &'a str,
     pub(crate) leaf: &'a str,
     /// With the `?`.
     pub(crate) params: &'a str,
+}
+
+/// One end for all of it: where the parts meet, the text itself says.
+impl hash::Hash for NameParts<'_> {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        for part in [self.directory, self.leaf, self.params] {
+            state.write(part.as_bytes());
+        }
+        state.write_u8(0xff);
+    }
 }
 
 mod sealed {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fan_out::content;
+use fan_out::content::{self, Naming};
 use prost::Message;
 use xds_transport::Frame;
 use xds_transport::server::{Settings, Stream, Variant};
@@ -39,12 +39,12 @@ impl FanOut {
         // A wildcard covers old-style names.
         let name_of = |index| match subscribed {
             Subscribed::Wildcard => format!("pool/{index}"),
-            Subscribed::Glob | Subscribed::Exact => content::name(index),
+            Subscribed::Glob | Subscribed::Exact => Naming::Pool.name(index),
         };
         let names: Vec<_> = (0..resources).map(|index| ResourceName::parse(&name_of(index)).unwrap()).collect();
         let interest = match subscribed {
-            Subscribed::Glob => vec![content::glob()],
-            Subscribed::Exact => (0..10).map(content::name).collect(),
+            Subscribed::Glob => Naming::Pool.collections(),
+            Subscribed::Exact => Naming::Pool.interest(10, true),
             Subscribed::Wildcard => vec!["*".to_owned()],
         };
         let mut fan_out = Self {
@@ -79,7 +79,7 @@ impl FanOut {
     /// The next state of a resource, as an upstream response would bring it.
     fn update(&mut self, index: usize) -> Resource<Frame> {
         self.round += 1;
-        let resource = content::resource(index, self.round);
+        let resource = Naming::Pool.resource(index, self.round);
         let any = resource.resource.unwrap_or_default().encode_to_vec();
         Frame::new(any.into()).into_resource(Some(self.round.to_string().into()))
     }

@@ -19,8 +19,8 @@ pub const SERVICE: &str = "envoy.service.discovery.v3.AggregatedDiscoveryService
 /// The path of incremental ADS.
 pub const PATH: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
-/// How many responses may wait for one client.
-const WAITING: usize = 64;
+/// How many responses may wait for one client: an initial state is some hundred.
+const WAITING: usize = 256;
 
 /// Where the responses of one stream go.
 pub type Responses = mpsc::Sender<Result<DeltaDiscoveryResponse, Status>>;

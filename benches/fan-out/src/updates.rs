@@ -1,4 +1,4 @@
-//! What an origin says, to a server that passes it on: the updates, and not what was there before.
+//! What an origin says, to a tonic server that passes it on.
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -10,20 +10,21 @@ use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 use crate::delta_ads::PATH;
 use crate::{Error, content};
 
-/// Watches the collection at `origin`, and ACKs what comes. `ready` is called once the origin has the request, `publish`
-/// with every update.
+/// Watches `names` at `origin`, and ACKs what comes. `ready` is called once the origin has the request, `publish` with
+/// every response.
 ///
 /// # Errors
 /// The stream failed. It returns when the stream is over.
 pub async fn watch(
     origin: &str,
+    names: Vec<String>,
     ready: impl FnOnce() -> Result<(), Error>,
     publish: impl Fn(&DeltaDiscoveryResponse),
 ) -> Result<(), Error> {
     let (requests, outgoing) = mpsc::channel(64);
     let ask = DeltaDiscoveryRequest {
         type_url: content::TYPE_URL.into(),
-        resource_names_subscribe: vec![content::glob()],
+        resource_names_subscribe: names,
         ..DeltaDiscoveryRequest::default()
     };
     requests.send(ask).await?;
@@ -35,10 +36,7 @@ pub async fn watch(
     let mut responses = grpc.streaming(request, PATH.parse()?, codec).await?.into_inner();
     ready()?;
     while let Some(response) = responses.message().await? {
-        // What the origin had before the first round is not measured.
-        if response.resources.iter().any(|resource| resource.version != "0") {
-            publish(&response);
-        }
+        publish(&response);
         let ack = DeltaDiscoveryRequest {
             type_url: response.type_url,
             response_nonce: response.nonce,

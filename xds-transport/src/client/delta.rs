@@ -207,14 +207,14 @@ impl Session {
                 self.claim(&name, frame, &mut update);
             }
             self.wanted.answer_name(&name);
-            if !self.wanted.covers(&name) {
-                self.drop_unwanted([name], &mut update);
-                continue;
-            }
-            update.answered.extend(self.wanted.answer_parent(&name));
             if !self.wanted.hears_errors(&name) {
+                if self.wanted.wish(&Interest::Wildcard).is_none() {
+                    self.drop_unwanted([name], &mut update);
+                    continue;
+                }
                 self.wildcards.answered();
             }
+            update.answered.extend(self.wanted.answer_parent(&name));
             let Some(frame) = resource.frame else {
                 match ttl {
                     Some(ttl) => heartbeats.push(name, Some(resource.version.unwrap_or_else(|| "".into())), ttl),

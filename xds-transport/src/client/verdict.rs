@@ -140,7 +140,7 @@ impl Unfinished {
         for (name, Received { entry, expires }) in received {
             if wanted.covers(&name) && !refused.contains(name.as_str()) {
                 older.iter_mut().for_each(|older| older.received.retain(|(other, _)| *other != name));
-                is_used |= !held.get(&name).is_some_and(|before| before.same(&entry));
+                is_used = is_used || !held.get(&name).is_some_and(|before| before.same(&entry));
                 held.insert(name, entry.accepted(accepted), expires);
             }
         }

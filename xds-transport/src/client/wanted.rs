@@ -288,7 +288,17 @@ impl Wanted {
         let parent = if self.globs == 0 { None } else { name.glob_parent_key() };
         let glob = parent.and_then(|parent| self.names.get(&parent as &dyn NameKey));
         let aliases = self.aliases.of(name).iter().filter_map(|alias| self.names.get(alias));
-        self.names.get(name).into_iter().chain(aliases).chain(glob)
+        self.named(name).into_iter().chain(aliases).chain(glob)
+    }
+
+    /// What is asked for by `name` itself.
+    fn named(&self, name: &ResourceName) -> Option<&Wish> {
+        if self.may_be_named(name) { self.names.get(name) } else { None }
+    }
+
+    /// Where all that is wanted are globs, a resource is not looked for among them.
+    fn may_be_named(&self, name: &ResourceName) -> bool {
+        self.globs < self.names.len() || name.is_glob()
     }
 
     /// Whether this is news on this stream.
@@ -314,8 +324,8 @@ impl Wanted {
 
     /// A name, and the aliases by which it is wanted, have their answer.
     pub(super) fn answer_name(&mut self, name: &ResourceName) {
-        let aliases = self.aliases.of(name).iter();
-        for name in aliases.chain([name]) {
+        let own = self.may_be_named(name).then_some(name);
+        for name in self.aliases.of(name).iter().chain(own) {
             if let Some(wish) = self.names.get_mut(name).filter(|wish| wish.asked > 0) {
                 (wish.known, wish.answered) = (true, true);
             }

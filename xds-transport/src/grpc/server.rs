@@ -2,6 +2,7 @@
 //! requests, and no queue between them.
 
 mod age;
+mod alarm;
 mod apart;
 mod body;
 mod refusal;
@@ -9,4 +10,5 @@ mod requests;
 mod service;
 mod unfinished;
 
+pub use alarm::Alarm;
 pub use service::{Accept, Accepted, Opened, Service, StreamHandle, Wake};

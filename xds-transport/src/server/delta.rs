@@ -93,7 +93,7 @@ impl Session {
         if opened.is_err() {
             return (session, opened);
         }
-        if !rule.skip_known_on_resume {
+        if !rule.skip_known_on_resume && !held.is_empty() {
             for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
                 held.entry(asked).and_modify(|version| *version = Version::from(""));

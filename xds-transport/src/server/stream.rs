@@ -121,6 +121,8 @@ pub struct Stream {
     held_until: Option<Instant>,
     /// When a type that is next paused before it had found what to say: nobody else may say anything before it has.
     paused_at: Option<Instant>,
+    /// The last response was no session's, or has sessions send something again.
+    looks_again: bool,
     requests: Option<Bucket>,
     /// Responses that may still be answered: a busy source has its clients send many an ACK.
     answers: u32,
@@ -274,6 +276,7 @@ impl Stream {
             refusals: Refusals::default(),
             held_until: None,
             paused_at: None,
+            looks_again: false,
         }
     }
 
@@ -468,6 +471,7 @@ impl Stream {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
         }
         if let Some(type_url) = self.refusals.due() {
+            self.looks_again = true;
             let Self { settings, nonces, refusals, .. } = self;
             return Ok(refusals.tell(&type_url, &settings.identifier, nonces));
         }
@@ -489,6 +493,13 @@ impl Stream {
                 return Ok(transmit);
             }
         }
+    }
+
+    /// Whether there may be another response, right after one: mostly there is not, and
+    /// [`poll_transmit`](Self::poll_transmit) need not be asked before something happens.
+    pub fn may_continue(&self) -> bool {
+        let waits = |of: &Standing| of.additions.is_some() || of.removals.is_some();
+        self.looks_again || self.half_closed || self.refusals.due().is_some() || self.standings.iter().any(waits)
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send: after most requests, which are ACKs,
@@ -560,8 +571,10 @@ impl Stream {
         let removals = of.defers() && of.session.has_work(source) && (transmit.is_some() || say == Say::Additions);
         standing.observe(now, additions, (!additions).then_some(removals), of.session.has_room());
         of.join(standing, now, source);
+        self.looks_again = !references.is_empty();
         for Reference { type_url, name } in references {
-            if let (Some(of), Ok(name)) = (types.iter().find(|of| of.url == type_url), ResourceName::parse(&name)) {
+            if let (Some(of), Ok(name)) = (self.types.iter().find(|of| of.url == type_url), ResourceName::parse(&name))
+            {
                 source.resend(of.session.id(), &name);
             }
         }

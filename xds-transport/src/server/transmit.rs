@@ -10,7 +10,8 @@ use crate::frame::{Frame, duration_len, put_duration};
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
 
-/// Small bodies are copied together into chunks of this size; larger ones are sent as they are.
+/// Small bodies are copied together into chunks of this size; larger ones are sent as they are. Not a byte more: it is what
+/// a frame of HTTP/2 holds where nobody asked for more, and what is beyond is a frame and a write of its own.
 const CHUNK: usize = 16 * 1024;
 /// What the response's own fields take, about: type URL, nonce, control plane, keys and lengths.
 const TAIL: usize = 160;
@@ -88,17 +89,17 @@ impl Transmit {
             self.remaining -= body.bytes.len();
             return Some(body.bytes);
         }
-        let mut chunk = BytesMut::with_capacity((prefix.len() + self.remaining).min(CHUNK + LARGE));
+        let mut chunk = BytesMut::with_capacity((prefix.len() + self.remaining).min(CHUNK));
         chunk.extend_from_slice(prefix);
-        while chunk.len() < CHUNK {
-            let Some(body) = self.bodies.front() else {
-                chunk.extend_from_slice(self.heads.get(self.taken..).unwrap_or_default());
-                self.taken = self.heads.len();
-                break;
-            };
-            chunk.extend_from_slice(self.heads.get(self.taken..body.after).unwrap_or_default());
-            self.taken = body.after;
-            if large(body) {
+        loop {
+            let end = self.bodies.front().map_or(self.heads.len(), |body| body.after);
+            let until = end.min(self.taken + CHUNK.saturating_sub(chunk.len()));
+            chunk.extend_from_slice(self.heads.get(self.taken..until).unwrap_or_default());
+            self.taken = until;
+            let room = CHUNK.saturating_sub(chunk.len());
+            let Some(body) = self.bodies.front_mut().filter(|body| room > 0 && !large(body)) else { break };
+            if body.bytes.len() > room {
+                chunk.extend_from_slice(&body.bytes.split_to(room));
                 break;
             }
             chunk.extend_from_slice(&body.bytes);

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 use tokio::task::JoinHandle;
-use tokio::time::Sleep;
 use tonic::Status;
 
 use crate::grpc::now;
+use crate::grpc::server::alarm::Alarm;
 use crate::grpc::server::requests::status_of;
 use crate::grpc::server::service::StreamState;
 use crate::server::{Source, Transmit};
@@ -24,18 +24,18 @@ pub(crate) struct ResponseBody<S: Source + Send + 'static> {
     reading: JoinHandle<()>,
     /// What is being written; one at a time.
     transmit: Option<Transmit>,
-    timer: Pin<Box<Sleep>>,
-    /// When the timer is set to, if it is.
+    alarm: Alarm,
+    /// When to look although nothing happened.
     timeout: Option<Instant>,
-    /// The last look found something or paused, or there was none yet: there may be more.
+    /// The last look found something and there may be more, or it paused, or there was none yet.
     more: bool,
     over: bool,
 }
 
 impl<S: Source + Send + 'static> ResponseBody<S> {
     pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>) -> Self {
-        let timer = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
-        Self { state, reading, transmit: None, timer, timeout: None, more: true, over: false }
+        let alarm = Alarm::at(now().into());
+        Self { state, reading, transmit: None, alarm, timeout: None, more: true, over: false }
     }
 
     /// The next response, or the status the stream ends with.
@@ -50,8 +50,8 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
         if transmit.is_none() && inner.half_closed && !inner.stream.has_paused() {
             return Err(Status::ok(""));
         }
+        self.more = transmit.is_some() && inner.stream.may_continue() || inner.stream.has_paused();
         self.timeout = inner.stream.poll_timeout();
-        self.more = transmit.is_some() || inner.stream.has_paused();
         Ok(transmit)
     }
 
@@ -93,8 +93,8 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
             }
             if !this.state.wake.take_due() && !this.more {
                 let Some(timeout) = this.timeout else { return Poll::Pending };
-                this.timer.as_mut().reset(timeout.into());
-                ready!(this.timer.as_mut().poll(cx));
+                this.alarm.set(timeout.into());
+                ready!(this.alarm.poll(cx));
             }
             match this.poll_stream() {
                 Err(status) => return Poll::Ready(Some(Ok(this.trailers(&status)))),

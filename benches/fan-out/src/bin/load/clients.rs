@@ -9,7 +9,9 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use clap::ValueEnum;
 use fan_out::delta_ads::PATH;
-use fan_out::{Error, PREFIX, content, framed, framed_with};
+use fan_out::{Error, PREFIX, complete, content, framed, framed_with};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use h2::{RecvStream, SendStream};
 use prost::Message;
 use tokio::net::TcpStream;
@@ -114,6 +116,16 @@ impl Clients {
             self.arrived().await?;
         }
         Ok(())
+    }
+
+    /// The same, of whom none waits for the others.
+    pub(crate) async fn connect_at_once(&self, count: usize, initial: usize) -> Result<(), Error> {
+        self.progress.expect(0, count * initial);
+        let mut opening = (0..count).map(|_| self.open()).collect::<FuturesUnordered<_>>();
+        while let Some(opened) = opening.next().await {
+            opened?;
+        }
+        self.arrived().await
     }
 
     /// From now on, `updates` updates of version `round` are to arrive.
@@ -307,12 +319,4 @@ fn value_of(any: &[u8]) -> Result<&[u8], Error> {
         }
     }
     Ok(&[])
-}
-
-/// The length of the message at the front, prefix included, once all of it is there.
-fn complete(data: &[u8]) -> Option<usize> {
-    let (prefix, _) = data.split_first_chunk::<PREFIX>()?;
-    let [_, length @ ..] = *prefix;
-    let length = PREFIX + u32::from_be_bytes(length) as usize;
-    (data.len() >= length).then_some(length)
 }

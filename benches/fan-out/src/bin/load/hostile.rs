@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use clap::Args;
+use fan_out::content::Naming;
 use fan_out::delta_ads::PATH;
 use fan_out::{Error, content, framed};
 use prost::Message;
@@ -49,9 +50,9 @@ impl Hostile {
     }
 
     async fn measure(&self, label: &str, path: &'static str, request: Option<Bytes>) -> Result<(), Error> {
-        let mut origin = Origin::start(1000)?;
-        let relay = self.program.start(origin.address)?;
-        let clients = Clients::new(relay.address, Variant::Delta, vec![content::glob()]);
+        let mut origin = Origin::start(1000, Naming::Pool)?;
+        let relay = self.program.start(origin.address, Naming::Pool)?;
+        let clients = Clients::new(relay.address, Variant::Delta, Naming::Pool.collections());
         clients.connect(10, 1000).await?;
         let mut attacks = JoinSet::new();
         let sent = Arc::new(AtomicU64::new(0));

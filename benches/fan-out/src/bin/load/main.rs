@@ -1,7 +1,10 @@
 //! Drives the measurement: an origin, a server, and clients that wait for what the origin publishes.
 
+mod apply;
+mod arrivals;
 mod clients;
 mod hostile;
+mod instructions;
 mod measure;
 mod memory;
 mod nodes;
@@ -9,22 +12,32 @@ mod origin;
 mod processes;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use clap::{Args, Parser};
 use fan_out::Error;
+use fan_out::content::Naming;
 
+use crate::apply::Apply;
+use crate::arrivals::Arrivals;
 use crate::clients::Variant;
 use crate::hostile::Hostile;
-use crate::measure::{Measured, Programs, Scenario};
+use crate::instructions::Instructions;
+use crate::measure::{Measured, Scenario};
 use crate::memory::Memory;
 use crate::nodes::Nodes;
+use crate::processes::Programs;
 
 /// What it costs to bring one update to many clients.
 #[derive(Parser)]
 enum Command {
     /// Measures a relay beside the raw server and the leanest one, and prints a table.
     Measure(Measure),
+    /// Measures what it costs that clients come, and prints a table.
+    Arrivals(Arrivals),
+    /// Measures what it costs to take many resources from an origin and bring them to one client, and prints a table.
+    Apply(Apply),
+    /// Counts the instructions of an update, and fails where the goal is missed.
+    Instructions(Instructions),
     /// Measures a relay whose clients are distinct nodes, where they may share and where they may not, and prints a table.
     Nodes(Nodes),
     /// Measures how long updates take beside who asks for a million things at a time, and prints a table.
@@ -36,6 +49,9 @@ enum Command {
         /// How many resources the collection holds.
         #[arg(long)]
         resources: usize,
+        /// How they are called.
+        #[arg(long, value_enum, default_value = "pool")]
+        naming: Naming,
         /// Where it listens.
         #[arg(long, default_value = "127.0.0.1:0")]
         listen: SocketAddr,
@@ -44,18 +60,8 @@ enum Command {
 
 #[derive(Args)]
 struct Measure {
-    /// The relay's program.
-    #[arg(long)]
-    relay: PathBuf,
-    /// The raw server's program.
-    #[arg(long)]
-    raw: PathBuf,
-    /// The leanest server's program.
-    #[arg(long)]
-    lean: PathBuf,
-    /// What the servers are started with, such as `taskset -c 0`.
-    #[arg(long, default_value = "", value_name = "COMMAND")]
-    launcher: String,
+    #[command(flatten)]
+    programs: Programs,
     /// A few rounds: shows that it works, not how fast.
     #[arg(long)]
     short: bool,
@@ -88,24 +94,25 @@ struct Measure {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     match Command::parse() {
+        Command::Arrivals(arrivals) => arrivals.run().await,
+        Command::Apply(apply) => apply.run().await,
+        Command::Instructions(instructions) => instructions.run().await,
         Command::Nodes(nodes) => nodes.run().await,
         Command::Hostile(hostile) => hostile.run().await,
         Command::Memory(memory) => memory.run().await,
-        Command::Origin { resources, listen } => origin::serve(resources, listen).await,
+        Command::Origin { resources, naming, listen } => origin::serve(resources, naming, listen).await,
         Command::Measure(measure) => measure.run().await,
     }
 }
 
 impl Measure {
     async fn run(&self) -> Result<(), Error> {
-        let launcher: Vec<_> = self.launcher.split_whitespace().map(str::to_owned).collect();
-        let programs = Programs { relay: &self.relay, raw: &self.raw, lean: &self.lean, launcher: &launcher };
         println!(
             "| clients | resources | interest | changes | server | updates/s | CPU µs/update | by lean | p50 ms | p99 ms | RSS KiB/stream |"
         );
         println!("|--:|--:|---|--:|---|--:|--:|--:|--:|--:|--:|");
         for scenario in self.scenarios() {
-            let measured = scenario.measure(&programs).await?;
+            let measured = scenario.measure(&self.programs).await?;
             print_rows(&scenario, &measured);
         }
         Ok(())
@@ -115,8 +122,11 @@ impl Measure {
         let glob = |clients, resources, rounds| Scenario {
             clients,
             resources,
+            naming: Naming::Pool,
+            distinct: false,
             variant: Variant::Delta,
             beside: None,
+            slow: 0,
             exact: false,
             changes: 1,
             rounds,
@@ -125,7 +135,8 @@ impl Measure {
         if let Some(clients) = self.clients {
             let Self { resources, variant, changes, rounds, turns, .. } = *self;
             let exact = self.exact || variant == Variant::Sotw;
-            return vec![Scenario { clients, resources, variant, beside: self.beside, exact, changes, rounds, turns }];
+            let of = glob(clients, resources, rounds);
+            return vec![Scenario { variant, beside: self.beside, exact, changes, turns, ..of }];
         }
         let sotw = |clients, resources, rounds| Scenario {
             variant: Variant::Sotw,
@@ -133,6 +144,10 @@ impl Measure {
             ..glob(clients, resources, rounds)
         };
         let beside = |variant, of| Scenario { beside: Some(variant), ..of };
+        let slow = |slow, of| Scenario { slow, ..of };
+        let authorities = |of| Scenario { naming: Naming::Authorities, ..of };
+        // Nothing says who may share: every node is a group of its own.
+        let old_style = |of| Scenario { naming: Naming::OldStyle, distinct: true, exact: true, ..of };
         if self.short {
             return vec![
                 beside(Variant::Sotw, glob(50, 100, 100)),
@@ -140,6 +155,9 @@ impl Measure {
                 Scenario { exact: true, ..glob(100, 100, 100) },
                 sotw(100, 100, 100),
                 Scenario { changes: 1000, ..glob(100, 1000, 3) },
+                authorities(glob(20, 100, 20)),
+                old_style(glob(20, 100, 20)),
+                slow(5, glob(20, 100, 20)),
             ];
         }
         vec![
@@ -156,6 +174,9 @@ impl Measure {
             beside(Variant::Sotw, glob(100, 10, 1000)),
             beside(Variant::Delta, glob(100, 1000, 200)),
             beside(Variant::Sotw, glob(100, 1000, 200)),
+            authorities(glob(100, 1000, 1000)),
+            old_style(glob(100, 100, 200)),
+            slow(20, glob(100, 1000, 1000)),
         ]
     }
 }
@@ -163,6 +184,9 @@ impl Measure {
 fn print_rows(scenario: &Scenario, measured: &[Measured]) {
     let Scenario { clients, resources, changes, .. } = scenario;
     let interest = match (scenario.variant, scenario.exact, scenario.beside) {
+        _ if scenario.naming == Naming::OldStyle => "each old-style name, a group per node",
+        _ if scenario.naming == Naming::Authorities => "globs of 10 authorities",
+        _ if scenario.slow > 0 => "glob, beside some who do not read",
         (_, _, Some(Variant::Sotw)) => "glob, beside as many SotW",
         (_, _, Some(Variant::Delta)) => "glob, beside as many",
         (Variant::Sotw, _, _) => "each name, SotW",

@@ -1,12 +1,12 @@
 //! One scenario: all servers are set up, then measured in turns.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fan_out::{Error, content};
+use fan_out::Error;
+use fan_out::content::Naming;
 
-use crate::clients::{Clients, Variant};
-use crate::processes::{Origin, Server};
+use crate::clients::{Clients, Reading, Variant};
+use crate::processes::{Kind, Origin, Programs, Server};
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -15,10 +15,16 @@ pub(crate) struct Scenario {
     pub(crate) clients: usize,
     /// How many resources the collection holds.
     pub(crate) resources: usize,
+    /// How these are called.
+    pub(crate) naming: Naming,
+    /// Whether each client is a node of its own.
+    pub(crate) distinct: bool,
     /// How clients are told.
     pub(crate) variant: Variant,
     /// As many others, who are told in this way: over SotW of each name, over delta of the glob. Latencies are not theirs.
     pub(crate) beside: Option<Variant>,
+    /// So many more who do not read.
+    pub(crate) slow: usize,
     /// Whether clients subscribe to every name instead of the glob.
     pub(crate) exact: bool,
     /// How many resources change in a round.
@@ -27,14 +33,6 @@ pub(crate) struct Scenario {
     pub(crate) rounds: usize,
     /// How many turns each server has.
     pub(crate) turns: usize,
-}
-
-/// Where the programs are, and how to start them.
-pub(crate) struct Programs<'a> {
-    pub(crate) relay: &'a Path,
-    pub(crate) raw: &'a Path,
-    pub(crate) lean: &'a Path,
-    pub(crate) launcher: &'a [String],
 }
 
 /// What was measured of one server: medians of its turns.
@@ -54,28 +52,18 @@ pub(crate) struct Measured {
 impl Scenario {
     /// Measures the relay, then the others, as often as there are turns. The leanest is the last; tonic is there where its
     /// clients take deltas.
-    pub(crate) async fn measure(&self, programs: &Programs<'_>) -> Result<Vec<Measured>, Error> {
-        let Programs { relay, raw, lean, launcher } = *programs;
-        let mut sides =
-            vec![Side::set_up(self, "xds-relay", true, |origin| Server::relay(relay, launcher, origin)).await?];
+    pub(crate) async fn measure(&self, programs: &Programs) -> Result<Vec<Measured>, Error> {
+        let mut sides = vec![Side::set_up(self, Kind::Relay, programs).await?];
         if self.variant == Variant::Delta && self.beside != Some(Variant::Sotw) {
-            let start = |origin| Server::baseline(raw, launcher, origin);
-            sides.push(Side::set_up(self, "raw tonic", false, start).await?);
+            sides.push(Side::set_up(self, Kind::Tonic, programs).await?);
         }
-        let start = |origin| Server::baseline(lean, launcher, origin);
-        sides.push(Side::set_up(self, "lean", false, start).await?);
+        sides.push(Side::set_up(self, Kind::Lean, programs).await?);
         for _ in 0..self.turns {
             for side in &mut sides {
                 side.turn(self).await?;
             }
         }
         Ok(sides.iter().map(Side::measured).collect())
-    }
-}
-
-impl Scenario {
-    fn interest(&self, exact: bool) -> Vec<String> {
-        if exact { (0..self.resources).map(content::name).collect() } else { vec![content::glob()] }
     }
 }
 
@@ -86,6 +74,8 @@ struct Side {
     server: Server,
     clients: Clients,
     beside: Option<Clients>,
+    /// They are there as long as this.
+    _slow: Clients,
     rss: f64,
     round: u64,
     turns: Vec<Turn>,
@@ -98,28 +88,28 @@ struct Turn {
 }
 
 impl Side {
-    async fn set_up(
-        scenario: &Scenario,
-        name: &'static str,
-        has_state: bool,
-        start: impl FnOnce(std::net::SocketAddr) -> Result<Server, Error>,
-    ) -> Result<Self, Error> {
-        let origin = Origin::start(scenario.resources)?;
-        let server = start(origin.address)?;
-        let clients = Clients::new(server.address, scenario.variant, scenario.interest(scenario.exact));
-        let initial = if has_state { scenario.resources } else { 0 };
-        // With the first client the server has the resources themselves; the others show what a stream costs.
-        clients.connect(1, initial).await?;
-        let before = server.rss()?;
-        clients.connect(scenario.clients - 1, initial).await?;
-        let rss = (server.rss()? - before) as f64 / (scenario.clients - 1).max(1) as f64;
-        let beside = scenario
-            .beside
-            .map(|variant| Clients::new(server.address, variant, scenario.interest(variant == Variant::Sotw)));
-        if let Some(beside) = &beside {
-            beside.connect(scenario.clients, initial).await?;
+    async fn set_up(scenario: &Scenario, kind: Kind, programs: &Programs) -> Result<Self, Error> {
+        let Scenario { resources, naming, variant, .. } = *scenario;
+        let origin = Origin::start(resources, naming)?;
+        let server = programs.start(kind, origin.address, naming, &naming.interest(resources, false))?;
+        let fleet = |variant, exact| Clients::new(server.address, variant, naming.interest(resources, exact));
+        let mut clients = fleet(variant, scenario.exact);
+        if scenario.distinct {
+            clients = clients.distinct();
         }
-        let mut side = Self { name, origin, server, clients, beside, rss, round: 0, turns: Vec::new() };
+        // With the first client the server has the resources themselves; the others show what a stream costs.
+        clients.connect(1, resources).await?;
+        let before = server.rss()?;
+        clients.connect(scenario.clients - 1, resources).await?;
+        let rss = (server.rss()? - before) as f64 / (scenario.clients - 1).max(1) as f64;
+        let beside = scenario.beside.map(|variant| fleet(variant, variant == Variant::Sotw));
+        if let Some(beside) = &beside {
+            beside.connect(scenario.clients, resources).await?;
+        }
+        let slow = fleet(variant, scenario.exact).reading(Reading::Nothing);
+        slow.connect(scenario.slow, resources).await?;
+        let name = kind.name();
+        let mut side = Self { name, origin, server, clients, beside, _slow: slow, rss, round: 0, turns: Vec::new() };
         side.rounds(scenario, scenario.rounds / 10 + 1).await?;
         Ok(side)
     }
@@ -174,7 +164,7 @@ impl Side {
     }
 }
 
-fn percentile(mut values: Vec<f64>, at: f64) -> f64 {
+pub(crate) fn percentile(mut values: Vec<f64>, at: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
     values.get((last as f64 * at).round() as usize).copied().unwrap_or(f64::NAN)

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use fan_out::{Error, content};
+use fan_out::Error;
+use fan_out::content::Naming;
 
 use crate::clients::{Clients, Reading, Variant};
 use crate::processes::{Origin, Program, Server};
@@ -93,8 +94,8 @@ impl Memory {
     }
 
     async fn start(&self, state: &'static State) -> Result<Filled, Error> {
-        let origin = Origin::start(state.resources)?;
-        let relay = self.program.start(origin.address)?;
+        let origin = Origin::start(state.resources, Naming::Pool)?;
+        let relay = self.program.start(origin.address, Naming::Pool)?;
         // With the first client the relay has the resources. It stays, so that they do.
         let first = clients(&relay, state);
         first.connect(1, state.resources).await?;
@@ -135,6 +136,6 @@ impl Filled {
 }
 
 fn clients(relay: &Server, state: &State) -> Clients {
-    let subscribe = if state.exact { (0..state.resources).map(content::name).collect() } else { vec![content::glob()] };
+    let subscribe = Naming::Pool.interest(state.resources, state.exact);
     Clients::new(relay.address, state.variant, subscribe)
 }

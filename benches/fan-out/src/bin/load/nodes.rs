@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use fan_out::{Error, content};
+use fan_out::Error;
+use fan_out::content::Naming;
 
 use crate::clients::{Clients, Variant};
 use crate::processes::{Origin, Program};
@@ -38,10 +39,10 @@ impl Nodes {
     async fn measure(&self, label: &str, more: &str) -> Result<(), Error> {
         /// Rounds of one update each.
         const ROUNDS: u64 = 20;
-        let origin = Origin::start(self.resources)?;
+        let origin = Origin::start(self.resources, Naming::Pool)?;
         let address = origin.address;
-        let relay = self.program.start_with(address, "by_node", more)?;
-        let clients = Clients::new(relay.address, Variant::Delta, vec![content::glob()]).distinct();
+        let relay = self.program.start_with(address, Naming::Pool, "by_node", more)?;
+        let clients = Clients::new(relay.address, Variant::Delta, Naming::Pool.collections()).distinct();
         let started = Instant::now();
         clients.connect(self.nodes, self.resources).await?;
         let (start, cpu, rss) = (started.elapsed(), relay.cpu()?, relay.rss()?);
@@ -49,7 +50,7 @@ impl Nodes {
 
         drop(origin);
         tokio::time::sleep(OUTAGE).await;
-        let mut origin = Origin::start_at(address, self.resources)?;
+        let mut origin = Origin::start_at(address, self.resources, Naming::Pool)?;
         clients.expect(1, self.nodes);
         let back = Instant::now();
         origin.publish(1, 0, 1)?;

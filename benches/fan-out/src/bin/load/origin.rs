@@ -6,12 +6,13 @@ use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fan_out::content::Naming;
 use fan_out::delta_ads::{DeltaAds, Handler, Responses};
 use fan_out::{Error, content};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Streaming;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, walk};
 
 /// How many resources the first answer to a client holds at most.
@@ -21,6 +22,8 @@ const PER_RESPONSE: usize = 1000;
 struct Origin(Arc<Mutex<State>>);
 
 struct State {
+    naming: Naming,
+    collections: Vec<String>,
     /// The round that changed each resource last.
     rounds: Vec<u64>,
     clients: Vec<Client>,
@@ -29,20 +32,24 @@ struct State {
 
 struct Client {
     responses: Responses,
-    all: bool,
+    /// By their place among all.
+    collections: HashSet<usize>,
     names: HashSet<usize>,
 }
 
 /// Serves `resources` resources until standard input ends. Prints its address.
-pub(crate) async fn serve(resources: usize, listen: SocketAddr) -> Result<(), Error> {
+pub(crate) async fn serve(resources: usize, naming: Naming, listen: SocketAddr) -> Result<(), Error> {
     let listener = TcpListener::bind(listen).await?;
     println!("{}", listener.local_addr()?);
     std::io::stdout().flush()?;
-    let state = State { rounds: vec![0; resources], clients: Vec::new(), nonce: 0 };
+    let (rounds, collections) = (vec![0; resources], naming.collections());
+    let state = State { naming, collections, rounds, clients: Vec::new(), nonce: 0 };
     let origin = Origin(Arc::new(Mutex::new(state)));
     let service = DeltaAds::new(Arc::new(origin.clone()));
     tokio::spawn(
-        Server::builder().tcp_nodelay(true).add_service(service).serve_with_incoming(TcpListenerStream::new(listener)),
+        Server::builder()
+            .add_service(service)
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true))),
     );
     tokio::task::spawn_blocking(move || origin.obey(std::io::stdin().lock())).await?
 }
@@ -68,7 +75,7 @@ impl Handler for Origin {
         tokio::spawn(async move {
             let at = {
                 let clients = &mut origin.lock().clients;
-                clients.push(Client { responses, all: false, names: HashSet::new() });
+                clients.push(Client { responses, collections: HashSet::new(), names: HashSet::new() });
                 clients.len() - 1
             };
             while let Ok(Some(request)) = requests.message().await {
@@ -82,7 +89,7 @@ impl Handler for Origin {
                 }
             }
             if let Some(client) = origin.lock().clients.get_mut(at) {
-                (client.all, client.names) = (false, HashSet::new());
+                (client.collections, client.names) = (HashSet::new(), HashSet::new());
             }
         });
     }
@@ -97,8 +104,10 @@ impl State {
         }
         for at in 0..self.clients.len() {
             let client = &self.clients[at];
-            let wanted: Vec<_> =
-                changed.iter().copied().filter(|index| client.all || client.names.contains(index)).collect();
+            let wants = |index: &usize| {
+                client.names.contains(index) || client.collections.contains(&self.naming.collection_of(*index))
+            };
+            let wanted: Vec<_> = changed.iter().copied().filter(wants).collect();
             self.send(at, &wanted, Vec::new())?;
         }
         Ok(())
@@ -108,12 +117,12 @@ impl State {
     fn answer(&mut self, at: usize, request: &DeltaDiscoveryRequest) -> Result<(), Error> {
         let (mut wanted, mut missing) = (Vec::new(), Vec::new());
         for name in &request.resource_names_subscribe {
-            if *name == content::glob() {
-                self.clients[at].all = true;
-                wanted.extend(0..self.rounds.len());
+            if let Some(collection) = self.collections.iter().position(|collection| collection == name) {
+                self.clients[at].collections.insert(collection);
+                wanted.extend((0..self.rounds.len()).filter(|index| self.naming.collection_of(*index) == collection));
             } else {
                 let index = name.rsplit('/').next().and_then(|text| text.parse().ok());
-                match index.filter(|index| *index < self.rounds.len() && *name == content::name(*index)) {
+                match index.filter(|index| *index < self.rounds.len() && *name == self.naming.name(*index)) {
                     Some(index) => {
                         self.clients[at].names.insert(index);
                         wanted.push(index);
@@ -124,13 +133,13 @@ impl State {
         }
         for name in &request.resource_names_unsubscribe {
             let client = &mut self.clients[at];
-            client.all &= *name != content::glob();
-            client.names.retain(|index| *name != content::name(*index));
+            client.collections.retain(|collection| *name != self.collections[*collection]);
+            client.names.retain(|index| *name != self.naming.name(*index));
         }
         let known: HashMap<_, _> =
             request.initial_resource_versions.iter().filter_map(|entry| version_of(entry)).collect();
         wanted.retain(|index| {
-            known.get(content::name(*index).as_str()) != Some(&self.rounds[*index].to_string().as_str())
+            known.get(self.naming.name(*index).as_str()) != Some(&self.rounds[*index].to_string().as_str())
         });
         wanted.chunks(PER_RESPONSE).try_for_each(|part| self.send(at, part, Vec::new()))?;
         self.send(at, &[], missing)
@@ -145,7 +154,7 @@ impl State {
             type_url: content::TYPE_URL.into(),
             nonce: self.nonce.to_string(),
             removed_resources: missing,
-            resources: indices.iter().map(|index| content::resource(*index, self.rounds[*index])).collect(),
+            resources: indices.iter().map(|index| self.naming.resource(*index, self.rounds[*index])).collect(),
             ..DeltaDiscoveryResponse::default()
         };
         Ok(self.clients[at].responses.try_send(Ok(response))?)

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use fan_out::{Error, content};
+use clap::{Args, ValueEnum};
+use fan_out::Error;
+use fan_out::content::Naming;
 
 /// What `/proc/<pid>/stat` counts CPU time in, whatever the kernel's own clock.
 const TICK: Duration = Duration::from_millis(10);
@@ -29,6 +30,27 @@ pub(crate) struct Program {
     launcher: String,
 }
 
+/// A server that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Relay,
+    Tonic,
+    Lean,
+}
+
+/// All that are measured side by side.
+#[derive(Args)]
+pub(crate) struct Programs {
+    #[command(flatten)]
+    relay: Program,
+    /// The raw server's program.
+    #[arg(long)]
+    raw: PathBuf,
+    /// The leanest server's program.
+    #[arg(long)]
+    lean: PathBuf,
+}
+
 /// The origin, and the pipe it takes commands from.
 pub(crate) struct Origin {
     process: Process,
@@ -41,16 +63,27 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
 }
 
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Relay => "xds-relay",
+            Self::Tonic => "raw tonic",
+            Self::Lean => "lean",
+        }
+    }
+}
+
 impl Origin {
-    pub(crate) fn start(resources: usize) -> Result<Self, Error> {
-        Self::start_at(free_address()?, resources)
+    pub(crate) fn start(resources: usize, naming: Naming) -> Result<Self, Error> {
+        Self::start_at(free_address()?, resources, naming)
     }
 
     /// The same at an address, for one that is to come back there.
-    pub(crate) fn start_at(address: SocketAddr, resources: usize) -> Result<Self, Error> {
+    pub(crate) fn start_at(address: SocketAddr, resources: usize, naming: Naming) -> Result<Self, Error> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["origin", "--resources", &resources.to_string(), "--listen", &address.to_string()]);
-        command.stdin(Stdio::piped());
+        let naming = naming.to_possible_value().ok_or("a naming without a name")?;
+        command.args(["--naming", naming.get_name()]).stdin(Stdio::piped());
         let (process, address) = Process::start_and_read_address(&mut command)?;
         Ok(Self { process, address })
     }
@@ -62,15 +95,53 @@ impl Origin {
     }
 }
 
+impl Programs {
+    /// Starts one in front of `origin`; the baselines ask it for `interest`.
+    pub(crate) fn start(
+        &self,
+        kind: Kind,
+        origin: SocketAddr,
+        naming: Naming,
+        interest: &[String],
+    ) -> Result<Server, Error> {
+        self.start_in(&self.relay.launcher(), kind, origin, naming, interest)
+    }
+
+    /// The same, started by a command.
+    pub(crate) fn start_in(
+        &self,
+        launcher: &[String],
+        kind: Kind,
+        origin: SocketAddr,
+        naming: Naming,
+        interest: &[String],
+    ) -> Result<Server, Error> {
+        let program = match kind {
+            Kind::Relay => return Server::relay(&self.relay.relay, launcher, origin, naming, "shared", ""),
+            Kind::Tonic => &self.raw,
+            Kind::Lean => &self.lean,
+        };
+        let mut command = launched(launcher, program);
+        let (process, address) = Process::start_and_read_address(command.arg(origin.to_string()).args(interest))?;
+        Ok(Server { process, address })
+    }
+}
+
 impl Program {
     /// Starts it in front of `origin`.
-    pub(crate) fn start(&self, origin: SocketAddr) -> Result<Server, Error> {
-        Server::relay(&self.relay, &self.launcher(), origin)
+    pub(crate) fn start(&self, origin: SocketAddr, naming: Naming) -> Result<Server, Error> {
+        self.start_with(origin, naming, "shared", "")
     }
 
     /// The same, where the streams of `xdstp` carry such names, with `more` of the configuration.
-    pub(crate) fn start_with(&self, origin: SocketAddr, xdstp: &str, more: &str) -> Result<Server, Error> {
-        Server::relay_with(&self.relay, &self.launcher(), origin, xdstp, more)
+    pub(crate) fn start_with(
+        &self,
+        origin: SocketAddr,
+        naming: Naming,
+        xdstp: &str,
+        more: &str,
+    ) -> Result<Server, Error> {
+        Server::relay(&self.relay, &self.launcher(), origin, naming, xdstp, more)
     }
 
     fn launcher(&self) -> Vec<String> {
@@ -79,23 +150,12 @@ impl Program {
 }
 
 impl Server {
-    /// A server that passes on what `origin` says, started by `launcher` (such as `taskset -c 0`).
-    pub(crate) fn baseline(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
-        let mut command = launched(launcher, program);
-        let (process, address) = Process::start_and_read_address(command.arg(origin.to_string()))?;
-        Ok(Self { process, address })
-    }
-
-    /// A relay in front of `origin`.
-    pub(crate) fn relay(program: &Path, launcher: &[String], origin: SocketAddr) -> Result<Self, Error> {
-        Self::relay_with(program, launcher, origin, "shared", "")
-    }
-
-    /// The same, where the streams of `xdstp` carry such names, with `more` of the configuration.
-    pub(crate) fn relay_with(
+    /// A relay in front of `origin`, where the streams of `xdstp` carry such names, with `more` of the configuration.
+    fn relay(
         program: &Path,
         launcher: &[String],
         origin: SocketAddr,
+        naming: Naming,
         xdstp: &str,
         more: &str,
     ) -> Result<Self, Error> {
@@ -109,9 +169,9 @@ impl Server {
                server: {origin}\n  \
                protocol: delta\n  \
                xdstp: {xdstp}\n  \
-               authorities: [{}]\n\
+               authorities: {:?}\n\
              default_origin: origin\n{more}",
-            content::AUTHORITY
+            naming.authorities()
         );
         let path = std::env::temp_dir().join(format!("fan-out-{}-{}.yaml", std::process::id(), address.port()));
         std::fs::write(&path, configuration)?;
@@ -138,6 +198,14 @@ impl Server {
         let (_, fields) = stat.rsplit_once(')').ok_or("no command in /proc/<pid>/stat")?;
         let ticks: u32 = fields.split_whitespace().skip(11).take(2).map(str::parse::<u32>).sum::<Result<_, _>>()?;
         Ok(TICK * ticks)
+    }
+
+    /// Asks the process to end, and waits until it has.
+    pub(crate) fn terminate(mut self) -> Result<(), Error> {
+        let child = &mut self.process.child;
+        Command::new("kill").arg(child.id().to_string()).status()?;
+        child.wait()?;
+        Ok(())
     }
 
     /// Resident memory, in KiB.

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Instructions of the relay for a client, by callgrind. See ../README.md.
+set -euo pipefail
+cd "$(dirname "$0")"
+exec ./run --only instructions

@@ -1,0 +1,109 @@
+//! How many instructions of its own a server takes, the same on a busy machine: callgrind counts them.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fan_out::Error;
+use fan_out::content::Naming;
+
+use crate::clients::{Clients, Variant};
+use crate::processes::{Kind, Origin, Programs};
+
+/// What a server is brought to do.
+#[derive(Clone, Copy)]
+struct Load {
+    clients: usize,
+    resources: usize,
+    rounds: u64,
+    exact: bool,
+}
+
+/// What the second load has more than the first is what is counted.
+struct Part {
+    what: &'static str,
+    loads: [Load; 2],
+    /// How often it is in that.
+    times: usize,
+    /// So many instructions may the relay take.
+    goal: Option<f64>,
+}
+
+static PARTS: [Part; 4] = {
+    let update = Load { clients: 100, resources: 100, rounds: 20, exact: false };
+    let state = Load { clients: 2, resources: 1000, rounds: 0, exact: false };
+    let more = Load { clients: 12, ..state };
+    let origin = Load { clients: 1, resources: 1000, rounds: 0, exact: false };
+    let [named, more_named] = [Load { exact: true, ..state }, Load { exact: true, ..more }];
+    [
+        Part {
+            what: "an update, with its ACK",
+            loads: [update, Load { rounds: 120, ..update }],
+            times: 100 * 100,
+            goal: Some(18_000.0),
+        },
+        Part { what: "a resource of an initial state", loads: [state, more], times: 10 * 1000, goal: None },
+        Part { what: "the same, each asked for by its name", loads: [named, more_named], times: 10 * 1000, goal: None },
+        Part {
+            what: "a resource applied, and served once",
+            loads: [origin, Load { resources: 3000, ..origin }],
+            times: 2000,
+            goal: None,
+        },
+    ]
+};
+
+#[derive(Args)]
+pub(crate) struct Instructions {
+    #[command(flatten)]
+    programs: Programs,
+    /// Where callgrind's file of the relay is kept, for `callgrind_annotate`.
+    #[arg(long)]
+    keep: Option<PathBuf>,
+    /// Fails for no goal.
+    #[arg(long)]
+    report: bool,
+}
+
+impl Instructions {
+    pub(crate) async fn run(&self) -> Result<(), Error> {
+        println!("| instructions for one client | server | counted | goal |");
+        println!("|---|---|--:|--:|");
+        let mut missed = 0;
+        for Part { what, loads: [first, second], times, goal } in &PARTS {
+            for kind in [Kind::Relay, Kind::Tonic, Kind::Lean] {
+                let each = (self.count(kind, *second).await? - self.count(kind, *first).await?) / *times as f64;
+                let goal = goal.filter(|_| kind == Kind::Relay);
+                let told = goal.map_or_else(String::new, |goal| goal.to_string());
+                println!("| {what} | {} | {each:.0} | {told} |", kind.name());
+                missed += usize::from(goal.is_some_and(|goal| each > goal));
+            }
+        }
+        if missed > 0 && !self.report { Err("MISSED: the goal for instructions".into()) } else { Ok(()) }
+    }
+
+    /// The instructions of a server from its start to its end.
+    async fn count(&self, kind: Kind, load: Load) -> Result<f64, Error> {
+        let Load { clients: count, resources, rounds, exact } = load;
+        let interest = Naming::Pool.collections();
+        let mut origin = Origin::start(resources, Naming::Pool)?;
+        let counts = std::env::temp_dir().join(format!("fan-out-{}.callgrind", std::process::id()));
+        let out = format!("--callgrind-out-file={}", counts.display());
+        let launcher = ["valgrind", "--quiet", "--tool=callgrind", &out].map(str::to_owned);
+        let server = self.programs.start_in(&launcher, kind, origin.address, Naming::Pool, &interest)?;
+        let clients = Clients::new(server.address, Variant::Delta, Naming::Pool.interest(resources, exact));
+        clients.connect(count, resources).await?;
+        for round in 1..=rounds {
+            clients.expect(round, count);
+            origin.publish(round, round as usize % resources, 1)?;
+            clients.arrived().await?;
+        }
+        server.terminate()?;
+        let text = std::fs::read_to_string(&counts)?;
+        if let (Kind::Relay, Some(keep)) = (kind, &self.keep) {
+            std::fs::copy(&counts, keep)?;
+        }
+        std::fs::remove_file(&counts)?;
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("callgrind counted nothing")?;
+        Ok(total.trim().parse()?)
+    }
+}
