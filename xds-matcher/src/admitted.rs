@@ -226,9 +226,9 @@ fn excepts(listed: &Admitted<'_>, excepted: &Admitted<'_>, steps: &mut usize) ->
     if listed.len() <= excepted.len() {
         listed.iter().any(|(key, values)| within(key, values, excepted.get(key)))
     } else {
-        excepted.iter().any(|(key, exceptions)| {
-            listed.get(key).is_some_and(|values| within(key, values, Some(exceptions)))
-        })
+        excepted
+            .iter()
+            .any(|(key, exceptions)| listed.get(key).is_some_and(|values| within(key, values, Some(exceptions))))
     }
 }
 

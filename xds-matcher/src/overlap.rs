@@ -274,15 +274,14 @@ impl<'a> Mentions<'a> {
         let listed = admitted.values(self.key);
         let count = listed.or_else(|| admitted.exceptions(self.key)).map_or(0, Values::len);
         let texts = self.texts.iter().copied();
-        let texts = texts.filter(|text| {
-            spend(steps, look_up(text.len(), count)) && admitted.admits(self.key, Some(text))
-        });
+        let texts =
+            texts.filter(|text| spend(steps, look_up(text.len(), count)) && admitted.admits(self.key, Some(text)));
         let mut atoms: Vec<_> = texts.collect();
         // Only a scope admits a text that no leaf mentions.
         let scoped = listed.into_iter().flat_map(|values| values.exact().iter().copied().flatten());
-        atoms.extend(scoped.filter(|text| {
-            spend(steps, look_up(text.len(), self.texts.len())) && !self.texts.contains(text)
-        }));
+        atoms.extend(
+            scoped.filter(|text| spend(steps, look_up(text.len(), self.texts.len())) && !self.texts.contains(text)),
+        );
         let mut atoms: Vec<_> = atoms.into_iter().map(|text| Atom::Text(text, integer(text))).collect();
         // An integer that is in no range is like any other text.
         let in_some = Ranges::of(&self.ranges);

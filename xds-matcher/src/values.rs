@@ -116,9 +116,8 @@ impl<'a> Values<'a> {
     pub(crate) fn is_disjoint(&self, other: &Self, steps: &mut usize) -> bool {
         let (few, many) = if self.exact.len() <= other.exact.len() { (self, other) } else { (other, self) };
         let cost = self.look_up(other);
-        let mut share = |from: &Self, with: &Self| {
-            from.exact.iter().any(|value| !spend(steps, cost) || with.contains(*value))
-        };
+        let mut share =
+            |from: &Self, with: &Self| from.exact.iter().any(|value| !spend(steps, cost) || with.contains(*value));
         if share(few, many) || !few.ranges.is_empty() && share(many, few) {
             return false;
         }

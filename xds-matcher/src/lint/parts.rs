@@ -57,7 +57,8 @@ impl<'l> Parts<'l> {
             return None;
         }
         let excepted = |class: &usize| {
-            exceptions.binary_search(class).is_ok() || ranges.iter().any(|ranges| limits.class(*class).is_within(*ranges))
+            exceptions.binary_search(class).is_ok()
+                || ranges.iter().any(|ranges| limits.class(*class).is_within(*ranges))
         };
         let beyond = self.listed.iter().filter(|(class, members)| {
             spend(steps, ranges.len() + members.len());
@@ -97,8 +98,7 @@ impl<'l> Parts<'l> {
                     open.pop_first();
                 }
             }
-            let (open, opposite) =
-                if left { (&mut open_left, &open_right) } else { (&mut open_right, &open_left) };
+            let (open, opposite) = if left { (&mut open_left, &open_right) } else { (&mut open_right, &open_left) };
             for &(_, met) in opposite {
                 if limits.class(class).is_integers() || limits.class(met).is_integers() {
                     let (one, another) = if left { (class, met) } else { (met, class) };
