@@ -67,28 +67,61 @@ impl<'a> Admitted<'a> {
             Node::IntIn { key, ranges } => Self::limited(key, limit(Values::integers(Ranges::of(ranges)))),
             Node::Exists { key } if negate => Self::only(key, None),
             Node::Exists { key } => Self::limited(key, Limit::Except(Values::one(None))),
-            Node::And(nodes) if !negate => Self::join(nodes, negate, Self::and, steps),
-            Node::Or(nodes) if negate => Self::join(nodes, negate, Self::and, steps),
-            Node::And(nodes) | Node::Or(nodes) if nodes.is_empty() => Self::nothing(),
-            Node::And(nodes) | Node::Or(nodes) => Self::join(nodes, negate, Self::or, steps),
+            Node::And(nodes) if !negate => Self::join(nodes, negate, true, steps),
+            Node::Or(nodes) if negate => Self::join(nodes, negate, true, steps),
+            Node::And(nodes) | Node::Or(nodes) => Self::join(nodes, negate, false, steps),
             Node::True if negate => Self::nothing(),
             Node::True => Self::default(),
         }
     }
 
-    /// Joins neighbours, then pairs of pairs and so on, so that no set grows by one value at a time.
-    fn join(nodes: &'a [Node], negate: bool, join: fn(Self, Self, &mut usize) -> Self, steps: &mut usize) -> Self {
-        // How many nodes each stands for, falling.
-        let mut joined: Vec<(usize, Self)> = Vec::new();
-        for node in nodes {
-            let mut next = (1, Self::by_node(node, negate, steps));
-            while let Some((_, before)) = joined.pop_if(|(count, _)| *count <= next.0) {
-                next = (2 * next.0, join(before, next.1, steps));
-            }
-            joined.push(next);
+    /// What all of the nodes admit together if `all`, else what each of them does. Keys are sorted once, and the sets of one key
+    /// joined as neighbours, then pairs of pairs and so on: nothing grows by one at a time.
+    fn join(nodes: &'a [Node], negate: bool, all: bool, steps: &mut usize) -> Self {
+        if let [node] = nodes {
+            return Self::by_node(node, negate, steps);
         }
-        let all = joined.into_iter().rev().map(|(_, admitted)| admitted);
-        all.reduce(|after, before| join(before, after, steps)).unwrap_or_default()
+        let (mut limits, mut count) = (Vec::new(), 0);
+        for admitted in nodes.iter().map(|node| Self::by_node(node, negate, steps)) {
+            if admitted.nothing && all {
+                return Self::nothing();
+            }
+            count += usize::from(!admitted.nothing);
+            limits.extend(admitted.into_limits());
+        }
+        let mut common = Self { nothing: count == 0 && !all, ..Self::default() };
+        let cost = limits.iter().map(|(key, _)| 4 * look_up(key.len(), limits.len())).sum();
+        if !spend(steps, cost) {
+            return Self::default();
+        }
+        limits.sort_by_key(|(key, _)| *key);
+        let mut limits = limits.into_iter().peekable();
+        while let Some((key, first)) = limits.next() {
+            let mut joined = alloc::vec![(1, first)];
+            let mut sets = 1;
+            while let Some((_, limit)) = limits.next_if(|(next, _)| *next == key) {
+                sets += 1;
+                let mut next = (1, limit);
+                // How many sets each stands for, falling.
+                while let Some((_, before)) = joined.pop_if(|(count, _)| *count <= next.0) {
+                    next = (2 * next.0, before.join(next.1, all, steps));
+                }
+                joined.push(next);
+            }
+            if !all && sets < count {
+                continue;
+            }
+            let joined = joined.into_iter().rev().map(|(_, limit)| limit);
+            let Some(limit) = joined.reduce(|after, before| before.join(after, all, steps)) else { continue };
+            if *steps == 0 {
+                return Self::default();
+            }
+            if limit.is_nothing() {
+                return Self::nothing();
+            }
+            common.limit(key, limit);
+        }
+        common
     }
 
     fn and(mut self, mut other: Self, steps: &mut usize) -> Self {
@@ -112,28 +145,6 @@ impl<'a> Admitted<'a> {
             self.limit(key, both);
         }
         self
-    }
-
-    fn or(mut self, mut other: Self, steps: &mut usize) -> Self {
-        if *steps == 0 {
-            return Self::default();
-        }
-        if self.nothing || other.nothing {
-            return if self.nothing { other } else { self };
-        }
-        if self.len() > other.len() {
-            mem::swap(&mut self, &mut other);
-        }
-        let mut either = Self::default();
-        for (key, limit) in self.into_limits() {
-            if !spend(steps, look_up(key.len(), other.len())) {
-                return Self::default();
-            }
-            if let Some(more) = other.take(key) {
-                either.limit(key, limit.or(more, steps));
-            }
-        }
-        either
     }
 
     fn len(&self) -> usize {
@@ -233,6 +244,15 @@ fn excepts(listed: &Admitted<'_>, excepted: &Admitted<'_>, steps: &mut usize) ->
 }
 
 impl<'a> Limit<'a> {
+    fn join(self, other: Self, all: bool, steps: &mut usize) -> Self {
+        match (*steps, all) {
+            // Whatever it is, it is not used.
+            (0, _) => self,
+            (_, true) => self.and(other, steps),
+            (_, false) => self.or(other, steps),
+        }
+    }
+
     fn and(self, other: Self, steps: &mut usize) -> Self {
         match (self, other) {
             (Self::To(a), Self::To(b)) => {
