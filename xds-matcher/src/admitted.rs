@@ -2,7 +2,6 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::mem;
 
 use crate::constraint::Node;
 use crate::ranges::Ranges;
@@ -124,40 +123,9 @@ impl<'a> Admitted<'a> {
         common
     }
 
-    fn and(mut self, mut other: Self, steps: &mut usize) -> Self {
-        if self.nothing || other.nothing || *steps == 0 {
-            return if *steps == 0 { Self::default() } else { Self::nothing() };
-        }
-        if self.len() < other.len() {
-            mem::swap(&mut self, &mut other);
-        }
-        for (key, limit) in other.into_limits() {
-            if !spend(steps, look_up(key.len(), self.len())) {
-                return Self::default();
-            }
-            let both = match self.take(key) {
-                Some(present) => present.and(limit, steps),
-                None => limit,
-            };
-            if both.is_nothing() {
-                return Self::nothing();
-            }
-            self.limit(key, both);
-        }
-        self
-    }
-
-    fn len(&self) -> usize {
-        self.listed.len() + self.excepted.len()
-    }
-
     fn into_limits(self) -> impl Iterator<Item = (&'a str, Limit<'a>)> {
         let excepted = self.excepted.into_iter().map(|(key, values)| (key, Limit::Except(values)));
         self.listed.into_iter().map(|(key, values)| (key, Limit::To(values))).chain(excepted)
-    }
-
-    fn take(&mut self, key: &str) -> Option<Limit<'a>> {
-        self.listed.remove(key).map(Limit::To).or_else(|| self.excepted.remove(key).map(Limit::Except))
     }
 
     fn limit(&mut self, key: &'a str, limit: Limit<'a>) {
@@ -166,12 +134,6 @@ impl<'a> Admitted<'a> {
             Limit::Except(values) if values.is_empty() => {}
             Limit::Except(values) => _ = self.excepted.insert(key, values),
         }
-    }
-
-    /// Whether `value` may be that of `key`.
-    pub(crate) fn admits(&self, key: &str, value: Option<&str>) -> bool {
-        self.listed.get(key).is_none_or(|values| values.contains(value))
-            && self.excepted.get(key).is_none_or(|values| !values.contains(value))
     }
 
     /// The only values admitted for `key`; `None` if there is no end of them.
@@ -201,14 +163,6 @@ impl<'a> Admitted<'a> {
 
     pub(crate) fn is_nothing(&self) -> bool {
         self.nothing
-    }
-
-    /// What all of them admit; anything if the steps are used up.
-    pub(crate) fn all<'s>(all: impl Iterator<Item = &'s Self>, steps: &mut usize) -> Self
-    where
-        'a: 's,
-    {
-        all.fold(Self::default(), |common, next| common.and(next.clone(), steps))
     }
 
     /// Whether they have no value of some key in common, or one admits nothing; not if that is not found out. Every key and

@@ -40,8 +40,9 @@ pub enum Overlap {
 
 impl Overlap {
     /// How many nodes, ranges and texts of the constraints are looked at, at most, before the answer is [`Overlap::Unknown`]: some
-    /// milliseconds. Long texts count as often as 128 bytes of them are compared. Only constraints that combine many keys in ways no
-    /// person would write come near.
+    /// milliseconds, and some tens of them for constraints as large as [`MAX_NODES`](crate::MAX_NODES) allows. A long text counts once
+    /// for each 128 bytes of it that may be compared. Only constraints that combine many keys in ways no person would write come
+    /// near, or megabytes of values.
     pub const STEPS: usize = 1 << 20;
 }
 
@@ -102,16 +103,9 @@ pub(crate) fn satisfy<'a>(subjects: &[&Subject<'a>], scope: Scope<'a>, steps: &m
     if !spend(steps, subjects.iter().map(|subject| subject.cost).sum()) {
         return Overlap::Unknown;
     }
-    let admitted = Admitted::all(all.into_iter(), steps);
-    if *steps == 0 {
-        return Overlap::Unknown;
-    }
-    if admitted.is_nothing() {
-        return Overlap::Disjoint;
-    }
     let mut search = Search::default();
     let conjunction = all_of(subjects.iter().map(|subject| search.compile(subject.node, false)).collect());
-    search.run(&conjunction, &admitted, steps)
+    search.run(&conjunction, &all, steps)
 }
 
 /// A depth-first search over the keys: each takes every value that could make a difference, and a branch ends as soon as
@@ -204,7 +198,7 @@ impl<'a> Search<'a> {
         at
     }
 
-    fn run(&self, expr: &Expr<'a>, admitted: &Admitted<'a>, steps: &mut usize) -> Overlap {
+    fn run(&self, expr: &Expr<'a>, admitted: &[&Admitted<'a>], steps: &mut usize) -> Overlap {
         let atoms: Vec<Vec<Atom<'a>>> = self.keys.iter().map(|mentions| mentions.atoms(admitted, steps)).collect();
         let mut chosen: Vec<Option<Atom<'a>>> = alloc::vec![None; atoms.len()];
         // The keys in the order they were chosen, each with the number of atoms tried.
@@ -239,10 +233,11 @@ impl<'a> Search<'a> {
     fn parameters(
         &self,
         chosen: &[Option<Atom<'a>>],
-        admitted: &Admitted<'a>,
+        admitted: &[&Admitted<'a>],
         steps: &mut usize,
     ) -> Option<DynamicParameters> {
-        let required = admitted.required_values().map(|(key, value)| (String::from(key), String::from(value)));
+        let required = admitted.iter().flat_map(|admitted| admitted.required_values());
+        let required = required.map(|(key, value)| (String::from(key), String::from(value)));
         let solved = self.keys.iter().zip(chosen).filter_map(|(mentions, atom)| {
             let value = match (*atom)? {
                 Atom::Absent => return None,
@@ -269,31 +264,32 @@ impl<'a> Search<'a> {
 }
 
 impl<'a> Mentions<'a> {
-    /// The values that make a difference, of those that are admitted.
-    fn atoms(&self, admitted: &Admitted<'a>, steps: &mut usize) -> Vec<Atom<'a>> {
-        let listed = admitted.values(self.key);
-        let count = listed.or_else(|| admitted.exceptions(self.key)).map_or(0, Values::len);
-        let texts = self.texts.iter().copied();
-        let texts =
-            texts.filter(|text| spend(steps, look_up(text.len(), count)) && admitted.admits(self.key, Some(text)));
-        let mut atoms: Vec<_> = texts.collect();
-        // Only a scope admits a text that no leaf mentions.
-        let scoped = listed.into_iter().flat_map(|values| values.exact().iter().copied().flatten());
-        atoms.extend(
-            scoped.filter(|text| spend(steps, look_up(text.len(), self.texts.len())) && !self.texts.contains(text)),
-        );
-        let mut atoms: Vec<_> = atoms.into_iter().map(|text| Atom::Text(text, integer(text))).collect();
+    /// The values that make a difference, of those that all admit.
+    fn atoms(&self, admitted: &[&Admitted<'a>], steps: &mut usize) -> Vec<Atom<'a>> {
+        let listed: Vec<&Values<'a>> = admitted.iter().filter_map(|admitted| admitted.values(self.key)).collect();
+        let excepted: Vec<&Values<'a>> = admitted.iter().filter_map(|admitted| admitted.exceptions(self.key)).collect();
+        let is_admitted = |value: Option<&str>| {
+            listed.iter().all(|values| values.contains(value)) && !excepted.iter().any(|values| values.contains(value))
+        };
+        let count = listed.iter().chain(&excepted).map(|values| values.len()).sum();
+        let mut texts: Vec<&'a str> = self.texts.iter().copied().collect();
+        // Only a scope admits a text that no leaf mentions, and it has but one.
+        texts.extend(listed.iter().filter_map(|values| values.only()?).filter(|text| !self.texts.contains(text)));
+        texts.dedup();
+        texts.retain(|text| spend(steps, look_up(text.len(), count)) && is_admitted(Some(text)));
+        let mut atoms: Vec<_> = texts.into_iter().map(|text| Atom::Text(text, integer(text))).collect();
         // An integer that is in no range is like any other text.
         let in_some = Ranges::of(&self.ranges);
-        let in_some = listed.map_or(&in_some, Values::ranges);
-        let except = admitted.exceptions(self.key).map(Values::ranges);
-        let integers = self.bounds.iter().copied().filter(|n| in_some.contains(*n));
-        let integers = integers.filter(|n| except.is_none_or(|ranges| !ranges.contains(*n)));
+        let integers = self.bounds.iter().copied().filter(|n| {
+            in_some.contains(*n)
+                && listed.iter().all(|values| values.ranges().contains(*n))
+                && !excepted.iter().any(|values| values.ranges().contains(*n))
+        });
         atoms.extend(integers.map(Atom::Integer));
-        if admitted.admits(self.key, None) {
+        if is_admitted(None) {
             atoms.push(Atom::Absent);
         }
-        if listed.is_none() {
+        if listed.is_empty() {
             atoms.push(Atom::Other);
         }
         atoms
