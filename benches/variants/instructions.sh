@@ -16,12 +16,12 @@ per_question() { # CASE
     echo $(((many - few) / 1000))
 }
 
-printf '%-16s %12s %12s\n' case instructions allocations
+printf '%-20s %12s %12s\n' case instructions allocations
 for case in match tree cel final-10 final-100 final-1000 draft-10 draft-100 draft-1000 \
-    shard-1000 shardrange-1000 draftrange-1000 finalrange-1000 scan-10 scan-100 scan-1000; do
+    shard-1000 shardrange-1000 draftrange-1000 finalrange-1000 finalshard-1000 finalshardrange-1000 scan-10 scan-100 scan-1000; do
     count=$(per_question "$case")
     allocations=$("$bin" "$case" 1000)
-    printf '%-16s %12s %12s\n' "$case" "$count" "$allocations"
+    printf '%-20s %12s %12s\n' "$case" "$count" "$allocations"
     eval "$(echo "$case" | tr - _)=$count allocations_$(echo "$case" | tr - _)=$allocations"
 done
 
@@ -36,7 +36,9 @@ goal "1 of 1000 draft variants costs at most 3 times 1 of 10" $((draft_1000 <= 3
 goal "a range of 1000 shards costs at most 2 times an exact one" $((shardrange_1000 <= 2 * shard_1000))
 goal "a range beside exact keys costs at most 2 times an exact one" $((draftrange_1000 <= 2 * draft_1000))
 goal "1000 variants with ranges cost at most 2 times 1000 exact ones" $((finalrange_1000 <= 2 * final_1000))
+goal "variants with a range of the only key cost at most 2 times exact ones" $((finalshardrange_1000 <= 2 * finalshard_1000))
 allocations=$((allocations_match + allocations_final_1000 + allocations_draft_1000))
 allocations=$((allocations + allocations_shardrange_1000 + allocations_draftrange_1000 + allocations_finalrange_1000))
+allocations=$((allocations + allocations_finalshard_1000 + allocations_finalshardrange_1000))
 goal "nothing is allocated" $((allocations == 0))
 exit $status

@@ -6,6 +6,7 @@ use core::str::FromStr;
 
 use crate::prefixed::Prefixed;
 use crate::range::holds_integer;
+use crate::steps::look_up;
 use crate::{ConstraintError, DynamicParameters, ErrorKind, IntRange, Overlap, ParseError, normal, text};
 
 /// How many `and`, `or` and `not` may stand around a leaf.
@@ -171,9 +172,14 @@ impl Constraint {
         crate::overlap::overlap(self, other)
     }
 
-    /// How many nodes and ranges it has.
-    pub(crate) fn size(&self) -> usize {
-        self.size
+    /// In how many steps its nodes and ranges are looked at, and each of its texts is found among the others.
+    pub(crate) fn cost(&self) -> usize {
+        let mut cost = self.size;
+        self.node.for_each_leaf(&mut |leaf| {
+            let value = if let Node::Value { value, .. } = leaf { value.len() } else { 0 };
+            cost += look_up(leaf.key().map_or(0, str::len), self.size) + look_up(value, self.size) - 2;
+        });
+        cost
     }
 
     pub(crate) fn node(&self) -> &Node {

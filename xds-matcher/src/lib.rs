@@ -16,6 +16,7 @@ mod parameters;
 mod prefixed;
 mod range;
 mod ranges;
+mod steps;
 mod text;
 mod values;
 mod variants;

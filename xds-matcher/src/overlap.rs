@@ -4,10 +4,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ptr;
 
 use crate::admitted::Admitted;
 use crate::constraint::Node;
+use crate::range::integer;
 use crate::ranges::Ranges;
+use crate::steps::{look_up, spend};
 use crate::values::Values;
 use crate::{Constraint, DynamicParameters, IntRange};
 
@@ -36,22 +39,25 @@ pub enum Overlap {
 }
 
 impl Overlap {
-    /// How many nodes and ranges of the constraints are looked at, at most, before the answer is [`Overlap::Unknown`]: some
-    /// milliseconds. Only constraints that combine many keys in ways no person would write come near.
+    /// How many nodes, ranges and texts of the constraints are looked at, at most, before the answer is [`Overlap::Unknown`]: some
+    /// milliseconds, and some tens of them for constraints as large as [`MAX_NODES`](crate::MAX_NODES) allows. A long text counts once
+    /// for each 128 bytes of it that may be compared. Only constraints that combine many keys in ways no person would write come
+    /// near, or megabytes of values.
     pub const STEPS: usize = 1 << 20;
 }
 
 /// A constraint that questions are asked about.
 pub(crate) struct Subject<'a> {
     node: &'a Node,
-    size: usize,
+    cost: usize,
     admitted: Admitted<'a>,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(constraint: &'a Constraint) -> Self {
-        let (node, size) = (constraint.node(), constraint.size());
-        Self { node, size, admitted: Admitted::by(node, size) }
+        let (node, cost) = (constraint.node(), constraint.cost());
+        // What is more is not looked at either.
+        Self { node, cost, admitted: Admitted::by(node, cost.min(Overlap::STEPS / 32)) }
     }
 
     pub(crate) fn admitted(&self) -> &Admitted<'a> {
@@ -94,17 +100,12 @@ pub(crate) fn satisfy<'a>(subjects: &[&Subject<'a>], scope: Scope<'a>, steps: &m
         return Overlap::Disjoint;
     }
     // What it takes to compile them.
-    *steps = steps.saturating_sub(subjects.iter().map(|subject| subject.size).sum());
-    if *steps == 0 {
+    if !spend(steps, subjects.iter().map(|subject| subject.cost).sum()) {
         return Overlap::Unknown;
-    }
-    let admitted = Admitted::all(all.into_iter());
-    if admitted.is_nothing() {
-        return Overlap::Disjoint;
     }
     let mut search = Search::default();
     let conjunction = all_of(subjects.iter().map(|subject| search.compile(subject.node, false)).collect());
-    search.run(&conjunction, &admitted, steps)
+    search.run(&conjunction, &all, steps)
 }
 
 /// A depth-first search over the keys: each takes every value that could make a difference, and a branch ends as soon as
@@ -128,7 +129,8 @@ struct Mentions<'a> {
 #[derive(Clone, Copy)]
 enum Atom<'a> {
     Absent,
-    Text(&'a str),
+    /// As the mentions have it, so that equal ones are one; and the integer that it spells.
+    Text(&'a str, Option<u64>),
     /// An integer in a spelling that no leaf mentions.
     Integer(u64),
     /// Mentioned nowhere, and no integer of any range.
@@ -158,7 +160,7 @@ enum Verdict {
 
 impl<'a> Search<'a> {
     fn compile(&mut self, node: &'a Node, negate: bool) -> Expr<'a> {
-        let (key, test) = match node {
+        let (key, mut test) = match node {
             Node::True => return Expr::Constant(!negate),
             Node::Not(inner) => return self.compile(inner, !negate),
             Node::And(nodes) | Node::Or(nodes) => {
@@ -169,10 +171,11 @@ impl<'a> Search<'a> {
             Node::Value { key, value } => (key, Test::Value(value)),
             Node::IntIn { key, ranges } => (key, Test::In(Ranges::of(ranges))),
         };
-        Expr::Leaf { key: self.mention(key, &test), test, negate }
+        let key = self.mention(key, &mut test);
+        Expr::Leaf { key, test, negate }
     }
 
-    fn mention(&mut self, key: &'a str, test: &Test<'a>) -> usize {
+    fn mention(&mut self, key: &'a str, test: &mut Test<'a>) -> usize {
         let at = *self.index.entry(key).or_insert_with(|| {
             let nothing = Mentions { key, texts: BTreeSet::new(), bounds: BTreeSet::new(), ranges: Vec::new() };
             self.keys.push(nothing);
@@ -181,7 +184,10 @@ impl<'a> Search<'a> {
         if let Some(mentions) = self.keys.get_mut(at) {
             match test {
                 Test::Exists => {}
-                Test::Value(value) => _ = mentions.texts.insert(value),
+                Test::Value(value) => match mentions.texts.get(value) {
+                    Some(same) => *value = same,
+                    None => _ = mentions.texts.insert(value),
+                },
                 Test::In(ranges) => {
                     let bounds = ranges.as_slice().iter().flat_map(|r| [Some(r.start()), r.end().checked_add(1)]);
                     mentions.bounds.extend(bounds.flatten());
@@ -192,15 +198,18 @@ impl<'a> Search<'a> {
         at
     }
 
-    fn run(&self, expr: &Expr<'a>, admitted: &Admitted<'a>, steps: &mut usize) -> Overlap {
-        let atoms: Vec<Vec<Atom<'a>>> = self.keys.iter().map(|mentions| mentions.atoms(admitted)).collect();
+    fn run(&self, expr: &Expr<'a>, admitted: &[&Admitted<'a>], steps: &mut usize) -> Overlap {
+        let atoms: Vec<Vec<Atom<'a>>> = self.keys.iter().map(|mentions| mentions.atoms(admitted, steps)).collect();
         let mut chosen: Vec<Option<Atom<'a>>> = alloc::vec![None; atoms.len()];
         // The keys in the order they were chosen, each with the number of atoms tried.
         let mut path: Vec<(usize, usize)> = Vec::new();
         loop {
             match expr.evaluate(&chosen, steps) {
                 _ if *steps == 0 => return Overlap::Unknown,
-                Verdict::Decided(true) => return Overlap::Overlapping(self.parameters(&chosen, admitted)),
+                Verdict::Decided(true) => {
+                    let parameters = self.parameters(&chosen, admitted, steps);
+                    return parameters.map_or(Overlap::Unknown, Overlap::Overlapping);
+                }
                 Verdict::Decided(false) => {}
                 Verdict::Open(key) => path.push((key, 0)),
             }
@@ -219,16 +228,25 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The parameters of a solution; keys that did not matter are absent, unless they must have a value.
-    fn parameters(&self, chosen: &[Option<Atom<'a>>], admitted: &Admitted<'a>) -> DynamicParameters {
-        let required = admitted.required_values().map(|(key, value)| (String::from(key), String::from(value)));
+    /// The parameters of a solution; keys that did not matter are absent, unless they must have a value. `None` if the steps
+    /// are used up.
+    fn parameters(
+        &self,
+        chosen: &[Option<Atom<'a>>],
+        admitted: &[&Admitted<'a>],
+        steps: &mut usize,
+    ) -> Option<DynamicParameters> {
+        let required = admitted.iter().flat_map(|admitted| admitted.required_values());
+        let required = required.map(|(key, value)| (String::from(key), String::from(value)));
         let solved = self.keys.iter().zip(chosen).filter_map(|(mentions, atom)| {
             let value = match (*atom)? {
                 Atom::Absent => return None,
-                Atom::Text(text) => text.into(),
+                Atom::Text(text, _) => text.into(),
                 Atom::Integer(n) => {
                     let mut spelling = n.to_string();
-                    while mentions.texts.contains(spelling.as_str()) {
+                    while mentions.texts.contains(spelling.as_str())
+                        && spend(steps, look_up(spelling.len(), mentions.texts.len()))
+                    {
                         spelling.insert(0, '0');
                     }
                     spelling
@@ -240,28 +258,38 @@ impl<'a> Search<'a> {
             };
             Some((String::from(mentions.key), value))
         });
-        required.chain(solved).collect()
+        let parameters = required.chain(solved).collect();
+        if *steps == 0 { None } else { Some(parameters) }
     }
 }
 
 impl<'a> Mentions<'a> {
-    /// The values that make a difference, of those that are admitted.
-    fn atoms(&self, admitted: &Admitted<'a>) -> Vec<Atom<'a>> {
-        let admitted = admitted.values(self.key);
-        let is_admitted = |text| admitted.is_none_or(|values| values.contains(text));
-        let texts = self.texts.iter().copied().filter(|text| is_admitted(Some(text)));
-        // Only a scope admits a text that no leaf mentions.
-        let scoped = admitted.into_iter().flat_map(|values| values.exact().iter().copied().flatten());
-        let scoped = scoped.filter(|text| !self.texts.contains(text));
+    /// The values that make a difference, of those that all admit.
+    fn atoms(&self, admitted: &[&Admitted<'a>], steps: &mut usize) -> Vec<Atom<'a>> {
+        let listed: Vec<&Values<'a>> = admitted.iter().filter_map(|admitted| admitted.values(self.key)).collect();
+        let excepted: Vec<&Values<'a>> = admitted.iter().filter_map(|admitted| admitted.exceptions(self.key)).collect();
+        let is_admitted = |value: Option<&str>| {
+            listed.iter().all(|values| values.contains(value)) && !excepted.iter().any(|values| values.contains(value))
+        };
+        let count = listed.iter().chain(&excepted).map(|values| values.len()).sum();
+        let mut texts: Vec<&'a str> = self.texts.iter().copied().collect();
+        // Only a scope admits a text that no leaf mentions, and it has but one.
+        texts.extend(listed.iter().filter_map(|values| values.only()?).filter(|text| !self.texts.contains(text)));
+        texts.dedup();
+        texts.retain(|text| spend(steps, look_up(text.len(), count)) && is_admitted(Some(text)));
+        let mut atoms: Vec<_> = texts.into_iter().map(|text| Atom::Text(text, integer(text))).collect();
         // An integer that is in no range is like any other text.
         let in_some = Ranges::of(&self.ranges);
-        let in_some = admitted.map_or(&in_some, Values::ranges);
-        let integers = self.bounds.iter().copied().filter(|n| in_some.contains(*n));
-        let mut atoms: Vec<_> = texts.chain(scoped).map(Atom::Text).chain(integers.map(Atom::Integer)).collect();
+        let integers = self.bounds.iter().copied().filter(|n| {
+            in_some.contains(*n)
+                && listed.iter().all(|values| values.ranges().contains(*n))
+                && !excepted.iter().any(|values| values.ranges().contains(*n))
+        });
+        atoms.extend(integers.map(Atom::Integer));
         if is_admitted(None) {
             atoms.push(Atom::Absent);
         }
-        if admitted.is_none() {
+        if listed.is_empty() {
             atoms.push(Atom::Other);
         }
         atoms
@@ -329,8 +357,8 @@ impl Atom<'_> {
         match (self, test) {
             (Self::Absent, _) => false,
             (_, Test::Exists) => true,
-            (Self::Text(text), Test::Value(value)) => text == *value,
-            (Self::Text(text), Test::In(ranges)) => ranges.holds(text),
+            (Self::Text(text, _), Test::Value(value)) => ptr::eq(text, *value),
+            (Self::Text(_, Some(n)), Test::In(ranges)) => ranges.contains(n),
             (Self::Integer(n), Test::In(ranges)) => ranges.contains(n),
             _ => false,
         }

@@ -82,8 +82,14 @@ impl fmt::Display for IntRange {
 
 /// The integer a parameter value spells: ASCII digits only, any number of leading zeros, at most `u64::MAX`.
 pub(crate) fn integer(text: &str) -> Option<u64> {
+    const ZEROS: &str = "0000000000000000";
+    let mut digits = text;
+    // Many zeros are skipped some at once. What has another digit among so many first ones is larger than any integer.
+    while digits.len() > ZEROS.len() + "18446744073709551615".len() {
+        digits = digits.strip_prefix(ZEROS)?;
+    }
     // `u64::from_str` alone would also take a leading `+`.
-    if text.starts_with('+') { None } else { text.parse().ok() }
+    if digits.starts_with('+') { None } else { digits.parse().ok() }
 }
 
 /// Whether a parameter value is an integer in one of the ranges.
@@ -99,7 +105,14 @@ mod tests {
     fn an_integer_is_ascii_digits_that_fit_u64() {
         assert_eq!(integer("007"), Some(7));
         assert_eq!(integer("18446744073709551615"), Some(u64::MAX));
-        assert_eq!(integer("00000000000000000000000000000001"), Some(1));
+        for zeros in 0..100 {
+            let zeros = "0".repeat(zeros);
+            assert_eq!(integer(&[&zeros, "18446744073709551615"].concat()), Some(u64::MAX));
+            assert_eq!(integer(&[&zeros, "0"].concat()), Some(0));
+            assert_eq!(integer(&[&zeros, "18446744073709551616"].concat()), None);
+            assert_eq!(integer(&["1", &zeros, "00000000000000000000"].concat()), None);
+            assert_eq!(integer(&["+", &zeros].concat()), None);
+        }
         for text in ["", "+1", "-0", " 1", "1.0", "0x1", "18446744073709551616", "\u{661}"] {
             assert_eq!(integer(text), None, "{text}");
         }

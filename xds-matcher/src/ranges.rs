@@ -7,7 +7,7 @@ use crate::IntRange;
 use crate::range::integer;
 
 /// Integer ranges: sorted, and neither overlapping nor adjacent.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ranges(Box<[IntRange]>);
 
 impl Ranges {
@@ -76,8 +76,25 @@ impl Ranges {
         Self::merged(both)
     }
 
+    /// The integers that are not in `other`.
+    pub(crate) fn without(&self, other: &Self) -> Self {
+        let mut gaps = Vec::new();
+        let mut next = Some(0);
+        for range in &other.0 {
+            let gap = next.zip(range.start().checked_sub(1));
+            gaps.extend(gap.and_then(|(start, end)| IntRange::new(start, end).ok()));
+            next = range.end().checked_add(1);
+        }
+        gaps.extend(next.map(IntRange::at_least));
+        self.and(&Self(gaps.into()))
+    }
+
     pub(crate) fn is_disjoint(&self, other: &Self) -> bool {
         disjoint(&self.0, &other.0)
+    }
+
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        within(&self.0, &other.0)
     }
 }
 
@@ -123,6 +140,7 @@ mod tests {
                 assert_eq!(left.and(&right), Ranges::of(left.and(&right).as_slice()));
                 assert_eq!(bits_of(&left.and(&right)), a & b);
                 assert_eq!(bits_of(&left.or(&right)), a | b);
+                assert_eq!(bits_of(&left.without(&right)), a & !b);
                 assert_eq!(left.is_disjoint(&right), a & b == 0);
                 assert_eq!(within(left.as_slice(), right.as_slice()), a & !b == 0);
             }
@@ -134,5 +152,8 @@ mod tests {
         let all = Ranges::of(&[IntRange::at_most(u64::MAX - 1), IntRange::exactly(u64::MAX)]);
         assert_eq!(all.as_slice(), [IntRange::at_least(0)]);
         assert!(all.holds("18446744073709551615") && !all.holds("18446744073709551616"));
+        assert!(all.without(&all).is_empty());
+        let last = Ranges::of(&[IntRange::exactly(u64::MAX)]);
+        assert_eq!(all.without(&last).as_slice(), [IntRange::at_most(u64::MAX - 1)]);
     }
 }

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use variants_bench::{
-    Cel, Tree, client, constraint, draft_member, draft_variants, exact_shard, final_variants, hash_map, member,
-    ranged_member, ranged_shard, ranged_variants, scan, shards,
+    Cel, Tree, client, constraint, draft_member, draft_variants, exact_shard, final_shard_ranges, final_shards,
+    final_variants, hash_map, member, ranged_member, ranged_shard, ranged_variants, scan, shard_member, shards,
 };
 
 struct Counting;
@@ -70,6 +70,11 @@ fn main() {
         }
         "finalrange" => {
             let (variants, parameters) = (ranged_variants(count), member());
+            repeat(times, || black_box(&variants).select(black_box(&parameters)).variant().is_some());
+        }
+        "finalshard" | "finalshardrange" => {
+            let variants = if name == "finalshard" { final_shards(count) } else { final_shard_ranges(count) };
+            let parameters = shard_member();
             repeat(times, || black_box(&variants).select(black_box(&parameters)).variant().is_some());
         }
         _ => panic!("no such case: {case}"),

@@ -126,6 +126,22 @@ pub fn ranged_variants(count: usize) -> FinalVariants<usize> {
     FinalVariants::new(grid(count).map(constraint).enumerate())
 }
 
+/// One variant per shard and nothing else, in the final form.
+pub fn final_shards(count: usize) -> FinalVariants<usize> {
+    FinalVariants::new((0..count).map(|shard| (shard, Constraint::value("shard", shard.to_string()))))
+}
+
+/// One variant per ten shards and nothing else.
+pub fn final_shard_ranges(count: usize) -> FinalVariants<usize> {
+    let shards = |first: u64| Constraint::int_in("shard", [IntRange::new(first, first + 9).expect("ascending")]);
+    FinalVariants::new((0..count).zip((0..).step_by(10)).map(|(i, first)| (i, shards(first).expect("small"))))
+}
+
+/// A subscriber of [`final_shards`] and of [`final_shard_ranges`].
+pub fn shard_member() -> DynamicParameters {
+    DynamicParameters::from_iter([("shard", "537")])
+}
+
 /// One variant per shard, the shape of the draft's own example: of three shards in a range the last is preferred.
 pub fn shards(count: usize) -> DraftVariants<usize> {
     DraftVariants::new((0..count).map(|shard| (shard, DynamicParameters::from_iter([("shard", shard.to_string())]))))

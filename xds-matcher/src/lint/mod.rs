@@ -3,7 +3,9 @@
 #[cfg(feature = "draft")]
 mod draft_rules;
 mod final_rules;
+mod limits;
 mod pairs;
+mod parts;
 #[cfg(test)]
 mod tests;
 

@@ -4,10 +4,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
+use super::limits::Limits;
+use super::parts::Parts;
 use crate::admitted::Admitted;
+use crate::steps::spend;
 
-/// So few are compared with each other at once.
-const FEW: usize = 8;
+/// So few are compared with each other, or with any number of others, at once.
+const FEW: usize = 4;
 
 /// How often variants are split by a key. Each splitting takes some stack, and by then few are left together.
 const MAX_SPLITS: usize = 64;
@@ -19,101 +22,143 @@ pub(super) fn for_each_pair<'a>(
     steps: &mut usize,
     visit: &mut dyn FnMut(usize, usize, &mut usize) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let members: Vec<usize> = (0..variants.len()).filter(|&i| !is_nothing(variants, i)).collect();
-    let mut pairs = Pairs { variants, steps, visit, seen: BTreeSet::new(), split_by: Vec::new() };
-    pairs.among(&members)
-}
-
-fn is_nothing(variants: &[&Admitted<'_>], i: usize) -> bool {
-    variants.get(i).is_none_or(|admitted| admitted.is_nothing())
+    let Some(limits) = Limits::of(variants, steps) else { return ControlFlow::Break(()) };
+    let members = limits.members();
+    Pairs { variants, limits: &limits, steps, visit, seen: BTreeSet::new(), split_by: Vec::new() }.among(&members)
 }
 
 struct Pairs<'v, 'a> {
     variants: &'v [&'v Admitted<'a>],
+    limits: &'v Limits<'v>,
     steps: &'v mut usize,
     visit: &'v mut dyn FnMut(usize, usize, &mut usize) -> ControlFlow<()>,
     /// Two variants that share several values are met several times.
     seen: BTreeSet<(usize, usize)>,
-    split_by: Vec<&'a str>,
+    split_by: Vec<usize>,
 }
 
-impl<'a> Pairs<'_, 'a> {
+/// How many of those on the left and of those on the right (among themselves: the same) ...
+#[derive(Default)]
+struct Tally {
+    /// ... have a list of what they admit for a key.
+    listed: [usize; 2],
+    /// ... name a class, as one that they admit and as one that they do not.
+    classes: BTreeMap<usize, [[usize; 2]; 2]>,
+}
+
+impl<'v> Pairs<'v, '_> {
     /// All pairs of `members`.
     fn among(&mut self, members: &[usize]) -> ControlFlow<()> {
-        let key =
-            if members.len() <= FEW || self.split_by.len() >= MAX_SPLITS { None } else { self.split_key(members) };
-        let Some(key) = key else {
-            return members
-                .iter()
-                .enumerate()
-                .try_for_each(|(at, &i)| members.iter().skip(at + 1).try_for_each(|&j| self.offer(i, j)));
-        };
-        let (limited, free): (Vec<usize>, Vec<usize>) = members.iter().partition(|&&i| self.limits(i, key));
-        self.split_by.push(key);
-        let done = self.sharing(&limited, key).is_break() || self.among(&free).is_break();
-        self.split_by.pop();
-        if done {
+        if *self.steps == 0 {
             return ControlFlow::Break(());
         }
-        limited.iter().try_for_each(|&i| free.iter().try_for_each(|&j| self.offer(i, j)))
+        let key = if members.len() <= FEW { None } else { self.split_key(members, None) };
+        let Some(key) = key else {
+            let mut members = members.iter();
+            while let Some(&i) = members.next() {
+                members.clone().try_for_each(|&j| self.offer(i, j))?;
+            }
+            return ControlFlow::Continue(());
+        };
+        self.split_by.push(key);
+        let parts = Parts::of(self.limits, members, key, self.steps);
+        let done = self.split_among(&parts);
+        self.split_by.pop();
+        done
     }
 
-    /// Pairs of `members` that share a value of `key`, of which each has some.
-    fn sharing(&mut self, members: &[usize], key: &'a str) -> ControlFlow<()> {
-        let mut by_value: BTreeMap<Option<&'a str>, Vec<usize>> = BTreeMap::new();
-        // Those that share an integer with a range, which exact integers are looked up in like ranges of one.
-        let mut spans: Vec<(u64, u64, usize)> = Vec::new();
-        let values = |i: usize| self.variants.get(i).and_then(|admitted| admitted.values(key));
-        let has_ranges = members.iter().any(|&i| values(i).is_some_and(|values| !values.ranges().is_empty()));
-        for (i, values) in members.iter().filter_map(|&i| Some((i, values(i)?))) {
-            *self.steps = self.steps.saturating_sub(values.len());
-            for value in values.exact() {
-                by_value.entry(*value).or_default().push(i);
-            }
-            spans.extend(values.ranges().as_slice().iter().map(|range| (range.start(), range.end(), i)));
-            if has_ranges {
-                spans.extend(values.exact_integers().map(|n| (n, n, i)));
+    /// All pairs of one of `left` and one of `right`.
+    fn between(&mut self, left: &[usize], right: &[usize]) -> ControlFlow<()> {
+        if *self.steps == 0 {
+            return ControlFlow::Break(());
+        }
+        let few = left.len().min(right.len()) <= FEW;
+        let Some(key) = (if few { None } else { self.split_key(left, Some(right)) }) else {
+            return left.iter().try_for_each(|&i| right.iter().try_for_each(|&j| self.offer(i, j)));
+        };
+        self.split_by.push(key);
+        let left = Parts::of(self.limits, left, key, self.steps);
+        let right = Parts::of(self.limits, right, key, self.steps);
+        let done = self.split_between(&left, &right);
+        self.split_by.pop();
+        done
+    }
+
+    fn split_among(&mut self, parts: &Parts<'_>) -> ControlFlow<()> {
+        parts.listed.values().try_for_each(|sharing| self.among(sharing))?;
+        self.among(&parts.unlisted())?;
+        self.meeting(parts, parts, |one, another| one < another)?;
+        self.across(parts, parts)
+    }
+
+    fn split_between(&mut self, left: &Parts<'_>, right: &Parts<'_>) -> ControlFlow<()> {
+        for (class, sharing) in &left.listed {
+            spend(self.steps, 1);
+            if let Some(others) = right.listed.get(class) {
+                self.between(sharing, others)?;
             }
         }
-        by_value.into_values().filter(|sharing| sharing.len() > 1).try_for_each(|sharing| self.among(&sharing))?;
-        self.spanning(spans)
+        self.between(&left.unlisted(), &right.unlisted())?;
+        self.meeting(left, right, |one, another| one != another)?;
+        self.across(left, right)?;
+        self.across(right, left)
     }
 
-    /// Pairs whose spans of integers have some in common.
-    fn spanning(&mut self, mut spans: Vec<(u64, u64, usize)>) -> ControlFlow<()> {
-        spans.sort_unstable();
-        // By end: those that the next span may still begin in.
-        let mut open: BTreeSet<(u64, usize)> = BTreeSet::new();
-        for (start, end, i) in spans {
-            while open.first().is_some_and(|(end, _)| *end < start) {
-                open.pop_first();
+    /// Pairs that have an integer in common.
+    fn meeting(
+        &mut self,
+        left: &Parts<'_>,
+        right: &Parts<'_>,
+        wanted: impl Fn(usize, usize) -> bool,
+    ) -> ControlFlow<()> {
+        let met = left.for_each_meeting(right, self.limits, |one, another| {
+            let both = left.listed.get(&one).zip(right.listed.get(&another));
+            let pair = if spend(self.steps, 1) { both.filter(|_| wanted(one, another)) } else { None };
+            let done = pair.map_or(ControlFlow::Continue(()), |(one, another)| self.between(one, another));
+            if done.is_break() || *self.steps == 0 { Err(()) } else { Ok(()) }
+        });
+        if met.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// Pairs of one that has a list and another that has exceptions, or none.
+    fn across(&mut self, listed: &Parts<'_>, unlisted: &Parts<'_>) -> ControlFlow<()> {
+        let mut with_all = Vec::new();
+        for (exceptions, members) in &unlisted.excepting {
+            match listed.listed_beyond(exceptions, self.limits, self.steps) {
+                Some(beyond) => self.between(&beyond, members)?,
+                None => with_all.extend(members),
             }
-            open.iter().try_for_each(|&(_, j)| self.offer(i, j))?;
-            open.insert((end, i));
         }
-        ControlFlow::Continue(())
+        if with_all.is_empty() { ControlFlow::Continue(()) } else { self.between(&listed.all_listed(), &with_all) }
     }
 
-    /// The key that tells most of the members apart, unless it has been tried.
-    fn split_key(&mut self, members: &[usize]) -> Option<&'a str> {
-        let mut limited: BTreeMap<&'a str, usize> = BTreeMap::new();
-        for admitted in members.iter().filter_map(|&i| self.variants.get(i)) {
-            for (key, _) in admitted.keys() {
-                *self.steps = self.steps.saturating_sub(1);
-                *limited.entry(key).or_default() += 1;
+    /// The key that leaves the fewest pairs together, unless none leaves fewer than there are or it has been tried.
+    fn split_key(&mut self, left: &[usize], right: Option<&[usize]>) -> Option<usize> {
+        if self.split_by.len() >= MAX_SPLITS {
+            return None;
+        }
+        let mut tallies: BTreeMap<usize, Tally> = BTreeMap::new();
+        for (side, members) in [Some(left), right].into_iter().enumerate() {
+            for limit in members.into_iter().flatten().flat_map(|member| self.limits.by(*member)) {
+                if self.split_by.contains(&limit.key) {
+                    continue;
+                }
+                spend(self.steps, limit.classes.len());
+                let tally = tallies.entry(limit.key).or_default();
+                tally.add(side, limit.except, &limit.classes);
             }
         }
-        limited.retain(|key, count| *count > 1 && !self.split_by.contains(key));
-        limited.into_iter().max_by_key(|(_, count)| *count).map(|(key, _)| key)
-    }
-
-    fn limits(&self, i: usize, key: &str) -> bool {
-        self.variants.get(i).is_some_and(|admitted| admitted.values(key).is_some())
+        let pairs = |key: &Tally| match right {
+            None => key.pairs_among(left.len()),
+            Some(right) => key.pairs_between(left.len(), right.len()),
+        };
+        let all = pairs(&Tally::default());
+        let best = tallies.iter().map(|(key, tally)| (pairs(tally), *key)).min();
+        best.filter(|(pairs, _)| *pairs < all).map(|(_, key)| key)
     }
 
     fn offer(&mut self, i: usize, j: usize) -> ControlFlow<()> {
-        *self.steps = self.steps.saturating_sub(1);
-        if *self.steps == 0 {
+        if !spend(self.steps, 1) {
             return ControlFlow::Break(());
         }
         let (Some(a), Some(b)) = (self.variants.get(i), self.variants.get(j)) else { return ControlFlow::Continue(()) };
@@ -122,5 +167,46 @@ impl<'a> Pairs<'_, 'a> {
             return ControlFlow::Continue(());
         }
         (self.visit)(pair.0, pair.1, self.steps)
+    }
+}
+
+impl Tally {
+    fn add(&mut self, side: usize, except: bool, classes: &[usize]) {
+        if let (false, Some(listed)) = (except, self.listed.get_mut(side)) {
+            *listed += 1;
+        }
+        for class in classes {
+            let [listed, excepting] = self.classes.entry(*class).or_default();
+            if let Some(count) = if except { excepting } else { listed }.get_mut(side) {
+                *count += 1;
+            }
+        }
+    }
+
+    /// How many pairs of `count` the key does not tell apart. Ranges that meet are not looked for: it need only be good to
+    /// choose by.
+    fn pairs_among(&self, count: usize) -> usize {
+        let two_of = |n: usize| n.saturating_mul(n.saturating_sub(1)) / 2;
+        let unlisted = count.saturating_sub(self.listed[0]);
+        let sharing = self.classes.values().map(|[listed, _]| two_of(listed[0]));
+        let apart = self.classes.values().map(|[listed, excepting]| listed[0].saturating_mul(excepting[0]));
+        let together = sharing.fold(two_of(unlisted), usize::saturating_add);
+        together
+            .saturating_add(self.listed[0].saturating_mul(unlisted))
+            .saturating_sub(apart.fold(0, usize::saturating_add))
+    }
+
+    /// The same of pairs of one of `left` and one of `right`.
+    fn pairs_between(&self, left: usize, right: usize) -> usize {
+        let (ours, theirs) = (left.saturating_sub(self.listed[0]), right.saturating_sub(self.listed[1]));
+        let sharing = self.classes.values().map(|[listed, _]| listed[0].saturating_mul(listed[1]));
+        let apart = self.classes.values().map(|[listed, excepting]| {
+            listed[0].saturating_mul(excepting[1]).saturating_add(listed[1].saturating_mul(excepting[0]))
+        });
+        [ours.saturating_mul(theirs), self.listed[0].saturating_mul(theirs), self.listed[1].saturating_mul(ours)]
+            .into_iter()
+            .chain(sharing)
+            .fold(0, usize::saturating_add)
+            .saturating_sub(apart.fold(0, usize::saturating_add))
     }
 }

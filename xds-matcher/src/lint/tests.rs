@@ -30,7 +30,39 @@ fn exclusive_variants_are_not_compared_pair_by_pair() {
         0 => "not exists(shard)".parse().unwrap(),
         i => Constraint::value("shard", i.to_string()),
     });
+    let yes_and_no = |count: usize, yes: fn(&str) -> Constraint| {
+        (0..count).map(move |i| {
+            let flags = (0..count.ilog2()).map(|bit| {
+                let flag = yes(&format!("flag{bit}"));
+                if i >> bit & 1 == 1 { flag } else { flag.negate().unwrap() }
+            });
+            Constraint::all(flags).unwrap()
+        })
+    };
+    let integers = |key: &str| Constraint::int_in(key, [crate::IntRange::at_most(9)]).unwrap();
+    let listed = |i: usize| Constraint::value("shard", i.to_string());
+    let all_but = |count: usize| {
+        let others = Constraint::all((1..count).map(|i| listed(i).negate().unwrap())).unwrap();
+        (0..count).map(move |i| if i == 0 { others.clone() } else { listed(i) })
+    };
+    // The first that is set decides.
+    let first_set = (0..200).map(|i| {
+        let flag = |j: usize| Constraint::value(format!("flag{j}"), "1");
+        Constraint::all((0..i).map(|j| flag(j).negate().unwrap()).chain([flag(i)])).unwrap()
+    });
+    let crossed = (0..2_000).map(|i| {
+        let tier = Constraint::value("tier", i.to_string());
+        let listed = listed(i / 2);
+        let apart = if i % 2 == 0 { listed } else { Constraint::all([listed.negate().unwrap(), tier]).unwrap() };
+        Constraint::all([apart, Constraint::value("zone", (i % 2).to_string())]).unwrap()
+    });
     for (what, count, (overlaps, complete, steps)) in [
+        ("present or not", 4_096, lint(yes_and_no(4_096, |flag| Constraint::exists(flag)))),
+        ("one value or not", 4_096, lint(yes_and_no(4_096, |flag| Constraint::value(flag, "1")))),
+        ("integers or not", 2_048, lint(yes_and_no(2_048, integers))),
+        ("all but the listed", 10_000, lint(all_but(10_000))),
+        ("the first that is set", 200 * 200 / 2, lint(first_set)),
+        ("values and all but them, told apart by another key", 2_000, lint(crossed)),
         ("by one key", 10_000, lint(by_one_key)),
         ("grid", 2_000, lint(grid)),
         ("flags", 2_048, lint(flags)),
@@ -47,4 +79,20 @@ fn a_list_of_overlaps_that_is_cut_says_so() {
     let (overlaps, complete, steps) = lint((0..500).map(|_| Constraint::unconstrained()));
     assert_eq!((overlaps, complete), (LintReport::<usize>::PAIRS, false));
     assert!(steps < 10 * LintReport::<usize>::PAIRS);
+}
+
+/// Keys and values are looked up among others, which takes the longer the longer they are.
+#[test]
+fn long_texts_are_as_many_steps_as_it_takes_to_compare_them() {
+    let steps = |bytes: usize| {
+        let text = |name: &str, i: usize| format!("{name}{i:0>bytes$}");
+        let variant = |i: usize| {
+            let keys = (0..8).map(|bit| Constraint::value(text("key", bit), text("value", i >> bit & 1)));
+            Constraint::all(keys).unwrap()
+        };
+        let (overlaps, complete, steps) = lint((0..256).map(variant));
+        assert!(complete && overlaps == 0);
+        steps
+    };
+    assert!(steps(12_800) > steps(4) + 256 * 8 * 2 * 100);
 }

@@ -104,6 +104,37 @@ fn a_range_is_told_from_its_neighbours() {
     let constraint: Constraint = "n in 5..9,20 and not n=7".parse().unwrap();
     let mut search = Search::default();
     search.compile(constraint.node(), false);
-    let atoms = search.keys[0].atoms(&Admitted::default());
+    let atoms = search.keys[0].atoms(&[], &mut 100);
     assert_eq!(atoms.iter().filter(|atom| matches!(atom, Atom::Integer(_))).count(), 2);
+}
+
+/// However long the texts are that are compared again and again.
+#[test]
+fn long_texts_are_as_many_steps_as_it_takes_to_compare_them() {
+    // No value is told from the others before its end, and all are to be tried.
+    let nor = |from: usize, bytes: usize| {
+        let nots = (from..from + 300).map(|i| Constraint::value("k", format!("{i:x>bytes$}")).negate().unwrap());
+        Constraint::all(nots.chain([Constraint::exists("k")])).unwrap()
+    };
+    let used = |bytes: usize| {
+        let (a, b) = (nor(0, bytes), nor(300, bytes));
+        let mut left = Overlap::STEPS;
+        let found = satisfy(&[&Subject::new(&a), &Subject::new(&b)], Scope::All, &mut left);
+        (Overlap::STEPS - left, found)
+    };
+    let ((short, both), (long, same)) = (used(8), used(1280));
+    assert!(matches!(both, Overlap::Overlapping(_)) && both == same);
+    assert!(long > short + 600 * 10, "{long} {short}");
+    assert_eq!(used(20_000), (Overlap::STEPS, Overlap::Unknown));
+}
+
+/// Of equal texts one is enough: comparing it is no matter of its length.
+#[test]
+fn a_value_is_compared_once_with_each_that_is_like_it() {
+    let value = |i: usize| Constraint::value("k", format!("{i:x>1000}"));
+    let any = |from: usize| Constraint::any((from..from + 50).map(value)).unwrap();
+    let (a, b) = (any(0), Constraint::all([any(25), any(49)]).unwrap());
+    let Overlap::Overlapping(both) = a.overlap(&b) else { panic!("one is in all") };
+    assert!(a.matches(&both) && b.matches(&both));
+    assert_eq!(any(0).overlap(&any(50)), Overlap::Disjoint);
 }

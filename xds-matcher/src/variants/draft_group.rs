@@ -79,7 +79,7 @@ impl Group {
             Candidates::Within(integers, tuple, ranges) => {
                 let mut best = None;
                 for range in ranges.as_slice().iter().rev() {
-                    for &(_, n, number) in integers.within(tuple, *range).iter().rev() {
+                    for (n, number) in integers.within(tuple, *range) {
                         if best_only && best.is_some_and(|best| n < best) {
                             return;
                         }

@@ -69,7 +69,7 @@ impl<N: Ord> FinalVariants<N> {
         variants.sort_by_cached_key(|(_, constraint)| canonical_text(constraint.node()));
         let mut index = Index::default();
         for (number, (_, constraint)) in (0..).zip(&variants) {
-            index.add(number, &Admitted::by(constraint.node(), constraint.size()));
+            index.add(number, &Admitted::by(constraint.node(), constraint.cost()));
         }
         let (groups, ranged) = index.into_groups();
         Self { groups, ranged, variants: variants.into() }

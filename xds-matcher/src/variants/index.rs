@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::prefixed::{Prefixed, prefix};
 
@@ -35,6 +36,36 @@ impl FromIterator<(TupleHash, u32)> for Table {
         entries.sort_unstable();
         entries.dedup();
         Self { entries: entries.into() }
+    }
+}
+
+/// Where the entries of each tuple are in a list sorted by tuple.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Runs {
+    /// Sorted; each with the end of its run.
+    ends: Box<[(TupleHash, u32)]>,
+}
+
+impl Runs {
+    /// The list must be no longer than `u32` can count; what is beyond is not found.
+    pub(super) fn of(tuples: impl Iterator<Item = TupleHash>) -> Self {
+        let mut ends: Vec<(TupleHash, u32)> = Vec::new();
+        for (tuple, end) in tuples.zip(1..) {
+            match ends.last_mut() {
+                Some(last) if last.0 == tuple => last.1 = end,
+                _ => ends.push((tuple, end)),
+            }
+        }
+        Self { ends: ends.into() }
+    }
+
+    pub(super) fn find(&self, tuple: TupleHash) -> Range<usize> {
+        let at = self.ends.partition_point(|(before, _)| *before < tuple);
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |(_, end)| *end as usize);
+        match self.ends.get(at) {
+            Some((found, end)) if *found == tuple => start..*end as usize,
+            _ => 0..0,
+        }
     }
 }
 

@@ -3,44 +3,63 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::index::TupleHash;
+use super::index::{Runs, TupleHash};
 use crate::IntRange;
 
 /// Ranges of integers, each for one tuple of values and with the number of a variant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Intervals {
-    /// Sorted by tuple and start; the intervals of one tuple are a tree, of which the middle is the root.
+    runs: Runs,
+    /// Of the ranges, sorted within each tuple; apart from them, so that a search meets nothing else.
+    starts: Box<[u64]>,
+    /// In the same order; the intervals of one tuple are a tree, of which the middle is the root.
     entries: Box<[Interval]>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Interval {
-    tuple: TupleHash,
     range: IntRange,
     variant: u32,
+    /// The largest end of those before, of the same tuple.
+    largest_before: Option<u64>,
     /// The largest end in the subtree below and here.
     largest_end: u64,
 }
 
 impl Intervals {
     pub(super) fn new(entries: impl IntoIterator<Item = (TupleHash, IntRange, u32)>) -> Self {
-        let interval = |(tuple, range, variant): (_, IntRange, _)| Interval { tuple, range, variant, largest_end: 0 };
-        let mut entries: Vec<Interval> = entries.into_iter().map(interval).collect();
-        entries.sort_unstable();
-        entries.chunk_by_mut(|a, b| a.tuple == b.tuple).for_each(|tree| _ = set_largest_ends(tree));
-        Self { entries: entries.into() }
+        let mut sorted: Vec<(TupleHash, IntRange, u32)> = entries.into_iter().collect();
+        sorted.sort_unstable();
+        let mut entries = Vec::with_capacity(sorted.len());
+        for tree in sorted.chunk_by(|a, b| a.0 == b.0) {
+            let (first, mut largest_before) = (entries.len(), None);
+            for &(_, range, variant) in tree {
+                entries.push(Interval { range, variant, largest_before, largest_end: 0 });
+                largest_before = largest_before.max(Some(range.end()));
+            }
+            set_largest_ends(entries.get_mut(first..).unwrap_or_default());
+        }
+        Self {
+            runs: Runs::of(sorted.iter().map(|(tuple, ..)| *tuple)),
+            starts: sorted.iter().map(|(_, range, _)| range.start()).collect(),
+            entries: entries.into(),
+        }
     }
 
     /// Visits the variants of this tuple that have a range around `n`.
+    #[inline]
     pub(super) fn for_each_around(&self, tuple: TupleHash, n: u64, visit: &mut impl FnMut(u32)) {
-        let start = self.entries.partition_point(|entry| entry.tuple < tuple);
-        let rest = self.entries.get(start..).unwrap_or_default();
-        // Most often there is one tuple or few.
-        let end = match rest.last() {
-            Some(last) if last.tuple == tuple => rest.len(),
-            _ => rest.partition_point(|entry| entry.tuple == tuple),
-        };
-        stab(rest.get(..end).unwrap_or_default(), n, visit);
+        let run = self.runs.find(tuple);
+        let starts = self.starts.get(run.clone()).unwrap_or_default();
+        let started = starts.partition_point(|start| *start <= n);
+        let started = self.entries.get(run.start..run.start + started).unwrap_or_default();
+        let Some(last) = started.last() else { return };
+        // Most often no two ranges of a tuple overlap: the last that has started is the only one that may not have ended.
+        if last.largest_before.is_some_and(|end| n <= end) {
+            stab(self.entries.get(run).unwrap_or_default(), n, visit);
+        } else if n <= last.range.end() {
+            visit(last.variant);
+        }
     }
 }
 
@@ -52,7 +71,8 @@ fn set_largest_ends(tree: &mut [Interval]) -> u64 {
     root.largest_end
 }
 
-/// As deep as the tree, whose depth is the logarithm of its size.
+/// Visits all around `n`. As deep as the tree, whose depth is the logarithm of its size.
+#[inline(never)]
 fn stab(tree: &[Interval], n: u64, visit: &mut impl FnMut(u32)) {
     let mut tree = tree;
     // To the right in a loop, to the left by recursion.

@@ -103,7 +103,7 @@ impl Choices<'_> {
 
     /// What variants mostly look like: for some keys a value, a few, a range, or absence.
     pub(crate) fn variant(&mut self) -> Tree {
-        let key = |choices: &mut Self, key: &str| match choices.below(8) {
+        let key = |choices: &mut Self, key: &str| match choices.below(13) {
             0 => Tree::All(Vec::new()),
             1 => Tree::Not(Box::new(Tree::Exists(key.to_owned()))),
             2 => Tree::Any(vec![
@@ -114,6 +114,13 @@ impl Choices<'_> {
             5 => Tree::Any(vec![
                 Tree::Value(key.to_owned(), choices.value()),
                 Tree::IntIn(key.to_owned(), choices.ranges()),
+            ]),
+            6 => Tree::Exists(key.to_owned()),
+            7 | 8 => Tree::Not(Box::new(Tree::Value(key.to_owned(), choices.value()))),
+            9 => Tree::Not(Box::new(Tree::IntIn(key.to_owned(), choices.ranges()))),
+            10 => Tree::Any(vec![
+                Tree::Not(Box::new(Tree::IntIn(key.to_owned(), choices.ranges()))),
+                Tree::Value(key.to_owned(), choices.value()),
             ]),
             _ => Tree::Value(key.to_owned(), choices.value()),
         };
