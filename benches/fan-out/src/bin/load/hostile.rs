@@ -39,7 +39,10 @@ impl Hostile {
         println!("|---|--:|--:|--:|--:|--:|");
         self.measure("nobody", PATH, None).await?;
         // In the scope that the good clients are served from, and over the stream that their updates come on.
-        let theirs = delta(names(ENTRIES[0]).map(|name| content::glob().replace('*', &format!("x{name}"))).collect(), Vec::new());
+        let theirs = delta(
+            names(ENTRIES[0]).map(|name| content::glob().replace('*', &format!("x{name}"))).collect(),
+            Vec::new(),
+        );
         self.measure(&format!("{} names of their authority", ENTRIES[0]), PATH, Some(theirs)).await?;
         for entries in ENTRIES {
             self.measure(&format!("{entries} names subscribed"), PATH, Some(subscribed(entries))).await?;
