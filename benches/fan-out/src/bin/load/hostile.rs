@@ -39,11 +39,10 @@ impl Hostile {
         println!("|---|--:|--:|--:|--:|--:|");
         self.measure("nobody", PATH, None).await?;
         // In the scope that the good clients are served from, and over the stream that their updates come on.
-        let theirs = delta(
-            names(ENTRIES[0]).map(|name| content::glob().replace('*', &format!("x{name}"))).collect(),
-            Vec::new(),
-        );
-        self.measure(&format!("{} names of their authority", ENTRIES[0]), PATH, Some(theirs)).await?;
+        let theirs = Naming::Pool.collections().concat();
+        let theirs = names(ENTRIES[0]).map(|name| theirs.replace('*', &format!("x{name}"))).collect();
+        let request = delta(theirs, Vec::new());
+        self.measure(&format!("{} names of their authority", ENTRIES[0]), PATH, Some(request)).await?;
         for entries in ENTRIES {
             self.measure(&format!("{entries} names subscribed"), PATH, Some(subscribed(entries))).await?;
             self.measure(&format!("{entries} versions held"), PATH, Some(held(entries))).await?;
