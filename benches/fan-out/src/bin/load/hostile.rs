@@ -53,7 +53,9 @@ impl Hostile {
 
     async fn measure(&self, label: &str, path: &'static str, request: Option<Bytes>) -> Result<(), Error> {
         let mut origin = Origin::start(1000, Naming::Pool)?;
-        let relay = self.program.start(origin.address, Naming::Pool)?;
+        // What strangers ask it for is not to be measured: the good clients have one of their own, as far as that goes.
+        let others = Origin::start(1, Naming::Pool)?;
+        let relay = self.program.start_beside(origin.address, Naming::Pool, others.address)?;
         let clients = Clients::new(relay.address, Variant::Delta, Naming::Pool.collections());
         clients.connect(10, 1000).await?;
         let mut attacks = JoinSet::new();

@@ -117,7 +117,10 @@ impl Programs {
         interest: &[String],
     ) -> Result<Server, Error> {
         let program = match kind {
-            Kind::Relay => return Server::relay(&self.relay.relay, launcher, origin, naming, "shared", ""),
+            Kind::Relay => {
+                let configuration = configuration(origin, naming, "shared", "default_origin: origin\n");
+                return Server::relay(&self.relay.relay, launcher, &configuration);
+            }
             Kind::Tonic => &self.raw,
             Kind::Lean => &self.lean,
         };
@@ -141,7 +144,14 @@ impl Program {
         xdstp: &str,
         more: &str,
     ) -> Result<Server, Error> {
-        Server::relay(&self.relay, &self.launcher(), origin, naming, xdstp, more)
+        let more = format!("default_origin: origin\n{more}");
+        Server::relay(&self.relay, &self.launcher(), &configuration(origin, naming, xdstp, &more))
+    }
+
+    /// The same, where another origin has the old-style names.
+    pub(crate) fn start_beside(&self, origin: SocketAddr, naming: Naming, others: SocketAddr) -> Result<Server, Error> {
+        let more = format!("- {{ name: others, server: {others}, protocol: delta }}\ndefault_origin: others\n");
+        Server::relay(&self.relay, &self.launcher(), &configuration(origin, naming, "shared", &more))
     }
 
     fn launcher(&self) -> Vec<String> {
@@ -150,29 +160,10 @@ impl Program {
 }
 
 impl Server {
-    /// A relay in front of `origin`, where the streams of `xdstp` carry such names, with `more` of the configuration.
-    fn relay(
-        program: &Path,
-        launcher: &[String],
-        origin: SocketAddr,
-        naming: Naming,
-        xdstp: &str,
-        more: &str,
-    ) -> Result<Self, Error> {
+    /// A relay of a configuration but for its addresses.
+    fn relay(program: &Path, launcher: &[String], configuration: &str) -> Result<Self, Error> {
         let (address, admin) = (free_address()?, free_address()?);
-        let configuration = format!(
-            "listen: {address}\n\
-             admin: {admin}\n\
-             node: {{ id: fan-out-relay, cluster: fan-out }}\n\
-             origins:\n\
-             - name: origin\n  \
-               server: {origin}\n  \
-               protocol: delta\n  \
-               xdstp: {xdstp}\n  \
-               authorities: {:?}\n\
-             default_origin: origin\n{more}",
-            naming.authorities()
-        );
+        let configuration = format!("listen: {address}\nadmin: {admin}\n{configuration}");
         let path = std::env::temp_dir().join(format!("fan-out-{}-{}.yaml", std::process::id(), address.port()));
         std::fs::write(&path, configuration)?;
         let mut command = launched(launcher, program);
@@ -239,6 +230,21 @@ impl Drop for Process {
             let _ = std::fs::remove_file(path);
         }
     }
+}
+
+/// Of a relay in front of `origin`, where the streams of `xdstp` carry such names, and `more` of it.
+fn configuration(origin: SocketAddr, naming: Naming, xdstp: &str, more: &str) -> String {
+    format!(
+        "node: {{ id: fan-out-relay, cluster: fan-out }}\n\
+         origins:\n\
+         - name: origin\n  \
+           server: {origin}\n  \
+           protocol: delta\n  \
+           xdstp: {xdstp}\n  \
+           authorities: {:?}\n\
+         {more}",
+        naming.authorities()
+    )
 }
 
 fn launched(launcher: &[String], program: &Path) -> Command {
