@@ -96,6 +96,8 @@ pub(crate) struct Subscriber {
     pub(crate) concluded: BTreeSet<ResourceName>,
     /// The last full state it was sent, if it is sent any.
     pub(crate) full_state: Option<Box<FullState>>,
+    /// A part of it is closed.
+    closing: bool,
 }
 
 impl Subscriber {
@@ -118,6 +120,7 @@ impl Subscriber {
             resumed: HashMap::new(),
             concluded: BTreeSet::new(),
             full_state: None,
+            closing: false,
         }
     }
 
@@ -191,9 +194,11 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return (Vec::new(), true);
         }
-        let held = &mut self.subscribers[id.index()].links;
-        // Collections first: a name is left with all that it is in, or that would seem to have been left before it.
-        held.sort_by_key(|at| matches!(self.links[*at as usize].target, Target::Slot(_)));
+        let Subscriber { links: held, closing, .. } = &mut self.subscribers[id.index()];
+        if !std::mem::replace(closing, true) {
+            // Collections first: a name is left with all that it is in, or that would seem to have been left before it.
+            held.sort_by_key(|at| matches!(self.links[*at as usize].target, Target::Slot(_)));
+        }
         let part: Vec<_> = held.drain(..most.min(held.len())).collect();
         let is_last = held.is_empty();
         let mut left = Vec::new();

@@ -28,7 +28,7 @@ pub trait Consumer: Send + 'static {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command));
 
     /// Whether the last call passed only a part of the new commands, because there are thousands. Others have their turn
-    /// then, messages are read on, and requests wait until all is passed.
+    /// then, messages are read and acknowledged, and other requests wait until all is passed.
     fn has_more_commands(&self) -> bool {
         false
     }
@@ -233,6 +233,11 @@ impl Upstream {
     /// Lets time pass.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.stream.handle_timeout(now);
+    }
+
+    /// Whether the next request acknowledges a response, or refuses it.
+    pub fn has_answer(&self) -> bool {
+        self.stream.has_answer()
     }
 
     /// The next request, encoded.

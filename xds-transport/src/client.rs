@@ -272,6 +272,11 @@ impl Stream {
         request
     }
 
+    /// Whether the next request acknowledges a response, or refuses it: these must not wait (rule 20).
+    pub fn has_answer(&self) -> bool {
+        self.connected && self.sessions.values().any(Session::has_answer)
+    }
+
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()

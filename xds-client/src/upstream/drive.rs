@@ -66,7 +66,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
         let of_upstream = upstream.poll_timeout();
         let due = [of_upstream, consumer.poll_timeout()].into_iter().flatten().min();
         let transmit = || {
-            let request = if more { None } else { upstream.poll_transmit(now()) };
+            let request = if more && !upstream.has_answer() { None } else { upstream.poll_transmit(now()) };
             if request.is_some() || upstream.poll_timeout() != of_upstream {
                 // A request may start a timer, or wait for its turn: then `due` is not what it was.
                 wake.notify_one();
@@ -78,7 +78,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
             // What came in before a time is over counts as before it.
             happened = link.next(endpoint.protocol, transmit) => happened,
             () = tokio::task::yield_now(), if more => continue,
-            () = wake.notified() => continue,
+            () = wake.notified(), if !more => continue,
             // The pool has the other end.
             Ok(()) = returned.changed() => {
                 upstream.retry_by(now() + SPREAD.mul_f64(random() as f64 / u64::MAX as f64));

@@ -26,6 +26,8 @@ pub(crate) struct Demand {
     lacking: BTreeMap<TypeUrl, usize>,
     /// There was more to tell than was told at once.
     telling: bool,
+    /// How much room was given back before the telling began.
+    returns: u64,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, and until when it stays subscribed.
@@ -51,6 +53,7 @@ impl Demand {
             short: BTreeSet::new(),
             lacking: BTreeMap::new(),
             telling: false,
+            returns: 0,
             left: BTreeSet::new(),
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -153,9 +156,11 @@ impl Demand {
 
     /// What the origin must be told, once, and its requests have room for: `most` at a time. Whether there is more.
     pub(crate) fn take_asks(&mut self, room: Option<&RequestRoom>, most: usize, tell: &mut dyn FnMut(Command)) -> bool {
+        let returns = room.map_or(0, RequestRoom::returns);
         if !self.telling {
             self.lacking.clear();
             self.new.append(&mut self.short);
+            self.returns = returns;
         }
         for taken in 0.. {
             self.telling = taken == most && !(self.asks.is_empty() && self.new.is_empty());
@@ -181,6 +186,12 @@ impl Demand {
                 break;
             }
         }
+        // Meanwhile others may have made room for what had none.
+        self.telling || !self.short.is_empty() && returns != self.returns
+    }
+
+    /// Whether only a part of what there is was told.
+    pub(crate) fn is_telling(&self) -> bool {
         self.telling
     }
 

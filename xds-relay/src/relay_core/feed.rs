@@ -193,7 +193,7 @@ impl Consumer for Feed {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
         let mut work = self.with_work(now, there);
-        self.more = false;
+        let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
             let mut left = false;
             for (seat, scope) in work {
@@ -207,8 +207,8 @@ impl Consumer for Feed {
                 });
                 if more {
                     scope.ask();
+                    goes_on.insert(seat);
                 }
-                self.more |= more;
                 self.due.set(seat, scope.poll_timeout());
                 match scope.is_short() {
                     true => _ = self.short.insert(seat),
@@ -216,9 +216,11 @@ impl Consumer for Feed {
                 }
             }
             // What is left makes room for others.
-            let short = if left { std::mem::take(&mut self.short) } else { BTreeSet::new() };
+            let waits: Vec<_> = self.short.difference(&goes_on).copied().filter(|_| left).collect();
+            let short = waits.into_iter().filter(|seat| self.short.remove(seat)).collect();
             work = self.seated(short);
         }
+        self.more = !goes_on.is_empty();
         // Over SotW a full state is all there is.
         for wish in self.settling.doubtful(now).into_iter().filter(|_| self.info.protocol == Protocol::Delta) {
             self.markers.ask(wish);

@@ -2,7 +2,7 @@
 //! takes requests of so many bytes. Who came with the most loses first, and nobody else loses anything.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -20,13 +20,25 @@ pub(crate) struct RequestRoom {
     most: usize,
     /// What the origin was told of each type.
     used: Mutex<HashMap<TypeUrl, usize>>,
+    /// How often something was given back.
+    returns: AtomicU64,
     /// Room was made, and the origin not asked since: what is lacking is that of before.
     made: AtomicBool,
 }
 
 impl RequestRoom {
     pub(crate) fn new(max_request_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { most: room_for_names(max_request_bytes), used: Mutex::default(), made: AtomicBool::new(false) })
+        Arc::new(Self {
+            most: room_for_names(max_request_bytes),
+            used: Mutex::default(),
+            returns: AtomicU64::new(0),
+            made: AtomicBool::new(false),
+        })
+    }
+
+    /// Another number whenever there may be more room.
+    pub(crate) fn returns(&self) -> u64 {
+        self.returns.load(Ordering::Relaxed)
     }
 
     /// Whether one stream may ask for so much of a type.
@@ -50,6 +62,7 @@ impl RequestRoom {
     }
 
     pub(crate) fn give_back(&self, type_url: &TypeUrl, interest: &Interest) {
+        self.returns.fetch_add(1, Ordering::Relaxed);
         let mut types = lock(&self.used);
         if let Some(used) = types.get_mut(type_url) {
             *used = used.saturating_sub(name_size(interest.as_str()));

@@ -114,7 +114,7 @@ impl Scope {
         demand: Option<Demand>,
         room: Option<Arc<RequestRoom>>,
     ) -> Self {
-        let slice = options.looks;
+        let slice = options.looks.max(1);
         let cache = Cache::new(options);
         let state = State {
             cache,
@@ -196,6 +196,9 @@ impl Scope {
             for interest in left {
                 state.leave((type_url.clone(), interest));
             }
+            drop(state);
+            // Or who waits for the lock may not get it in between.
+            std::thread::yield_now();
         }
         self.nudge(nudge);
     }
@@ -275,6 +278,8 @@ impl Scope {
                 state.brought.insert(type_url.clone());
             }
             state.cache.resume(id, held.by_ref().take(self.slice));
+            drop(state);
+            std::thread::yield_now();
         }
         self.nudge(true);
     }
@@ -626,7 +631,7 @@ impl State {
         commands: &mut Vec<Command>,
     ) -> bool {
         let Self { cache, demand: Some(demand), .. } = self else { return false };
-        if self.opening > 0 && now < *self.asks_at.get_or_insert(now + OPENING) {
+        if self.opening > 0 && !demand.is_telling() && now < *self.asks_at.get_or_insert(now + OPENING) {
             return false;
         }
         let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));

@@ -40,6 +40,12 @@ impl Opening {
             }
             fits
         }));
+        // What is held by an alias is nobody's before that is asked for, and would be told as gone.
+        let aliases: BTreeSet<_> = told.keys().flat_map(|name| wanted.aliases(name).cloned()).collect();
+        asked.extend(wanted.ask_each(|interest| match interest {
+            Interest::Name(name) => aliases.contains(name) && room.take_name(name.as_str()),
+            Interest::Wildcard => false,
+        }));
         let mut room = room.of_part();
         asked.extend(wanted.ask(|interest| room.take_name(interest.as_str())));
         asked.sort_unstable();

@@ -159,6 +159,7 @@ impl Session {
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
+        let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
         for text in &request.resource_names_subscribe {
             match ResourceName::parse(text) {
                 Ok(name) => {
@@ -172,7 +173,7 @@ impl Session {
                 Err(_) => self.malformed.insert(text),
             }
             // Some of what there is may go with the same request.
-            room.check(self.names().saturating_sub(request.resource_names_unsubscribe.len()))?;
+            room.check(self.names().saturating_sub(leaving))?;
         }
         for text in &request.resource_names_unsubscribe {
             let Ok(name) = ResourceName::parse(text) else {
@@ -217,7 +218,7 @@ impl Session {
     }
 
     pub(crate) fn names(&self) -> usize {
-        self.names + self.malformed.weight()
+        self.names + self.malformed.weight() + self.spelling.weight()
     }
 
     /// Nobody is there to send an ACK.

@@ -38,8 +38,8 @@ pub(crate) struct Session {
     withheld: bool,
     /// The source is still looking for what there is to say.
     paused: bool,
-    /// Before it paused, something was told to have left.
-    left: bool,
+    /// What was found of a full state before that paused.
+    found: Option<Found>,
     /// How many resources came with the last response.
     resources: usize,
     /// Of how many resources the last full state was.
@@ -47,6 +47,21 @@ pub(crate) struct Session {
     /// The version of a type that is told by changes, where no origin gives one.
     running: RunningHash,
     refreshes: Refreshes,
+}
+
+/// What a look that pauses has found.
+struct Found {
+    /// What it looks for.
+    removals: Removals,
+    /// Something left.
+    left: bool,
+    references: Vec<Reference>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self { removals: Removals::Include, left: false, references: Vec::new() }
+    }
 }
 
 impl Session {
@@ -69,7 +84,7 @@ impl Session {
             changed: false,
             withheld: false,
             paused: false,
-            left: false,
+            found: None,
             resources: 0,
             sent: None,
             running: RunningHash::default(),
@@ -232,7 +247,11 @@ impl Session {
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
-        let (mut changed, mut left) = (self.changed, std::mem::take(&mut self.left));
+        let found = self.found.take();
+        let goes_on = found.is_some();
+        let Found { removals: before, mut left, references: mut earlier } = found.unwrap_or_default();
+        references.append(&mut earlier);
+        let mut changed = self.changed;
         // Rule 113: a refresh is the full state again. To a client whose absences are deletions a heartbeat says that
         // everything else is gone.
         while let Some(due) = self.refreshes.pop(outgoing.now) {
@@ -241,9 +260,9 @@ impl Session {
             });
         }
         // What is gone counts as told once it is pulled, and would go with the first addition that can be said (rule 122).
-        let may_be_early = self.withheld || source.newest_removal(self.id) > 0;
+        let may_be_early = !goes_on && (self.withheld || source.newest_removal(self.id) > 0);
         let is_early = may_be_early && self.is_unknown(source.visit(self.id, &mut |_, _| {}));
-        let removals = if is_early { Removals::Defer } else { removals };
+        let removals = if is_early || before == Removals::Defer { Removals::Defer } else { removals };
         changed |= is_early;
         let mut visitor = |pull: Pull<'_, Frame>| {
             match pull {
@@ -260,8 +279,8 @@ impl Session {
         changed |= pulled.answered;
         self.paused = pulled.paused;
         if pulled.paused {
-            (self.changed, self.left) = (changed, left);
-            self.withheld |= changed;
+            self.changed = changed;
+            self.found = Some(Found { removals, left, references: std::mem::take(references) });
             return None;
         }
         if !changed && !left {

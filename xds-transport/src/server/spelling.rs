@@ -4,26 +4,42 @@ use std::collections::HashMap;
 
 use xdstp_uri::ResourceName;
 
+use crate::server::odd::weight;
+
 /// The names that a client did not write canonically.
 #[derive(Debug, Default)]
-pub(crate) struct Spelling(HashMap<ResourceName, Box<str>>);
+pub(crate) struct Spelling {
+    texts: HashMap<ResourceName, Box<str>>,
+    weight: usize,
+}
 
 impl Spelling {
     /// The client wrote a name as `text`.
     pub(crate) fn note(&mut self, name: &ResourceName, text: &str) {
-        if name.as_str() == text {
-            self.0.remove(name);
-        } else {
-            self.0.insert(name.clone(), text.into());
+        self.forget(name);
+        if name.as_str() != text {
+            self.weight += Self::beyond(text);
+            self.texts.insert(name.clone(), text.into());
         }
     }
 
     pub(crate) fn forget(&mut self, name: &ResourceName) {
-        self.0.remove(name);
+        if let Some(text) = self.texts.remove(name) {
+            self.weight -= Self::beyond(&text);
+        }
+    }
+
+    /// How many names more they count for than as they are canonically, which may be far shorter.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    fn beyond(text: &str) -> usize {
+        weight(text) - 1
     }
 
     /// The name as the client writes it.
     pub(crate) fn of<'a>(&'a self, name: &'a ResourceName) -> &'a str {
-        self.0.get(name).map_or(name.as_str(), |text| text)
+        self.texts.get(name).map_or(name.as_str(), |text| text)
     }
 }

@@ -66,22 +66,23 @@ impl Wanted {
         let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
         let mut names = BTreeSet::new();
         let mut malformed = BTreeSet::new();
+        let mut kept = 0;
         for text in *requested {
             let Ok(name) = ResourceName::parse(text) else {
-                malformed.insert(text.clone());
+                kept += if malformed.insert(text.clone()) { weight(text) } else { 0 };
                 continue;
             };
             match Interest::from(name) {
                 Interest::Wildcard => wildcard = true,
                 Interest::Name(name) => {
                     self.spelling.note(&name, text);
-                    names.insert(name);
+                    // What is written may be far longer than what it means.
+                    let longer = weight(text).max(weight(name.as_str()));
+                    kept += if names.insert(name) { longer } else { 0 };
                 }
             }
         }
-        let weight: usize =
-            names.iter().map(ResourceName::as_str).chain(malformed.iter().map(String::as_str)).map(weight).sum();
-        room.check(weight)?;
+        room.check(kept)?;
         if wildcard && !self.wildcard {
             source.subscribe(id, &Interest::Wildcard);
         }
@@ -108,7 +109,7 @@ impl Wanted {
         self.untold.retain(|text| malformed.contains(text));
         self.untold.extend(malformed.difference(&self.malformed).cloned());
         self.malformed = malformed;
-        (self.names, self.wildcard, self.weight) = (names, wildcard, weight);
+        (self.names, self.wildcard, self.weight) = (names, wildcard, kept);
         Ok(less)
     }
 

@@ -4,6 +4,7 @@ mod aged;
 mod frames;
 mod jitter;
 mod pace;
+mod parts;
 mod pieces;
 mod shared;
 
@@ -148,6 +149,10 @@ fn run(recorder: Recorder) -> mpsc::UnboundedReceiver<DuplexStream> {
 }
 
 fn run_at(endpoint: Endpoint, consumer: impl Consumer) -> mpsc::UnboundedReceiver<DuplexStream> {
+    run_woken(endpoint, consumer, Arc::new(Notify::new()))
+}
+
+fn run_woken(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify>) -> mpsc::UnboundedReceiver<DuplexStream> {
     let (connections, far_ends) = mpsc::unbounded_channel();
     let transport = endpoint.transport.clone();
     let connect = move || {
@@ -160,7 +165,7 @@ fn run_at(endpoint: Endpoint, consumer: impl Consumer) -> mpsc::UnboundedReceive
         connect::over(transport.clone(), connector)
     };
     let node = endpoint.node.clone();
-    tokio::spawn(drive_from(Pool::over(endpoint, connect), node, consumer, Arc::new(Notify::new())));
+    tokio::spawn(drive_from(Pool::over(endpoint, connect), node, consumer, wake));
     far_ends
 }
 

@@ -131,3 +131,21 @@ fn rule_105_what_loses_an_alias_and_brings_another_is_not_gone() {
     let update = client.accept(&response);
     assert_eq!((changed(&update), removed(&update)), (vec![("rc/two", "1"), ("rc/one", "2")], vec![]));
 }
+
+/// A request has some thousands of names at most, and what they stand for goes with the first.
+#[test]
+fn rule_105_an_alias_is_asked_for_with_the_version_of_what_it_stands_for() {
+    let mut client = Client::new(Protocol::Delta);
+    let names: Vec<_> = (0..5000).map(|at| format!("rc/{at:04}")).collect();
+    let texts: Vec<_> = names.iter().map(String::as_str).collect();
+    client.subscribe(HOSTS, &texts);
+    client.connect();
+    while client.poll().is_some() {}
+    client.accept(&host("1", "rc/canonical", "v", &["rc/4999"]));
+    client.reconnect();
+    let first = client.delta().unwrap();
+    let held: Vec<_> = initial_versions(&first).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(held, ["rc/canonical"]);
+    assert!(first.resource_names_subscribe.contains(&"rc/4999".to_owned()));
+    assert!(first.resource_names_subscribe.len() < 3000);
+}
