@@ -40,7 +40,7 @@ impl Hostile {
         self.measure("nobody", PATH, None).await?;
         // In the scope that the good clients are served from, and over the stream that their updates come on.
         let theirs = Naming::Pool.collections().concat();
-        let theirs = names(ENTRIES[0]).map(|name| theirs.replace('*', &format!("x{name}"))).collect();
+        let theirs = names(ENTRIES[0]).map(|name| theirs.replace("pool/*", &format!("strangers/{name}"))).collect();
         let request = delta(theirs, Vec::new());
         self.measure(&format!("{} names of their authority", ENTRIES[0]), PATH, Some(request)).await?;
         for entries in ENTRIES {
