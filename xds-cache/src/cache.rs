@@ -27,7 +27,8 @@ pub struct Options {
     /// Whether a wildcard also covers `xdstp:` names. It does where everything in the cache is the
     /// answer to one node's wildcard; elsewhere those names have collections of their own.
     pub wildcard_covers_xdstp: bool,
-    /// How many tombstones a collection keeps for those who were away.
+    /// How many tombstones a collection keeps for those who were away. It is also how many names that were never here it
+    /// tells as gone, in the time that these are kept, to who does not say what it holds.
     pub tombstones: usize,
     /// How long it keeps them.
     pub tombstone_age: Duration,
@@ -117,6 +118,8 @@ pub struct Cache<V> {
     /// Which link a subscriber has to a target.
     pub(crate) held: Index<Link>,
     pub(crate) subscribers: Pool<Subscriber>,
+    /// Those that brought something along, by index: all of which not everything was compared.
+    pub(crate) bringing: BTreeSet<u32>,
     /// How many subscribers there were.
     pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
@@ -151,6 +154,7 @@ impl<V> Cache<V> {
             walks: Pool::default(),
             held: Index::default(),
             subscribers: Pool::default(),
+            bringing: BTreeSet::new(),
             generation: 0,
             buried: BTreeSet::new(),
             moments: Moments::default(),
@@ -226,13 +230,8 @@ impl<V> Cache<V> {
             self.mark(Target::Slot(at), woken);
             self.drop_slot_if_unused(at);
         }
-        self.bury_in_collections(
-            type_index,
-            &Gone { name: name.clone(), seq, at: now, born },
-            was_present,
-            failed,
-            woken,
-        );
+        let gone = Gone { name: name.clone(), seq, at: now, born, unseen: !was_present };
+        self.bury_in_collections(type_index, &gone, failed, woken);
         self.drop_type_if_unused(type_index);
     }
 

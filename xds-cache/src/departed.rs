@@ -217,7 +217,7 @@ impl<V> Cache<V> {
             // It asked for it anew, and is not answered.
             Some((at, State::Unknown)) if self.was_sent(id, at) => true,
             // Of what it left by name, a collection of its that was not answered may say something else.
-            _ => leaving.contains(name) && !missing.contains(name) || resumed.contains_key(name),
+            _ => leaving.contains(name) && !missing.contains(name) || resumed.contains(name),
         }
     }
 

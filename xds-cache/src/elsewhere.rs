@@ -15,7 +15,7 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let held = self.subscribers[id.index()].resumed.get_mut(name);
+        let held = self.subscribers[id.index()].resumed.version_mut(name);
         held.map(|version| *version = None).is_some()
     }
 

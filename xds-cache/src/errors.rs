@@ -218,7 +218,7 @@ impl<V> Cache<V> {
                 subscriber.leaving.remove(&name);
                 subscriber.missing.remove(&name);
                 subscriber.resumed.remove(&name);
-            } else if let Some(version) = subscriber.resumed.get_mut(&name) {
+            } else if let Some(version) = subscriber.resumed.version_mut(&name) {
                 // Only the resource says that the error is over: it is sent at whatever version it comes back.
                 *version = None;
             }
@@ -264,8 +264,8 @@ impl<V> Cache<V> {
     pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let subscriber = &self.subscribers[id.index()];
         let holds = || match name.is_glob() {
-            true => subscriber.resumed.keys().any(|held| held.answers(name)),
-            false => subscriber.resumed.contains_key(name),
+            true => subscriber.resumed.of_glob(name).next().is_some(),
+            false => subscriber.resumed.contains(name),
         };
         let failure = self.types[subscriber.type_index as usize].errors.get(name);
         failure.is_some_and(|failure| failure.error.is_transient()) && holds()
@@ -331,7 +331,7 @@ impl<V> Cache<V> {
         if self.is_of_interest(type_index, name) {
             return;
         }
-        let is_spared = |of: &Subscriber| of.type_index == type_index && of.resumed.contains_key(name);
+        let is_spared = |of: &Subscriber| of.type_index == type_index && of.resumed.contains(name);
         let spares = failure.error.is_transient() && self.subscribers.iter().any(|(_, of)| is_spared(of));
         if !spares {
             self.clear_error(type_index, name);
@@ -348,7 +348,7 @@ impl<V> Cache<V> {
             && self.lists[list as usize].live == 0
         {
             let seq = self.next_seq();
-            self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER }, woken);
+            self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false }, woken);
         }
         self.clear_error(self.lists[list as usize].type_index, &glob)
     }
@@ -362,7 +362,7 @@ impl<V> Cache<V> {
             && self.lists[list as usize].watchers > 0
         {
             let seq = self.next_seq();
-            self.bury(list, Gone { name: glob, seq, at, born: NEVER }, woken);
+            self.bury(list, Gone { name: glob, seq, at, born: NEVER, unseen: false }, woken);
         }
     }
 

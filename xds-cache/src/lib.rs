@@ -6,6 +6,7 @@
 
 mod aliases;
 mod batch;
+mod brought;
 mod by_alias;
 mod cache;
 mod departed;

@@ -116,6 +116,8 @@ pub(crate) struct List {
     pub(crate) watched: bool,
     /// Tombstones for those who were away, oldest first.
     pub(crate) gone: VecDeque<Gone>,
+    /// How many of them are of names that nobody here has seen.
+    pub(crate) unseen: usize,
     /// Older ones that a link has not passed yet, oldest first.
     pub(crate) owed: VecDeque<Gone>,
     /// How many of `owed` a link needed when that was last looked at.
@@ -134,6 +136,8 @@ pub(crate) struct Gone {
     pub(crate) at: Instant,
     /// When what is gone came; [`NEVER`] if it was not here.
     pub(crate) born: Seq,
+    /// Nobody here has seen it.
+    pub(crate) unseen: bool,
 }
 
 /// Later than every change.
@@ -154,6 +158,7 @@ impl List {
             watchers: 0,
             watched: false,
             gone: VecDeque::new(),
+            unseen: 0,
             owed: VecDeque::new(),
             needed: 0,
             passed: BTreeMap::new(),

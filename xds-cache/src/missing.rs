@@ -40,7 +40,7 @@ impl<V> Cache<V> {
         match target {
             Target::Slot(at) => {
                 let slot = &self.slots[at as usize];
-                let missing = || !sent && !resumed.contains_key(&slot.name) && !leaving.contains(&slot.name);
+                let missing = || !sent && !resumed.contains(&slot.name) && !leaving.contains(&slot.name);
                 cursor < slot.seq
                     && match self.slots[self.resolve(at) as usize].state {
                         State::Present(_) => true,

@@ -121,7 +121,11 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return pulled;
         }
-        self.disclaim(id);
+        // Where nothing changed, what it may not have is as it was.
+        if self.has_work(id) && !self.disclaim(id) {
+            (pulled.more, pulled.paused) = (true, true);
+            return pulled;
+        }
         let visits = self.visits;
         let mut visited = self.pull_additions(id, &mut pulled, visitor);
         if visited.is_break() {
@@ -203,6 +207,7 @@ impl<V> Cache<V> {
         }
         while let Some(link) = self.next_list(id) {
             self.pull_list(id, link, pulled, visitor)?;
+            self.look(pulled)?;
         }
         ControlFlow::Continue(())
     }
@@ -269,7 +274,7 @@ impl<V> Cache<V> {
         if known {
             subscriber.leaving.insert(name);
         } else {
-            subscriber.resumed.insert(name, None);
+            self.bring(id, name, None);
         }
         ControlFlow::Continue(())
     }
@@ -314,7 +319,7 @@ impl<V> Cache<V> {
                 let sent = std::mem::take(&mut self.links[link as usize].sent);
                 let subscriber = &mut self.subscribers[id.index()];
                 let new = subscriber.leaving.insert(name.clone());
-                if !sent && new && !subscriber.resumed.contains_key(&name) {
+                if !sent && new && !subscriber.resumed.contains(&name) {
                     subscriber.missing.insert(name);
                 }
                 ControlFlow::Continue(())
@@ -361,19 +366,22 @@ impl<V> Cache<V> {
                 return put;
             }
         }
-        let members = &self.lists[list as usize];
-        let complete = members.answer == Answer::Complete;
-        if members.answer != Answer::None && !answered {
+        let answer = self.lists[list as usize].answer;
+        if answer == Answer::Complete && !was_complete {
+            self.complete_walk(id, link, list);
+        }
+        if answer == Answer::Complete && brought {
+            let swept = self.remove_resumed(id, link, list, pulled);
+            if swept.is_break() {
+                self.rechain(link, Chain::Work);
+                return swept;
+            }
+        }
+        if answer != Answer::None && !answered {
             let walk = &mut self.walks[walk as usize];
             walk.answered = true;
             pulled.answered = true;
             pulled.empty |= !walk.spoken;
-        }
-        if complete && !was_complete {
-            self.complete_walk(id, link, list);
-        }
-        if brought && complete {
-            self.remove_resumed(id, list);
         }
         if self.note_errors_within(link, list) {
             // One cursor is for both.
@@ -442,27 +450,34 @@ impl<V> Cache<V> {
     }
 
     /// What a subscriber brought along of a collection that is answered now, and that is not in it, is gone.
-    fn remove_resumed(&mut self, id: SubscriberId, list: u32) {
+    #[inline(never)]
+    fn remove_resumed(&mut self, id: SubscriberId, link: u32, list: u32, pulled: &mut Pulled) -> ControlFlow<()> {
         let type_index = self.subscribers[id.index()].type_index;
-        let mut resumed = std::mem::take(&mut self.subscribers[id.index()].resumed);
-        resumed.retain(|name, _| {
-            let slot = self.slot_of(type_index, name);
-            let named = self.is_asked_for(id, type_index, name);
-            let error = self.types[type_index as usize].errors.get(name);
+        let begun = self.subscribers[id.index()].sweeps.remove(&link);
+        let mut names = begun.unwrap_or_else(|| self.brought_within(id, list));
+        while let Some(name) = names.pop() {
+            if self.look(pulled).is_break() {
+                names.push(name);
+                self.subscribers[id.index()].sweeps.insert(link, names);
+                return ControlFlow::Break(());
+            }
+            let error = self.types[type_index as usize].errors.get(&name);
             let spared = error.is_some_and(|failure| failure.error.is_transient());
-            let gone = !named && !spared && self.collections_of(type_index, name).contains(&list);
+            if spared || self.is_asked_for(id, type_index, &name) {
+                continue;
+            }
+            let slot = self.slot_of(type_index, &name);
             let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
-            if gone && !there {
-                let Subscriber { leaving, concluded, .. } = &mut self.subscribers[id.index()];
-                leaving.insert(name.clone());
+            let Subscriber { resumed, leaving, concluded, .. } = &mut self.subscribers[id.index()];
+            let brought = resumed.remove(&name).is_some();
+            if brought && !there {
                 if concluded.len() < MAX_CONCLUDED {
                     concluded.insert(name.clone());
                 }
+                leaving.insert(name);
             }
-            !gone
-        });
-        self.subscribers[id.index()].resumed = resumed;
-        self.subscribers[id.index()].give_back();
+        }
+        ControlFlow::Continue(())
     }
 
     fn put(
@@ -502,7 +517,6 @@ impl<V> Cache<V> {
         } else if !aliases.is_empty() {
             subscriber.unsent.insert(slot.name.clone());
         }
-        subscriber.give_back();
         is_held
     }
 

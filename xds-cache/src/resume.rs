@@ -1,6 +1,7 @@
 //! What a subscriber held when it connected: rules 48, 83 and 84.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use xdstp_uri::ResourceName;
 
@@ -42,10 +43,29 @@ impl<V> Cache<V> {
             subscriber.missing.remove(&name);
             if by_alias {
                 subscriber.unclaimed.insert(name.clone());
+                subscriber.unclaimed_lapsed = false;
             }
-            subscriber.resumed.insert(name, Some(version));
+            self.bring(id, name, Some(version));
         }
-        self.disclaim(id);
+        self.disclaim_anew(id);
+    }
+
+    /// What a subscriber may hold of a name is yet to be compared.
+    pub(crate) fn bring(&mut self, id: SubscriberId, name: ResourceName, version: Option<Version>) {
+        self.subscribers[id.index()].resumed.insert(name, version);
+        self.bringing.insert(id.index() as u32);
+    }
+
+    /// What a subscriber brought along of a collection.
+    pub(crate) fn brought_within(&self, id: SubscriberId, list: u32) -> Vec<ResourceName> {
+        let Subscriber { type_index, ref resumed, .. } = self.subscribers[id.index()];
+        match &self.lists[list as usize].glob {
+            Some(glob) => resumed.of_glob(glob).cloned().collect(),
+            None => {
+                let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
+                resumed.names().filter(within).cloned().collect()
+            }
+        }
     }
 
     /// What a subscriber was told of a name already, by whatever it asked for.
@@ -92,33 +112,45 @@ impl<V> Cache<V> {
                 let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
                 !there && counts(id, type_index, name)
             };
-            brought.extend(subscriber.resumed.keys().filter(waits).cloned());
+            brought.extend(subscriber.resumed.names().filter(waits).cloned());
         }
         brought
     }
 
     /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for
-    /// was answered, and none of them stands for it.
-    pub(crate) fn disclaim(&mut self, id: SubscriberId) {
+    /// was answered, and none of them stands for it. False where there is more to look at than a pull looks at: then it
+    /// goes on there.
+    pub(crate) fn disclaim(&mut self, id: SubscriberId) -> bool {
+        let from = self.subscribers[id.index()].disclaimed.take();
         if self.subscribers[id.index()].unclaimed.is_empty() || self.awaits_names(id) {
-            return;
+            return true;
         }
-        let type_index = self.subscribers[id.index()].type_index;
-        for name in std::mem::take(&mut self.subscribers[id.index()].unclaimed) {
-            let wanted = self.is_wanted(id, type_index, &name);
+        let Subscriber { type_index, ref unclaimed, .. } = self.subscribers[id.index()];
+        let after = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let part: Vec<_> =
+            unclaimed.range::<ResourceName, _>((after, Bound::Unbounded)).take(self.options.looks).cloned().collect();
+        for name in &part {
+            let wanted = self.is_wanted(id, type_index, name);
             let Subscriber { resumed, leaving, unclaimed, .. } = &mut self.subscribers[id.index()];
-            if !resumed.contains_key(&name) {
-                continue;
+            if !resumed.contains(name) {
+                unclaimed.remove(name);
+            } else if !wanted {
+                unclaimed.remove(name);
+                resumed.remove(name);
+                leaving.insert(name.clone());
             }
-            if wanted {
-                // Until it is compared: its alias may yet go.
-                unclaimed.insert(name);
-            } else {
-                resumed.remove(&name);
-                leaving.insert(name);
-            }
+            // What is wanted stays until it is compared: its alias may yet go.
         }
-        self.subscribers[id.index()].give_back();
+        let last = part.into_iter().nth(self.options.looks - 1);
+        let all = last.is_none();
+        self.subscribers[id.index()].disclaimed = last;
+        all
+    }
+
+    /// The same, when what was looked at may have another answer by now.
+    pub(crate) fn disclaim_anew(&mut self, id: SubscriberId) {
+        self.subscribers[id.index()].disclaimed = None;
+        self.disclaim(id);
     }
 
     /// Whether a name that a subscriber asked for was not answered: it may be an alias of what the subscriber holds.
@@ -149,10 +181,9 @@ impl<V> Cache<V> {
             self.collections_of(type_index, name).contains(&list) && !self.is_wanted(id, type_index, name)
         };
         let waiting: Vec<_> = leaving.iter().filter(|name| waits(name)).cloned().collect();
-        let Subscriber { leaving, resumed, .. } = &mut self.subscribers[id.index()];
         for name in waiting {
-            leaving.remove(&name);
-            resumed.insert(name, None);
+            self.subscribers[id.index()].leaving.remove(&name);
+            self.bring(id, name, None);
         }
     }
 
@@ -166,7 +197,7 @@ impl<V> Cache<V> {
         // before, it may have by what else covers it.
         let may_be_gone = leaving.contains(name) && !missing.contains(name);
         let held_itself = resumed.remove(name).is_some() || may_be_gone || forced.contains(name);
-        if let Some(held) = resumed.get_mut(&self.slots[sends as usize].name) {
+        if let Some(held) = resumed.version_mut(&self.slots[sends as usize].name) {
             *held = None;
         }
         held_itself
@@ -175,13 +206,8 @@ impl<V> Cache<V> {
     /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what
     /// the first request asks for is asked before anything is said (rule 49).
     pub(crate) fn send_resumed_again(&mut self, id: SubscriberId, list: u32) {
-        let Subscriber { type_index, ref mut resumed, .. } = self.subscribers[id.index()];
-        let mut resumed = std::mem::take(resumed);
-        for (name, version) in &mut resumed {
-            if self.collections_of(type_index, name).contains(&list) {
-                *version = None;
-            }
-        }
-        self.subscribers[id.index()].resumed = resumed;
+        let brought = self.brought_within(id, list);
+        let resumed = &mut self.subscribers[id.index()].resumed;
+        brought.iter().for_each(|name| _ = resumed.version_mut(name).map(Option::take));
     }
 }

@@ -5,11 +5,12 @@ use std::collections::{BTreeSet, HashMap};
 use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::brought::Brought;
 use crate::cache::Cache;
 use crate::departed::FullState;
 use crate::interest::Interest;
 use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
-use crate::resource::{TypeUrl, Version};
+use crate::resource::TypeUrl;
 
 /// One subscriber: one type of one stream.
 ///
@@ -85,13 +86,18 @@ pub(crate) struct Subscriber {
     pub(crate) unsent: BTreeSet<ResourceName>,
     /// The names in `resumed` that it can only have by an alias.
     pub(crate) unclaimed: BTreeSet<ResourceName>,
+    /// They are being looked at, and were up to this one.
+    pub(crate) disclaimed: Option<ResourceName>,
+    /// None of them counts with its version any more.
+    pub(crate) unclaimed_lapsed: bool,
     /// No link before this one is to a name that was not answered.
     pub(crate) first_unanswered: usize,
     /// What was sent for an alias, by its link.
     pub(crate) aliased: HashMap<u32, ResourceName>,
-    /// What it said it holds when it connected, as far as not compared yet (rules 83, 84);
-    /// `None` where the version does not count, because it asked for the name again (rule 48).
-    pub(crate) resumed: HashMap<ResourceName, Option<Version>>,
+    /// What it said it holds when it connected.
+    pub(crate) resumed: Brought,
+    /// What is left to look at of that, by the link to a collection that was answered and is to say what is gone.
+    pub(crate) sweeps: HashMap<u32, Vec<ResourceName>>,
     /// What it brought along and a complete answer lacks: told as gone, before anybody said so of the name itself.
     pub(crate) concluded: BTreeSet<ResourceName>,
     /// The last full state it was sent, if it is sent any.
@@ -115,19 +121,15 @@ impl Subscriber {
             failing: BTreeSet::new(),
             unsent: BTreeSet::new(),
             unclaimed: BTreeSet::new(),
+            disclaimed: None,
+            unclaimed_lapsed: false,
+            sweeps: HashMap::new(),
             first_unanswered: 0,
             aliased: HashMap::new(),
-            resumed: HashMap::new(),
+            resumed: Brought::default(),
             concluded: BTreeSet::new(),
             full_state: None,
             closing: false,
-        }
-    }
-
-    /// Once nothing is left of what it brought along, which may have been much.
-    pub(crate) fn give_back(&mut self) {
-        if self.resumed.is_empty() {
-            self.resumed = HashMap::new();
         }
     }
 
@@ -138,7 +140,7 @@ impl Subscriber {
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        self.has_changes() || self.has_removals() || !self.failing.is_empty()
+        self.has_changes() || self.has_removals() || !self.failing.is_empty() || self.disclaimed.is_some()
     }
 
     pub(crate) fn has_removals(&self) -> bool {
@@ -213,8 +215,9 @@ impl<V> Cache<V> {
             return (left, false);
         }
         let Subscriber { type_index, resumed, .. } = self.subscribers.remove(id.index);
+        self.bringing.remove(&id.index);
         if !self.options.authoritative {
-            resumed.keys().for_each(|name| self.forget_error(type_index, name));
+            resumed.names().for_each(|name| self.forget_error(type_index, name));
         }
         self.end_full_states(type_index, id.index);
         self.types[type_index as usize].subscribers -= 1;
@@ -321,9 +324,9 @@ impl<V> Cache<V> {
         };
         if let Target::Slot(_) = target {
             // Whether the name is an alias by which it holds what it brought along, only it can tell.
-            let Subscriber { resumed, unclaimed, .. } = &mut self.subscribers[id.index()];
-            for name in &*unclaimed {
-                resumed.get_mut(name).map(Option::take);
+            let Subscriber { resumed, unclaimed, unclaimed_lapsed, .. } = &mut self.subscribers[id.index()];
+            if !std::mem::replace(unclaimed_lapsed, true) {
+                unclaimed.iter().for_each(|name| _ = resumed.version_mut(name).map(Option::take));
             }
         }
         // Another collection of the subscriber may cover what they name, and have none of its own.
@@ -345,7 +348,7 @@ impl<V> Cache<V> {
             // Whether it knows what it brought along by this alias, only it can tell.
             let Subscriber { resumed, leaving, unsent, .. } = &mut self.subscribers[id.index()];
             let unsent = unsent.remove(&name);
-            let brought = unsent || resumed.contains_key(&name) || leaving.contains(&name);
+            let brought = unsent || resumed.contains(&name) || leaving.contains(&name);
             let by_alias = name.as_str() != interest.as_str();
             if unsent {
                 self.restart_links_to(id, &name);
@@ -359,11 +362,11 @@ impl<V> Cache<V> {
             let by_alias = !self.is_wanted_itself(id, type_index, &name);
             let wanted = self.is_wanted(id, type_index, &name);
             let waits = self.covered(id, type_index, &name) && !self.is_answered(id, type_index, &name);
-            let Subscriber { resumed, leaving, forced, .. } = &mut self.subscribers[id.index()];
-            if waits && leaving.remove(&name) {
-                resumed.insert(name.clone(), None);
+            if waits && self.subscribers[id.index()].leaving.remove(&name) {
+                self.bring(id, name.clone(), None);
             }
-            if let (true, Some(held)) = (by_alias, resumed.get_mut(&name)) {
+            let Subscriber { resumed, leaving, forced, .. } = &mut self.subscribers[id.index()];
+            if let (true, Some(held)) = (by_alias, resumed.version_mut(&name)) {
                 // It may not know yet that it wants this by an alias.
                 *held = None;
             }
@@ -377,7 +380,7 @@ impl<V> Cache<V> {
                 }
             }
         }
-        self.disclaim(id);
+        self.disclaim_anew(id);
         self.make_room();
         last
     }
@@ -408,15 +411,22 @@ impl<V> Cache<V> {
         let Link { target, cursor, subscriber, walk, .. } = self.links[link as usize];
         let (Target::List(list), Some(Walk { sent, .. })) = (target, self.walks.get(walk as usize)) else { return };
         let sent = cursor.max(*sent);
-        for other in &self.subscribers[subscriber as usize].links {
-            let target = self.links[*other as usize].target;
-            if let Some(walk) = self.walks.get_mut(self.links[*other as usize].walk as usize) {
+        let id = self.id_of(subscriber);
+        let wildcard = Target::List(self.types[self.lists[list as usize].type_index as usize].wildcard);
+        // What has a glob's members beside it is their names, and the wildcard.
+        let (others, wildcard) = match self.lists[list as usize].glob {
+            Some(_) => (self.links_within(id, list), self.link_of(id, wildcard)),
+            None => (self.subscribers[id.index()].links.clone(), None),
+        };
+        for other in others.into_iter().chain(wildcard) {
+            let target = self.links[other as usize].target;
+            if let Some(walk) = self.walks.get_mut(self.links[other as usize].walk as usize) {
                 walk.sent = walk.sent.max(sent);
             } else if let Target::Slot(at) = target
                 && self.is_within(target, list)
             {
                 let Slot { born, ref state, .. } = self.slots[self.resolve(at) as usize];
-                self.links[*other as usize].sent |= state.resource().is_some() && born <= sent;
+                self.links[other as usize].sent |= state.resource().is_some() && born <= sent;
             }
         }
     }
@@ -436,7 +446,7 @@ impl<V> Cache<V> {
         let other_name = self.is_asked_for(id, type_index, &name);
         let covered = self.covered(id, type_index, &name);
         let subscriber = &mut self.subscribers[id.index()];
-        match subscriber.resumed.get_mut(&name) {
+        match subscriber.resumed.version_mut(&name) {
             // That is about to be sent for the other name, unless this stops being one.
             Some(held) if other_name => *held = None,
             _ => _ = subscriber.resumed.remove(&name),
@@ -462,9 +472,11 @@ impl<V> Cache<V> {
     /// What is still to be said about names of a collection: not that a glob is empty, which is said of the glob.
     pub(crate) fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
-        let Subscriber { type_index, ref leaving, ref resumed, ref forced, .. } = self.subscribers[id.index()];
+        let Subscriber { type_index, ref leaving, ref forced, .. } = self.subscribers[id.index()];
         let within = |name: &&ResourceName| !name.is_glob() && self.collections_of(type_index, name).contains(&list);
-        leaving.iter().chain(resumed.keys()).chain(forced).filter(within).cloned().collect()
+        let mut pending: Vec<_> = leaving.iter().chain(forced).filter(within).cloned().collect();
+        pending.extend(self.brought_within(id, list).into_iter().filter(|name| !name.is_glob()));
+        pending
     }
 
     /// What a subscriber is interested in.
@@ -560,6 +572,7 @@ impl<V> Cache<V> {
             Target::List(list) => {
                 let walk = &mut self.walks[walk as usize];
                 (walk.answered, walk.spoken, walk.complete) = (false, false, false);
+                self.subscribers[subscriber as usize].sweeps.remove(&at);
                 self.restart_within(self.id_of(subscriber), list);
                 self.send_resumed_again(self.id_of(subscriber), list);
                 self.repeat_errors_within(at, list);
@@ -582,18 +595,23 @@ impl<V> Cache<V> {
     /// What narrower links of the subscriber have sent counts as sent when the list is walked: who asks for the
     /// list is sent it again (rule 48).
     fn restart_within(&mut self, id: SubscriberId, list: u32) {
-        let links = &self.subscribers[id.index()].links;
-        let members = &self.lists[list as usize];
-        // A list may be long, and so may the interests be: a pull walks the list anyway.
-        let within: Vec<_> = if links.len() < members.live as usize {
-            links.iter().copied().filter(|at| self.is_within(self.links[*at as usize].target, list)).collect()
-        } else {
-            members.members(&self.slots).flat_map(|at| self.narrower(id, at, list)).collect()
-        };
-        for at in within {
+        for at in self.links_within(id, list) {
             if self.links[at as usize].cursor > 0 {
                 self.restart(at);
             }
+        }
+    }
+
+    /// The subscriber's narrower links to members of a list.
+    ///
+    /// A list may be long, and so may the interests be: a pull walks the list anyway.
+    fn links_within(&self, id: SubscriberId, list: u32) -> Vec<u32> {
+        let links = &self.subscribers[id.index()].links;
+        let members = &self.lists[list as usize];
+        if links.len() < members.live as usize {
+            links.iter().copied().filter(|at| self.is_within(self.links[*at as usize].target, list)).collect()
+        } else {
+            members.members(&self.slots).flat_map(|at| self.narrower(id, at, list)).collect()
         }
     }
 
@@ -635,6 +653,7 @@ impl<V> Cache<V> {
         let subscriber = &mut self.subscribers[subscriber as usize];
         subscriber.parting.remove(&at);
         subscriber.aliased.remove(&at);
+        subscriber.sweeps.remove(&at);
         match target {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Target, Walk};
+use crate::links::{Answer, Chain, Gone, Link, List, NEVER, NONE, Seq, Target, Walk};
 use crate::subscribe::SubscriberId;
 
 /// As an age of tombstones: a century.
@@ -15,12 +15,11 @@ impl<V> Cache<V> {
     /// Leaves a tombstone in the collections of a name.
     ///
     /// A name nobody here has seen may still be held by a subscriber that reconnected (rule 100): they are told of it
-    /// once. Where an error has `spared` it, those are told who said that they hold it.
+    /// once. Where it has an error, those are told who said that they hold it.
     pub(crate) fn bury_in_collections(
         &mut self,
         type_index: u32,
         gone: &Gone,
-        was_present: bool,
         failed: bool,
         woken: &mut Vec<SubscriberId>,
     ) {
@@ -31,15 +30,43 @@ impl<V> Cache<V> {
             let complete = members.answer == Answer::Complete;
             let told = || complete && members.gone.iter().rev().any(|before| before.name == gone.name);
             // Nobody who comes to a wildcard later is told of its tombstones.
-            let told_later = was_present && members.glob.is_some();
+            let told_later = !gone.unseen && members.glob.is_some();
             // Whoever was told of its error is told that it is over; a wildcard has no errors.
             let recovers = failed && members.glob.is_some();
-            if told_later || members.watchers > 0 && (was_present || recovers || !told()) {
-                self.bury(list, gone.clone(), woken);
-            } else if failed {
-                self.mark(Target::List(list), woken);
+            // Whoever asks for names that are not there decides how many these are.
+            let too_many = members.unseen >= self.options.tombstones;
+            if told_later || members.watchers > 0 && (!gone.unseen || recovers || !too_many && !told()) {
+                self.bury(list, Gone { unseen: gone.unseen && !recovers, ..gone.clone() }, woken);
+            } else {
+                if too_many {
+                    self.tell_who_brought(list, &gone.name, woken);
+                }
+                if failed {
+                    self.mark(Target::List(list), woken);
+                }
             }
             self.drop_list_if_unused(list);
+        }
+    }
+
+    /// A name is gone that not all are told of: those are who said that they hold it.
+    fn tell_who_brought(&mut self, list: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+        let type_index = self.lists[list as usize].type_index;
+        let Self { bringing, subscribers, .. } = self;
+        bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());
+        let holds = |index: &&u32| {
+            let subscriber = &subscribers[**index as usize];
+            subscriber.type_index == type_index && subscriber.resumed.contains(name)
+        };
+        for index in bringing.iter().filter(holds).copied().collect::<Vec<_>>() {
+            let id = self.id_of(index);
+            let Some(link) = self.link_of(id, Target::List(list)) else { continue };
+            let subscriber = &mut self.subscribers[index as usize];
+            let is_news = subscriber.leaving.insert(name.clone()) && self.links[link as usize].chain == Chain::Clean;
+            woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
+            if is_news {
+                self.rechain(link, Chain::Work);
+            }
         }
     }
 
@@ -48,11 +75,14 @@ impl<V> Cache<V> {
         self.lists[list as usize].gone.push_back(gone);
         let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);
         self.buried.extend(oldest.map(|at| (at, list)));
-        let excess = self.lists[list as usize].gone.len().saturating_sub(self.options.tombstones);
-        let mut dropped = 0;
-        self.trim(list, |_| {
-            dropped += 1;
-            dropped <= excess
+        let List { gone, unseen, .. } = &mut self.lists[list as usize];
+        *unseen += usize::from(gone.back().is_some_and(|gone| gone.unseen));
+        // Those of names that were here do not make room for the others.
+        let mut excess = (gone.len() - *unseen).saturating_sub(self.options.tombstones);
+        self.trim(list, |gone| {
+            let drops = excess > 0;
+            excess -= usize::from(drops && !gone.unseen);
+            drops
         });
     }
 
@@ -61,7 +91,7 @@ impl<V> Cache<V> {
         let List { glob, watched, .. } = &self.lists[list as usize];
         if let Some(at) = self.now.filter(|_| glob.is_some() && *watched) {
             let seq = self.next_seq();
-            self.bury(list, Gone { name: name.clone(), seq, at, born: NEVER }, &mut Vec::new());
+            self.bury(list, Gone { name: name.clone(), seq, at, born: NEVER, unseen: false }, &mut Vec::new());
         }
     }
 
@@ -116,7 +146,9 @@ impl<V> Cache<V> {
         self.with_tombstones(index, |list| {
             let slowest = list.passed.first_key_value().map_or(Seq::MAX, |(cursor, _)| *cursor);
             while list.gone.front().is_some_and(&mut drops) {
-                list.owed.extend(list.gone.pop_front().filter(|gone| gone.seq > slowest));
+                let gone = list.gone.pop_front();
+                list.unseen -= usize::from(gone.as_ref().is_some_and(|gone| gone.unseen));
+                list.owed.extend(gone.filter(|gone| gone.seq > slowest));
             }
         });
         let List { owed, needed, .. } = &self.lists[index as usize];
@@ -177,7 +209,7 @@ impl<V> Cache<V> {
             for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
                 let subscriber = &mut subscribers[*subscriber as usize];
                 // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
-                if subscriber.resumed.contains_key(&gone.name) || gone.name.is_glob() {
+                if subscriber.resumed.contains(&gone.name) || gone.name.is_glob() {
                     subscriber.leaving.insert(gone.name.clone());
                 }
             }

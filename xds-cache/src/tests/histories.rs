@@ -9,7 +9,7 @@ impl World {
         self.pull_as(id, Removals::Defer).0
     }
 
-    fn bring(&mut self, id: SubscriberId, text: &str, version: &str) {
+    pub(super) fn bring(&mut self, id: SubscriberId, text: &str, version: &str) {
         self.cache.resume(id, [(name(text), Version::from(version))]);
     }
 }

@@ -68,6 +68,9 @@ fn check_links<V>(cache: &Cache<V>) {
             assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
             assert_eq!(cache.held.find(&cache.links, (link.subscriber, link.target)), Some(*at));
         }
+        assert!(subscriber.resumed.is_empty() || cache.bringing.contains(&(index as u32)));
+        assert_eq!(subscriber.resumed.len(), subscriber.resumed.names().count());
+        assert!(subscriber.sweeps.keys().all(|at| cache.links[*at as usize].subscriber == index as u32));
         assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
     }
     assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
@@ -98,7 +101,9 @@ fn check_lists<V>(cache: &Cache<V>) {
         assert_eq!(seqs.len(), list.live as usize);
         assert!(seqs.is_sorted_by(|a, b| a < b), "in order of last change");
         assert!(list.gone.iter().map(|gone| gone.seq).is_sorted_by(|a, b| a < b));
-        assert!(list.gone.len() <= cache.options.tombstones);
+        assert_eq!(list.unseen, list.gone.iter().filter(|gone| gone.unseen).count());
+        assert!(list.gone.len() - list.unseen <= cache.options.tombstones);
+        assert!(list.unseen <= cache.options.tombstones);
         check_owed(cache, index as u32);
         if let Some(glob) = &list.glob {
             let answers = cache.keeps_answers() && list.answer != Answer::None;

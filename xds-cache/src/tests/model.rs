@@ -348,7 +348,8 @@ impl Model {
     }
 
     /// Changes the cache and checks who is woken: exactly those who had nothing to pull before and have now; and
-    /// those who had nothing but errors and removals to pull, which may wait for others, may be.
+    /// those who had nothing but errors and removals to pull, which may wait for others, or were about to look at what they
+    /// brought along, may be.
     fn change<T>(&mut self, change: impl FnOnce(&mut Cache<()>, Instant, &mut Vec<SubscriberId>) -> T) -> T {
         let ids: Vec<_> = self.clients.iter().flatten().map(|client| client.id).collect();
         let idle: Vec<_> = ids.into_iter().filter(|id| !self.cache.has_work(*id)).collect();
@@ -360,7 +361,7 @@ impl Model {
         assert!(woken.is_sorted_by(|a, b| a < b), "each once: {woken:?}");
         let waiting = |id: &SubscriberId| {
             let subscriber = &self.cache.subscribers[id.index()];
-            !subscriber.failing.is_empty() || subscriber.has_removals()
+            !subscriber.failing.is_empty() || subscriber.has_removals() || subscriber.disclaimed.is_some()
         };
         woken.retain(|id| expected.contains(id) || !waiting(id));
         assert_eq!(woken, expected);

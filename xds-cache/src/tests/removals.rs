@@ -266,3 +266,47 @@ fn what_nobody_ever_held_by_a_glob_leaves_no_tombstone_when_it_is_forgotten() {
     world.cache.evict(&world.of, &interest(MEMBER), world.now);
     assert_eq!((world.cache.next_expiry(), world.cache.types.len()), (None, 0));
 }
+
+/// Whoever asks for names that are not there decides how many these are, and who wants the glob pays for them.
+#[test]
+fn rule_100_of_names_that_nobody_has_seen_not_more_are_told_than_tombstones_are_kept() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 3, ..Options::default() });
+    let [holds, may_hold] = [(); 2].map(|()| world.subscriber(&[GLOB]));
+    for number in 0..10 {
+        world.bring(holds, &member(GLOB, number), "1");
+    }
+    for seen in [MEMBER, OTHER] {
+        world.put(&seen.replace("/d/", "/d/seen"), "1");
+    }
+    world.pull(holds);
+    world.pull(may_hold);
+    world.remove(&MEMBER.replace("/d/", "/d/seen"));
+    let woken: Vec<_> = (0..20).map(|number| world.remove(&member(GLOB, number))).collect();
+    assert!(woken[1..].iter().all(Vec::is_empty), "both have something to pull already");
+    let seen = MEMBER.replace("/d/", "/d/seen");
+    let gone = |names: std::ops::Range<usize>| names.map(|number| format!("-{}", member(GLOB, number)));
+    assert_eq!(world.pull(may_hold), gone(0..3).chain([format!("-{seen}")]).collect::<Vec<_>>());
+    assert_eq!(world.pull(holds), gone(0..10).chain([format!("-{seen}")]).collect::<Vec<_>>(), "it said that it does");
+
+    // They do not take the place of what was here, and is remembered for those who come back.
+    world.answered(GLOB);
+    let back = world.subscriber(&[GLOB]);
+    assert!(world.pull(back).contains(&format!("-{seen}")));
+    // With time others may be told again.
+    world.now += world.cache.options.tombstone_age;
+    world.pull(may_hold);
+    world.remove(&member(GLOB, 30));
+    assert_eq!(world.pull(may_hold), gone(30..31).collect::<Vec<_>>());
+}
+
+#[test]
+fn who_said_that_it_holds_what_is_gone_is_woken_though_all_are_not_told() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 0, ..Options::default() });
+    let [holds, may_hold] = [(); 2].map(|()| world.subscriber(&[GLOB]));
+    world.bring(holds, MEMBER, "1");
+    let _ = [holds, may_hold].map(|id| world.pull(id));
+    assert_eq!(world.remove(MEMBER), [holds]);
+    assert_eq!(world.remove(OTHER), []);
+    assert_eq!(world.pull(holds), [format!("-{MEMBER}")]);
+    assert_eq!(world.pull(may_hold), [""; 0]);
+}

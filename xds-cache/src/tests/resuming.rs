@@ -60,3 +60,58 @@ fn rule_158_a_miss_of_what_is_known_late_to_be_held_is_a_removal() {
     assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
     assert_eq!(world.pull(id), ["-a"]);
 }
+
+/// What is left to look at, in as many pulls as that takes.
+fn pull_in_parts(world: &mut World, id: SubscriberId) -> (Vec<String>, usize) {
+    let (mut told, mut pulls) = (Vec::new(), 0);
+    while world.cache.has_work(id) {
+        let (said, pulled) = world.pull_as(id, Removals::Include);
+        assert!(said.is_empty() || !pulled.paused, "nothing is said before all is looked at");
+        told.extend(said);
+        pulls += 1;
+    }
+    (told, pulls)
+}
+
+const FEW_LOOKS: Options = Options {
+    authoritative: false,
+    looks: 10,
+    wildcard_covers_xdstp: false,
+    tombstones: 0,
+    tombstone_age: Duration::ZERO,
+    departed_age: Duration::ZERO,
+    capacity: None,
+};
+
+/// What a glob has to say is said of what was brought along of that, and a little at a time.
+#[test]
+fn rule_084_what_is_brought_along_of_globs_is_looked_at_in_parts() {
+    for globs in [1, 10, 100] {
+        let mut world = World::new(FEW_LOOKS);
+        let asks: Vec<_> = (0..globs).map(|number| format!("xdstp://x/T/{number}/*")).collect();
+        let id = world.subscriber(&asks.iter().map(String::as_str).collect::<Vec<_>>());
+        for number in 0..100 {
+            resume(&mut world, id, &[(&format!("xdstp://x/T/{}/{number}", number % globs), "1")]);
+        }
+        asks.iter().for_each(|glob| _ = world.answered(glob));
+        let (told, pulls) = pull_in_parts(&mut world, id);
+        assert_eq!(told.len(), 100 + globs, "and that each glob is empty");
+        assert!((10..30).contains(&pulls), "{pulls} pulls of {globs} globs");
+    }
+}
+
+#[test]
+fn rule_084_what_nobody_asked_for_is_looked_at_in_parts() {
+    let mut world = World::new(FEW_LOOKS);
+    let id = world.subscriber(&["a"]);
+    let held: Vec<_> = (0..100).map(|number| format!("b{number:02}")).collect();
+    resume(&mut world, id, &held.iter().map(|name| (name.as_str(), "1")).collect::<Vec<_>>());
+    assert_eq!(world.pull(id), [""; 0], "any of it may be what `a` is an alias of");
+    world.alias("b42", &["a"], "1");
+    let (told, pulls) = pull_in_parts(&mut world, id);
+    assert_eq!(told.iter().filter(|word| word.starts_with('-')).count(), 99, "{told:?}");
+    assert!((10..15).contains(&pulls), "{pulls}");
+    // What is noted while it is looked at is looked at, too.
+    resume(&mut world, id, &[("a0", "1"), ("c", "1")]);
+    assert_eq!(pull_in_parts(&mut world, id).0, ["-a0", "-c"]);
+}
