@@ -9,89 +9,110 @@ use crate::resource::Version;
 /// Names, each at the version the subscriber said: `None` where that does not count, because it asked for the name again
 /// (rule 48).
 ///
-/// They are kept by glob, so that what one glob has to say costs what was brought along of that, however much it is.
+/// They are kept by glob, so that what one glob has to say costs what was brought along of that, however much it is. Most
+/// subscribers bring nothing along, and all of them have been compared before long.
 #[derive(Default)]
-pub(crate) struct Brought {
-    by_glob: HashMap<ResourceName, Names>,
+pub(crate) struct Brought(Option<Box<Names>>);
+
+#[derive(Default)]
+struct Names {
+    by_glob: HashMap<ResourceName, Versions>,
     /// Those that no glob has.
-    others: Names,
+    others: Versions,
     count: usize,
+    sweeps: HashMap<u32, Vec<ResourceName>>,
 }
 
-type Names = HashMap<ResourceName, Option<Version>>;
+type Versions = HashMap<ResourceName, Option<Version>>;
 
 impl Brought {
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.0.is_none()
     }
 
     pub(crate) fn contains(&self, name: &ResourceName) -> bool {
-        self.count > 0 && self.beside(name).is_some_and(|names| names.contains_key(name))
+        self.0.as_ref().is_some_and(|names| names.beside(name).is_some_and(|names| names.contains_key(name)))
     }
 
     pub(crate) fn version_mut(&mut self, name: &ResourceName) -> Option<&mut Option<Version>> {
-        if self.count == 0 {
-            return None;
-        }
-        match name.glob_parent_key() {
-            Some(glob) => self.by_glob.get_mut(&glob as &dyn NameKey)?.get_mut(name),
-            None => self.others.get_mut(name),
-        }
+        self.0.as_mut()?.beside_mut(name)?.get_mut(name)
     }
 
     pub(crate) fn insert(&mut self, name: ResourceName, version: Option<Version>) {
-        let key = name.glob_parent_key();
-        let names = match key.as_ref().map(|glob| glob as &dyn NameKey) {
-            Some(glob) if !self.by_glob.contains_key(glob) => match name.glob_parent() {
-                Some(glob) => self.by_glob.entry(glob).or_default(),
-                None => &mut self.others,
-            },
-            Some(glob) => self.by_glob.get_mut(glob).unwrap_or(&mut self.others),
-            None => &mut self.others,
-        };
-        self.count += usize::from(names.insert(name, version).is_none());
+        let names = self.0.get_or_insert_default();
+        if names.beside(&name).is_none()
+            && let Some(glob) = name.glob_parent()
+        {
+            names.by_glob.insert(glob, Versions::new());
+        }
+        let before = names.beside_mut(&name).and_then(|names| names.insert(name, version));
+        names.count += usize::from(before.is_none());
     }
 
     /// Room that is not needed any more is given back: it may have been much.
     pub(crate) fn remove(&mut self, name: &ResourceName) -> Option<Option<Version>> {
-        if self.count == 0 {
-            return None;
+        let names = self.0.as_mut()?;
+        let beside = names.beside_mut(name)?;
+        let removed = beside.remove(name)?;
+        if beside.is_empty()
+            && let Some(glob) = name.glob_parent_key()
+        {
+            names.by_glob.remove(&glob as &dyn NameKey);
         }
-        let removed = match name.glob_parent_key() {
-            Some(glob) => {
-                let names = self.by_glob.get_mut(&glob as &dyn NameKey)?;
-                let removed = names.remove(name)?;
-                if names.is_empty() {
-                    self.by_glob.remove(&glob as &dyn NameKey);
-                }
-                removed
-            }
-            None => self.others.remove(name)?,
-        };
-        self.count -= 1;
-        if self.count == 0 {
-            *self = Self::default();
+        names.count -= 1;
+        if names.count == 0 {
+            self.0 = None;
         }
         Some(removed)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &ResourceName> {
-        self.by_glob.values().chain([&self.others]).flat_map(HashMap::keys)
+        let names = self.0.iter().flat_map(|names| names.by_glob.values().chain([&names.others]));
+        names.flat_map(HashMap::keys)
     }
 
     /// The names that are members of a glob.
     pub(crate) fn of_glob(&self, glob: &ResourceName) -> impl Iterator<Item = &ResourceName> {
-        self.by_glob.get(glob).into_iter().flat_map(HashMap::keys)
+        let names = self.0.iter().filter_map(|names| names.by_glob.get(glob));
+        names.flat_map(HashMap::keys)
     }
 
-    fn beside(&self, name: &ResourceName) -> Option<&Names> {
+    /// What is left to look at, because a link to a collection that was answered is to say what of it is gone.
+    pub(crate) fn take_sweep(&mut self, link: u32) -> Option<Vec<ResourceName>> {
+        self.0.as_mut()?.sweeps.remove(&link)
+    }
+
+    /// So much is left of it.
+    pub(crate) fn leave_sweep(&mut self, link: u32, names: Vec<ResourceName>) {
+        if let Some(of) = &mut self.0 {
+            of.sweeps.insert(link, names);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sweeps(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().flat_map(|names| names.sweeps.keys().copied())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |names| names.count)
+    }
+}
+
+impl Names {
+    /// What a name is kept with, if there is any of that.
+    fn beside(&self, name: &ResourceName) -> Option<&Versions> {
         match name.glob_parent_key() {
             Some(glob) => self.by_glob.get(&glob as &dyn NameKey),
             None => Some(&self.others),
+        }
+    }
+
+    fn beside_mut(&mut self, name: &ResourceName) -> Option<&mut Versions> {
+        match name.glob_parent_key() {
+            Some(glob) => self.by_glob.get_mut(&glob as &dyn NameKey),
+            None => Some(&mut self.others),
         }
     }
 }

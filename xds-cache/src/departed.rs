@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::links::{Seq, State, Target};
-use crate::pull::Removals;
+use crate::pull::{Pulled, Removals};
 use crate::resource::Resource;
 use crate::subscribe::{Subscriber, SubscriberId};
 
@@ -154,7 +154,12 @@ impl<V> Cache<V> {
                 }
             }
             // What else is gone, this state says.
-            let _ = self.pull_removals(id, |name| state.leaving.contains_key(name), &mut |_| ControlFlow::Continue(()));
+            let stays = |name: &ResourceName| state.leaving.contains_key(name);
+            let mut pulled = Pulled { paused: true, ..Pulled::default() };
+            while std::mem::take(&mut pulled.paused) {
+                self.looks = self.visits;
+                let _ = self.pull_removals(id, stays, &mut pulled, &mut |_| ControlFlow::Continue(()));
+            }
         }
         self.types[type_index as usize].departures.readers.insert(id.index() as u32);
         self.subscribers[id.index()].full_state = Some(Box::new(state));

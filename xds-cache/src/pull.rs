@@ -121,8 +121,9 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return pulled;
         }
+        let subscriber = &self.subscribers[id.index()];
         // Where nothing changed, what it may not have is as it was.
-        if self.has_work(id) && !self.disclaim(id) {
+        if !subscriber.unclaimed.is_empty() && subscriber.has_work() && !self.disclaim(id) {
             (pulled.more, pulled.paused) = (true, true);
             return pulled;
         }
@@ -135,7 +136,7 @@ impl<V> Cache<V> {
             }
         } else if self.subscribers[id.index()].has_removals() {
             visited = match removals {
-                Removals::Include => self.pull_removals(id, |_| false, visitor),
+                Removals::Include => self.pull_removals(id, |_| false, &mut pulled, visitor),
                 Removals::Defer => self.pull_missing(id, visitor),
             };
         }
@@ -207,7 +208,9 @@ impl<V> Cache<V> {
         }
         while let Some(link) = self.next_list(id) {
             self.pull_list(id, link, pulled, visitor)?;
-            self.look(pulled)?;
+            if self.subscribers[id.index()].lists != NONE {
+                self.look(pulled)?;
+            }
         }
         ControlFlow::Continue(())
     }
@@ -453,12 +456,12 @@ impl<V> Cache<V> {
     #[inline(never)]
     fn remove_resumed(&mut self, id: SubscriberId, link: u32, list: u32, pulled: &mut Pulled) -> ControlFlow<()> {
         let type_index = self.subscribers[id.index()].type_index;
-        let begun = self.subscribers[id.index()].sweeps.remove(&link);
+        let begun = self.subscribers[id.index()].resumed.take_sweep(link);
         let mut names = begun.unwrap_or_else(|| self.brought_within(id, list));
         while let Some(name) = names.pop() {
             if self.look(pulled).is_break() {
                 names.push(name);
-                self.subscribers[id.index()].sweeps.insert(link, names);
+                self.subscribers[id.index()].resumed.leave_sweep(link, names);
                 return ControlFlow::Break(());
             }
             let error = self.types[type_index as usize].errors.get(&name);
@@ -487,7 +490,7 @@ impl<V> Cache<V> {
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Subscriber { resumed, missing, concluded, .. } = &self.subscribers[id.index()];
-        if resumed.len() + missing.len() + concluded.len() > 0 && self.is_held(id, at) {
+        if (!resumed.is_empty() || missing.len() + concluded.len() > 0) && self.is_held(id, at) {
             return ControlFlow::Continue(());
         }
         let slot = &self.slots[at as usize];
@@ -525,6 +528,7 @@ impl<V> Cache<V> {
         &mut self,
         id: SubscriberId,
         stays: impl Fn(&ResourceName) -> bool,
+        pulled: &mut Pulled,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.pull_parting(id);
@@ -541,6 +545,8 @@ impl<V> Cache<V> {
                 subscriber.missing.remove(&name);
                 subscriber.resumed.remove(&name);
                 visited = visitor(Pull::Removed { name: &name });
+            } else {
+                visited = self.look(pulled);
             }
         }
         self.subscribers[id.index()].leaving.extend(waiting);

@@ -141,10 +141,10 @@ impl<V> Cache<V> {
             }
             // What is wanted stays until it is compared: its alias may yet go.
         }
+        let subscriber = &mut self.subscribers[id.index()];
         let last = part.into_iter().nth(self.options.looks - 1);
-        let all = last.is_none();
-        self.subscribers[id.index()].disclaimed = last;
-        all
+        subscriber.disclaimed = last.filter(|_| !subscriber.unclaimed.is_empty());
+        subscriber.disclaimed.is_none()
     }
 
     /// The same, when what was looked at may have another answer by now.

@@ -96,8 +96,6 @@ pub(crate) struct Subscriber {
     pub(crate) aliased: HashMap<u32, ResourceName>,
     /// What it said it holds when it connected.
     pub(crate) resumed: Brought,
-    /// What is left to look at of that, by the link to a collection that was answered and is to say what is gone.
-    pub(crate) sweeps: HashMap<u32, Vec<ResourceName>>,
     /// What it brought along and a complete answer lacks: told as gone, before anybody said so of the name itself.
     pub(crate) concluded: BTreeSet<ResourceName>,
     /// The last full state it was sent, if it is sent any.
@@ -123,7 +121,6 @@ impl Subscriber {
             unclaimed: BTreeSet::new(),
             disclaimed: None,
             unclaimed_lapsed: false,
-            sweeps: HashMap::new(),
             first_unanswered: 0,
             aliased: HashMap::new(),
             resumed: Brought::default(),
@@ -572,7 +569,7 @@ impl<V> Cache<V> {
             Target::List(list) => {
                 let walk = &mut self.walks[walk as usize];
                 (walk.answered, walk.spoken, walk.complete) = (false, false, false);
-                self.subscribers[subscriber as usize].sweeps.remove(&at);
+                self.subscribers[subscriber as usize].resumed.take_sweep(at);
                 self.restart_within(self.id_of(subscriber), list);
                 self.send_resumed_again(self.id_of(subscriber), list);
                 self.repeat_errors_within(at, list);
@@ -653,7 +650,7 @@ impl<V> Cache<V> {
         let subscriber = &mut self.subscribers[subscriber as usize];
         subscriber.parting.remove(&at);
         subscriber.aliased.remove(&at);
-        subscriber.sweeps.remove(&at);
+        subscriber.resumed.take_sweep(at);
         match target {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;

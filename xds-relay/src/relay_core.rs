@@ -11,6 +11,7 @@ mod interner;
 mod loops;
 mod markers;
 mod node_group;
+mod parts;
 mod places;
 mod quotas;
 mod relay_path;

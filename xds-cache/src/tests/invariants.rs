@@ -70,7 +70,7 @@ fn check_links<V>(cache: &Cache<V>) {
         }
         assert!(subscriber.resumed.is_empty() || cache.bringing.contains(&(index as u32)));
         assert_eq!(subscriber.resumed.len(), subscriber.resumed.names().count());
-        assert!(subscriber.sweeps.keys().all(|at| cache.links[*at as usize].subscriber == index as u32));
+        assert!(subscriber.resumed.sweeps().all(|at| cache.links[at as usize].subscriber == index as u32));
         assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
     }
     assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");

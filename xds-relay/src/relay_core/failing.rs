@@ -80,7 +80,7 @@ impl Subscriber {
     fn others<'a>(&'a self, part: &'a Part, name: &ResourceName) -> impl Iterator<Item = &'a Part> {
         // No two parts are in one scope.
         let is_another = |other: &&Part| !Arc::ptr_eq(&other.scope, &part.scope);
-        let parts = if name.is_glob() { &[] } else { self.parts.as_slice() };
+        let parts = if name.is_glob() { &[] } else { &*self.parts };
         parts.iter().filter(is_another)
     }
 }

@@ -125,7 +125,7 @@ impl RelayCore {
     /// Ends streams that ask for most, until what they leave is as much as is lacking.
     fn end_largest(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl, mut lacking: usize) {
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
-        let size = |(of, part): &(TypeUrl, Part)| {
+        let size = |(_, (of, part)): (usize, &(TypeUrl, Part))| {
             let shares = of == type_url && part.scope.room.as_ref().is_some_and(|other| Arc::ptr_eq(other, room));
             if shares { part.scope.size_of(part.id) } else { 0 }
         };

@@ -15,16 +15,18 @@ use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, Subscriber
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::node_group::NodeGroup;
+use crate::relay_core::parts::Parts;
 use crate::relay_core::quotas::{self, LimitError, Share};
-use crate::relay_core::scope::{Scope, may_be_held};
+use crate::relay_core::scope::{Scope, Use, may_be_held};
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::subscriber::{
     Counts, News, Said, Stub, Subscriber, authority_of, contests, fetched_for, news_of,
 };
 use crate::relay_core::{Place, RelayCore, lock};
 
-/// How many names that several parts may have are looked at together.
-const MAX_CONTESTED: usize = 256;
+/// How many names that are not simply passed on are noted under one hold of a scope's lock: those that several parts may
+/// have, and stubs.
+const MAX_NOTED: usize = 256;
 
 /// Routes one stream's interest: `xdstp:` names by authority, old-style names by node group.
 pub struct Routes {
@@ -120,7 +122,7 @@ impl Routes {
         }
         let part = self.part(id, &own);
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
-            subscriber.resumed = true;
+            subscriber.may_close = true;
         }
         part.into_iter().collect()
     }
@@ -173,15 +175,17 @@ impl Routes {
         private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
     }
 
-    /// Closes a part of a subscriber that does nothing any more, so that its scope can go.
+    /// Closes the parts of a subscriber that do nothing any more, so that their scopes can go.
     fn close_done(&mut self, id: SubscriberId) {
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
-        for part in subscriber.parts.extract_if(.., |part| part.scope.is_done_with(part.id)) {
-            if subscriber.opening {
-                part.scope.end_opening();
-            }
-            self.view.close(&subscriber.type_url, &part);
-        }
+        let mut telling = false;
+        let over = subscriber.parts.remove_all(|part| {
+            let of = part.scope.use_of(part.id);
+            telling |= of == Use::Telling;
+            of == Use::Over
+        });
+        subscriber.may_close = telling;
+        over.iter().for_each(|part| close_part(&self.view, subscriber, part));
     }
 
     /// Pulls the parts until the visitor has enough, or there is no more.
@@ -228,7 +232,7 @@ impl Routes {
                 let mut contest = |name: &ResourceName, news| {
                     contested.push((name.clone(), news));
                     // What waits to be looked at is bounded, too.
-                    if contested.len() < MAX_CONTESTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                    if contested.len() < MAX_NOTED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 };
                 if several
                     && shared
@@ -239,7 +243,11 @@ impl Routes {
                 let name = match &pull {
                     Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
                         stubs.push(Stub::of(name, &part.scope, resource));
-                        return ControlFlow::Continue(());
+                        return if stubs.len() < MAX_NOTED {
+                            ControlFlow::Continue(())
+                        } else {
+                            ControlFlow::Break(())
+                        };
                     }
                     Pull::Put { name, .. } | Pull::Removed { name } => name,
                     _ => return visitor(pull),
@@ -272,7 +280,7 @@ impl Routes {
         if !served.is_empty() {
             self.drop_private(id, |name, _, _| served.contains(name));
         }
-        let full = contested.len() >= MAX_CONTESTED;
+        let full = contested.len() >= MAX_NOTED || stubs.len() >= MAX_NOTED;
         let enough = self.settle_contested(id, contested, said, removals, &mut stubs, visitor);
         pulled.more |= enough;
         let fetches = !stubs.is_empty() && !pulled.more;
@@ -389,14 +397,14 @@ impl Source for Routes {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let subscriber = Subscriber {
             type_url: type_url.clone(),
-            parts: Vec::new(),
+            parts: Parts::default(),
             private_parts: Vec::new(),
             private: HashMap::new(),
             brings: false,
             moves: false,
             names: 0,
             sizes: Vec::new(),
-            resumed: false,
+            may_close: false,
             asks_again: false,
             opening: true,
             contested: BTreeMap::new(),
@@ -454,8 +462,8 @@ impl Source for Routes {
         let Some(part) = subscriber.part(&self.relay, interest) else { return false };
         let left = subscriber.left_to_others(&self.relay, part, interest);
         let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
-        let scope = part.scope.clone();
-        let held = scope.unsubscribe(&subscriber.type_url, part.id, interest);
+        let (scope, part_id) = (part.scope.clone(), part.id);
+        let held = scope.unsubscribe(&subscriber.type_url, part_id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         subscriber.moves |= moves;
         if held {
@@ -478,7 +486,15 @@ impl Source for Routes {
                 None => true,
             });
         }
-        self.close_done(id);
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
+        match scope.use_of(part_id) {
+            Use::Wanted => {}
+            Use::Telling => subscriber.may_close = true,
+            Use::Over => {
+                let over = subscriber.parts.remove(self.relay.place(authority_of(interest)));
+                over.iter().for_each(|part| close_part(&self.view, subscriber, part));
+            }
+        }
         held
     }
 
@@ -486,18 +502,15 @@ impl Source for Routes {
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
             subscriber.brings = !held.is_empty();
         }
-        let mut parts: Vec<(Part, Vec<(ResourceName, Version)>)> = Vec::new();
+        let mut parts: BTreeMap<usize, (Part, Vec<(ResourceName, Version)>)> = BTreeMap::new();
         for (name, version) in held {
             for part in self.parts_holding(id, &name) {
-                let held = (name.clone(), version.clone());
-                match parts.iter_mut().find(|(known, _)| Arc::ptr_eq(&known.scope, &part.scope)) {
-                    Some((_, all)) => all.push(held),
-                    None => parts.push((part, vec![held])),
-                }
+                let (_, all) = parts.entry(part.seat).or_insert_with(|| (part, Vec::new()));
+                all.push((name.clone(), version.clone()));
             }
         }
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
-        for (part, held) in parts {
+        for (part, held) in parts.into_values() {
             part.scope.resume(&subscriber.type_url, part.id, held);
         }
         subscriber.end_opening();
@@ -518,11 +531,11 @@ impl Source for Routes {
         let mut said = Said::new();
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return Pulled::default() };
         subscriber.end_opening();
-        let resumed = subscriber.resumed;
+        let may_close = subscriber.may_close;
         if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
             let pulled = self.pull_parts(id, removals, &mut said, visitor);
-            if resumed && removals == Removals::Include && !pulled.more {
-                self.forget_resumed(id);
+            if may_close && removals == Removals::Include && !pulled.more {
+                self.close_done(id);
             }
             return pulled;
         }
@@ -532,8 +545,8 @@ impl Source for Routes {
             return additions;
         }
         let pulled = additions.and(self.pull_parts(id, Removals::Include, &mut said, visitor));
-        if resumed && !pulled.more {
-            self.forget_resumed(id);
+        if may_close && !pulled.more {
+            self.close_done(id);
         }
         pulled
     }
@@ -673,19 +686,18 @@ impl Routes {
     /// What serves all of a subscriber: what comes from two has a version that neither of them gave.
     fn only_part(&self, id: SubscriberId) -> Option<(&TypeUrl, &Part)> {
         let subscriber = self.subscribers.get(id.index())?;
-        match subscriber.parts.as_slice() {
+        match &*subscriber.parts {
             [only] if subscriber.private.is_empty() => Some((&subscriber.type_url, only)),
             _ => None,
         }
     }
+}
 
-    /// What the client brought along was compared: parts that only that was looked up in can go.
-    fn forget_resumed(&mut self, id: SubscriberId) {
-        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
-            subscriber.resumed = false;
-        }
-        self.close_done(id);
+fn close_part(view: &View, subscriber: &Subscriber, part: &Part) {
+    if subscriber.opening {
+        part.scope.end_opening();
     }
+    view.close(&subscriber.type_url, part);
 }
 
 /// Numbers of several parts in one. Each scope counts for itself: what is newest here may be as new there.

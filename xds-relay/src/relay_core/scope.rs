@@ -75,6 +75,17 @@ struct State {
     rests_since: Option<Instant>,
 }
 
+/// Whether a subscriber is needed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is interested in something.
+    Wanted,
+    /// It is not, and was not told everything.
+    Telling,
+    /// It can go.
+    Over,
+}
+
 /// What a scope has of a name for a subscriber.
 pub(crate) enum Standing {
     Present(Resource<Frame>),
@@ -248,10 +259,14 @@ impl Scope {
         self.lock().cache.may_hold(id, interest)
     }
 
-    /// Whether the subscriber is interested in nothing, and was told everything.
-    pub(crate) fn is_done_with(&self, id: SubscriberId) -> bool {
-        let state = self.lock();
-        state.cache.interests(id).next().is_none() && !state.cache.has_work(id)
+    /// What is left to do for the subscriber.
+    pub(crate) fn use_of(&self, id: SubscriberId) -> Use {
+        let cache = &self.lock().cache;
+        match cache.interests(id).next() {
+            Some(_) => Use::Wanted,
+            None if cache.has_work(id) => Use::Telling,
+            None => Use::Over,
+        }
     }
 
     /// A subscriber is about to say what it wants and what it has: the origin hears of it when all is said.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use slab::Slab;
 use tonic::metadata::MetadataMap;
 use xds_transport::server::{Stream, Variant};
 use xdstp_cache::{SubscriberId, TypeUrl};
@@ -73,7 +74,7 @@ pub(crate) struct StreamEntry {
 pub(crate) struct View {
     pub(crate) node_id: Mutex<String>,
     /// Its subscribers in each scope.
-    pub(crate) parts: Mutex<Vec<(TypeUrl, Part)>>,
+    pub(crate) parts: Mutex<Slab<(TypeUrl, Part)>>,
     /// Something was visited for it, so that it is being answered.
     pub(crate) served: AtomicBool,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
@@ -90,6 +91,8 @@ enum MustEnd {
 pub(crate) struct Part {
     pub(crate) scope: Arc<Scope>,
     pub(crate) id: SubscriberId,
+    /// Where it is among all parts of its stream.
+    pub(crate) seat: usize,
     /// Some of what it said was not told as it came: a wildcard or glob may not have been answered by that.
     pub(crate) sets_aside: bool,
 }
@@ -97,13 +100,15 @@ pub(crate) struct Part {
 impl View {
     pub(crate) fn open(&self, scope: Arc<Scope>, type_url: &TypeUrl, waker: &Waker) -> Part {
         let id = scope.open(type_url, waker.clone());
-        let part = Part { scope, id, sets_aside: false };
-        lock(&self.parts).push((type_url.clone(), part.clone()));
+        let mut parts = lock(&self.parts);
+        let part = Part { scope, id, seat: parts.vacant_key(), sets_aside: false };
+        parts.insert((type_url.clone(), part.clone()));
         part
     }
 
     pub(crate) fn close(&self, type_url: &TypeUrl, part: &Part) {
-        lock(&self.parts).retain(|(_, open)| !(Arc::ptr_eq(&open.scope, &part.scope) && open.id == part.id));
+        let left = lock(&self.parts).try_remove(part.seat);
+        debug_assert!(left.is_some_and(|(_, left)| left.id == part.id && Arc::ptr_eq(&left.scope, &part.scope)));
         part.scope.close(type_url, part.id);
     }
 
@@ -125,7 +130,7 @@ impl View {
         }
         let parts = lock(&self.parts).clone();
         let mut reason = None;
-        for (_, part) in parts {
+        for (_, (_, part)) in &parts {
             reason = Some(part.scope.upstream()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
         }
         reason

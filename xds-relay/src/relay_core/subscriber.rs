@@ -9,6 +9,7 @@ use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::RelayCore;
+use crate::relay_core::parts::Parts;
 use crate::relay_core::quotas::LimitError;
 use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope::{Scope, Standing, may_be_held};
@@ -16,7 +17,7 @@ use crate::relay_core::streams::Part;
 
 pub(crate) struct Subscriber {
     pub(crate) type_url: TypeUrl,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Parts,
     /// In the scopes of this stream alone.
     pub(crate) private_parts: Vec<Part>,
     /// Names that this stream is served from those, and the shared scope that says so.
@@ -31,8 +32,8 @@ pub(crate) struct Subscriber {
     pub(crate) names: usize,
     /// How many bytes these take in the requests to origins that cannot be sent in pieces.
     pub(crate) sizes: Vec<(Arc<RequestRoom>, usize)>,
-    /// A part was opened for what the client brought along, though it may not want it.
-    pub(crate) resumed: bool,
+    /// A part may have nothing to do once it is pulled: it was opened for what the client brought along, or all of it left.
+    pub(crate) may_close: bool,
     /// Its first request is being handled.
     pub(crate) opening: bool,
     /// Names that a part has news of, and that another part may have, too: which of them counts is to be looked at.
@@ -126,8 +127,7 @@ impl Subscriber {
 
     /// The part that serves an interest, if it is open.
     pub(crate) fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
-        let place = relay.place(authority_of(interest));
-        self.parts.iter().find(|part| part.scope.key.is_at(place))
+        self.parts.at(relay.place(authority_of(interest)))
     }
 
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
@@ -198,8 +198,8 @@ impl Subscriber {
     /// What the news of a name are, as far as its own part is asked for it.
     pub(crate) fn as_asked(&self, relay: &RelayCore, name: &ResourceName, news: News) -> News {
         let own = relay.place(name.authority());
-        let is_asked = |part: &Part| part.scope.key.is_at(own) && part.scope.covers(part.id, name);
-        if news == News::OwnGone && !self.parts.iter().any(is_asked) { News::OwnUnasked } else { news }
+        let is_asked = |part: &Part| part.scope.covers(part.id, name);
+        if news == News::OwnGone && !self.parts.at(own).is_some_and(is_asked) { News::OwnUnasked } else { news }
     }
 
     /// A name that several parts may have is to be looked at. What its own part said last stays said, and so does that it

@@ -100,7 +100,7 @@ impl RelayCore {
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
         for stream in streams {
             let first = scopes.len();
-            for (_, part) in lock(&stream.view.parts).iter().filter(|(_, part)| !part.scope.shared) {
+            for (_, (_, part)) in lock(&stream.view.parts).iter().filter(|(_, (_, part))| !part.scope.shared) {
                 // A stream has one private scope an origin, and a part of it for each type.
                 if !scopes.iter().skip(first).any(|scope| Arc::ptr_eq(scope, &part.scope)) {
                     scopes.push(part.scope.clone());
@@ -211,7 +211,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
         outside.inspect(&mut look);
     }
     // Parts leave this list before they are closed: those in it are open.
-    for (type_url, part) in lock(&stream.view.parts).iter() {
+    for (_, (type_url, part)) in lock(&stream.view.parts).iter() {
         let Some(of) = types.get_mut(type_url.as_str()) else { continue };
         for interest in part.scope.interests(part.id) {
             match interest {

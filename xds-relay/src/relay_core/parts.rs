@@ -1,0 +1,91 @@
+//! The parts of one type of a stream: a subscriber in each scope that it wants something of, found by place.
+
+use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
+
+use crate::relay_core::Place;
+use crate::relay_core::streams::Part;
+
+/// A client names as many authorities as it likes: none of them costs what the others are.
+#[derive(Default)]
+pub(crate) struct Parts {
+    all: Vec<Part>,
+    by_authority: HashMap<String, usize>,
+    /// Those of node groups: one for each origin at most.
+    of_groups: Vec<usize>,
+}
+
+impl Parts {
+    /// The part whose scope a place is.
+    pub(crate) fn at(&self, place: Place<'_>) -> Option<&Part> {
+        self.all.get(self.position(place)?)
+    }
+
+    fn position(&self, place: Place<'_>) -> Option<usize> {
+        let is_there = |at: &usize| self.all.get(*at).is_some_and(|part| part.scope.key.is_at(place));
+        match place {
+            Place::Authority { authority, .. } => self.by_authority.get(authority).copied(),
+            Place::Group { .. } => self.of_groups.iter().copied().find(is_there),
+        }
+    }
+
+    pub(crate) fn push(&mut self, part: Part) {
+        self.index(&part, self.all.len());
+        self.all.push(part);
+    }
+
+    /// Takes out the part whose scope a place is.
+    pub(crate) fn remove(&mut self, place: Place<'_>) -> Option<Part> {
+        let at = self.position(place)?;
+        self.remove_at(at)
+    }
+
+    /// Takes out the parts that are `over`.
+    pub(crate) fn remove_all(&mut self, mut over: impl FnMut(&Part) -> bool) -> Vec<Part> {
+        let mut removed = Vec::new();
+        let mut at = 0;
+        while let Some(part) = self.all.get(at) {
+            if over(part) {
+                removed.extend(self.remove_at(at));
+            } else {
+                at += 1;
+            }
+        }
+        removed
+    }
+
+    /// The last one takes its place.
+    fn remove_at(&mut self, at: usize) -> Option<Part> {
+        let last = self.all.len().checked_sub(1)?;
+        let part = (at <= last).then(|| self.all.swap_remove(at))?;
+        if let Some(authority) = part.scope.key.authority() {
+            self.by_authority.remove(authority);
+        }
+        self.of_groups.retain(|other| *other != at && *other != last);
+        if let Some(moved) = self.all.get(at).cloned() {
+            self.index(&moved, at);
+        }
+        Some(part)
+    }
+
+    fn index(&mut self, part: &Part, at: usize) {
+        match part.scope.key.authority() {
+            Some(authority) => _ = self.by_authority.insert(authority.to_owned(), at),
+            None => self.of_groups.push(at),
+        }
+    }
+}
+
+impl Deref for Parts {
+    type Target = [Part];
+
+    fn deref(&self) -> &[Part] {
+        &self.all
+    }
+}
+
+impl DerefMut for Parts {
+    fn deref_mut(&mut self) -> &mut [Part] {
+        &mut self.all
+    }
+}
