@@ -9,7 +9,7 @@ use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::odd::{Odd, weight};
+use crate::server::odd::Odd;
 use crate::server::outgoing::{BUDGET, Outgoing, Tells};
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
@@ -17,6 +17,7 @@ use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
 use crate::server::unacked::{Sent, Unacked};
+use crate::server::weight::weight;
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
 use crate::wire::{DeltaDiscoveryRequest, Status};

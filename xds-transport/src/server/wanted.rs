@@ -8,10 +8,10 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::odd::weight;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::Room;
+use crate::server::weight::weight;
 use crate::type_rules::TypeRule;
 
 /// The names of one request.
