@@ -315,7 +315,9 @@ impl Session {
                 && let Some(name) = self.malformed.pop_first()
             {
                 transmit.push_removed(&name);
-                if let Err(reason) = name_of(&name, outgoing.name_bytes)
+                // What fills a response alone is not in it twice.
+                if name.len() < BUDGET
+                    && let Err(reason) = name_of(&name, outgoing.name_bytes)
                     && reason.is_too_long()
                 {
                     transmit.push_error(9, &name, &reason.to_error(source));

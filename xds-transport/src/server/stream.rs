@@ -17,6 +17,7 @@ use crate::server::refusals::Refusals;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::server::wanted::Names;
+use crate::server::weight::weight;
 use crate::server::{delta, entries, sotw};
 use crate::type_rules::{TypeRule, TypeRules};
 use crate::wire::names::Split;
@@ -671,7 +672,7 @@ impl Stream {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         if rule.delta_only {
-            room.check(request.resource_names.len())?;
+            room.check(request.resource_names.iter().map(|name| weight(name)).sum())?;
             self.refusals.ask(url, request);
             return Ok(());
         }

@@ -230,4 +230,8 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
         let error = client.try_send(&mut server, sotw(of, &names)).unwrap_err();
         assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
     }
+    let long = "x".repeat(1024);
+    let mut client = Client::new(Stream::new(Variant::Sotw, settings));
+    let error = client.try_send(&mut server, sotw(&hosts, &["a", "b", &long])).unwrap_err();
+    assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
 }
