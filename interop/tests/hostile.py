@@ -98,7 +98,7 @@ def who_says_that_he_is_many_groups_is_not_noticed(bed, client):
 
 @scenario(client=GOOD, needs_relay=True)
 def who_asks_for_what_there_is_not_is_not_noticed(bed, client):
-    """Names that the good clients' glob covers, or their wildcard: they are gone for him, and nobody else hears of them."""
+    """Names that the good clients' glob or wildcard covers: they are gone for him, and nobody else hears of them."""
     good = Good(bed, client, names_per_stream=2500)
     naming = good.setup.mesh.naming
     stranger = bed.delta(good.port, node="hostile", cluster="mesh")
