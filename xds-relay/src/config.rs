@@ -231,6 +231,11 @@ pub struct Limits {
     pub names: usize,
     /// How many names are looked at for one stream before others have their turn.
     pub names_per_turn: usize,
+    /// How long a name may be, in bytes, and a type URL or a version. A name that is longer is answered as the name of nothing,
+    /// so that the others of its stream are none the worse.
+    pub name_bytes: usize,
+    /// How long a node may be, in bytes.
+    pub node_bytes: usize,
 }
 
 impl Default for Limits {
@@ -258,6 +263,8 @@ impl Default for Limits {
             authorities: 10_000,
             names: 20_000_000,
             names_per_turn: 4096,
+            name_bytes: 64 << 10,
+            node_bytes: 64 << 10,
         }
     }
 }

@@ -152,8 +152,10 @@ impl RelayCore {
         let mut settings = Settings::default();
         settings.identifier.clone_from(&config.node.id);
         settings.removals_wait = REMOVALS_WAIT;
-        let Limits { types_per_stream, names_per_stream, requests_per_second, .. } = config.limits;
+        let Limits { types_per_stream, names_per_stream, name_bytes, node_bytes, .. } = config.limits;
         (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
+        (settings.name_bytes, settings.node_bytes) = (name_bytes, node_bytes);
+        let requests_per_second = config.limits.requests_per_second;
         let every = Duration::from_secs(1) / requests_per_second.max(1);
         settings.requests = Some(RateLimit { burst: requests_per_second, every });
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));

@@ -74,7 +74,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
           unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
           streams_per_connection: 15,
           authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
-          requests_per_second: 9 }
+          requests_per_second: 9, name_bytes: 1 KiB, node_bytes: 1 MiB }
 "#;
     let file = directory.path().join("relay.yaml");
     fs::write(&file, text).unwrap();
@@ -118,6 +118,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     assert_eq!(times, [11, 12, 13, 14].map(Duration::from_secs));
     assert_eq!((limits.unfinished_request_bytes, limits.streams_per_connection), (1 << 20, 15));
     assert_eq!((limits.authorities, limits.groups, limits.streams), (5, 6, 7));
+    assert_eq!((limits.name_bytes, limits.node_bytes), (1 << 10, 1 << 20));
     assert_eq!((limits.new_streams_per_second, limits.requests_per_second, limits.types_per_stream), (8, 9, 10));
 }
 
@@ -284,6 +285,11 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "2:39: limits.max_upstream_request_bytes: `512 KiB`: expected 1024 KiB",
         ),
         ("limits: { max_response_bytes: lots }", "2:31: limits.max_response_bytes: `lots`: expected 4 KiB"),
+        (
+            "limits: { name_bytes: 65 KiB }",
+            "2:23: limits.name_bytes: `65 KiB`: expected 1 KiB to 64 KiB, such as 4096 or 4 KiB",
+        ),
+        ("limits: { node_bytes: 1023 }", "2:23: limits.node_bytes: `1023`: expected 1 KiB to 1024 KiB"),
         ("limits: { connections: 0 }", "2:24: limits.connections: `0`: expected a number from 1 to 1000000"),
         ("limits: { names: 0 }", "2:18: limits.names: `0`: expected a number, 1 to 1000000000"),
         ("limits: { preface: 0s }", "2:20: limits.preface: expected some time"),

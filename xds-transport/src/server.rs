@@ -17,9 +17,10 @@ mod transmit;
 mod unacked;
 mod version;
 mod wanted;
+mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
-pub use odd::weight;
 pub use source::Source;
 pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;
+pub use weight::weight;

@@ -47,6 +47,8 @@ pub(super) const LIMIT_FIELDS: &[&str] = &[
     "authorities",
     "names",
     "names_per_turn",
+    "name_bytes",
+    "node_bytes",
 ];
 
 #[cfg(test)]

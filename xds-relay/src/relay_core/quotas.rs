@@ -10,8 +10,8 @@ use xds_transport::{Bucket, RateLimit};
 use crate::config::Limits;
 use crate::relay_core::lock;
 
-/// The limits that are counted, as the configuration calls them; nodes, type URLs and versions may be as long as names.
-pub(crate) const KEYS: [&str; 18] = [
+/// The limits that are counted, as the configuration calls them.
+pub(crate) const KEYS: [&str; 19] = [
     "admin_idle",
     "authorities",
     "authorities_per_stream",
@@ -24,6 +24,7 @@ pub(crate) const KEYS: [&str; 18] = [
     "names",
     "names_per_stream",
     "new_streams_per_second",
+    "node_bytes",
     "preface",
     "requests_per_second",
     "stream_age",
@@ -34,7 +35,7 @@ pub(crate) const KEYS: [&str; 18] = [
 
 /// Why a client is not served: there would be more than the relay is configured for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {most} {what} (limits.{key} of the relay)")]
+#[error("more than {most} {what}{line}", line = line(key))]
 #[non_exhaustive]
 pub struct LimitError {
     /// The line of the configuration.
@@ -45,10 +46,16 @@ pub struct LimitError {
     pub most: usize,
 }
 
+/// Where a limit is set, after the words of what met it.
+pub(crate) fn line(key: &str) -> String {
+    format!(" (limits.{key} of the relay)")
+}
+
 /// Which limit of the protocol's own machine ends a stream, if one does.
 pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
     Some(match error {
         ProtocolError::TooLong { what: "request", .. } => "max_request_bytes",
+        ProtocolError::TooLong { what: "node", .. } => "node_bytes",
         ProtocolError::TooLong { .. } => "name_bytes",
         ProtocolError::TooMany { what: "types", .. } => "types_per_stream",
         ProtocolError::TooMany { .. } => "names_per_stream",

@@ -435,6 +435,16 @@ impl Source for Routes {
         }
     }
 
+    fn words(&self, error: &ProtocolError) -> String {
+        quotas::key_of(error).map_or_else(|| error.to_string(), |key| format!("{error}{}", quotas::line(key)))
+    }
+
+    fn too_long_name(&mut self) {
+        self.relay.metrics.downstream_refused("name_bytes");
+        let node = lock(&self.view.node_id).clone();
+        tracing::warn!(%node, "a name is longer than limits.name_bytes: it is answered as that of nothing");
+    }
+
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
         let Some(part) = self.part(id, interest) else { return false };
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };

@@ -1,6 +1,7 @@
 //! What one stranger may use up, over loopback: what he is told, what is counted, and that others are none the worse.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use bytes::Bytes;
 use prost::Message;
@@ -14,18 +15,22 @@ use crate::Running;
 use crate::loops::page;
 use crate::stream::{Call, connect, framed, in_time};
 
-const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A relay of one cluster, `a`, from a file.
-async fn relay(limits: &str) -> (Running, tempfile::TempDir) {
+pub(crate) async fn relay(limits: &str) -> (Running, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
-    let text = format!(r#"{{ resources: [{{ "@type": {CLUSTERS}, name: a }}] }}"#);
-    std::fs::write(directory.path().join("a.yaml"), text).unwrap();
+    write(&directory.path().join("a.yaml"), "connect_timeout: 1s");
     let origins = format!("[{{ name: mesh, files: '{}' }}]", directory.path().display());
     (Running::start_with(&origins, &format!("limits: {{ {limits} }}")).await, directory)
 }
 
-async fn call(address: SocketAddr) -> Call {
+/// The cluster, with something that is told of it.
+pub(crate) fn write(file: &Path, more: &str) {
+    std::fs::write(file, format!(r#"{{ resources: [{{ "@type": {CLUSTERS}, name: a, {more} }}] }}"#)).unwrap();
+}
+
+pub(crate) async fn call(address: SocketAddr) -> Call {
     Call::open(address, methods::aggregated(Variant::Delta)).await
 }
 
@@ -42,7 +47,7 @@ async fn count(relay: &Running, limit: &str) -> usize {
 }
 
 /// Waits until a limit was counted so many times, and no more.
-async fn counted(relay: &Running, limit: &str, times: usize) {
+pub(crate) async fn counted(relay: &Running, limit: &str, times: usize) {
     let counted = async {
         while count(relay, limit).await < times {
             tokio::task::yield_now().await;
@@ -64,14 +69,19 @@ async fn rule_132_requests_have_so_many_bytes() {
     let (relay, _directory) = relay("max_request_bytes: 4 KiB, unfinished_request_bytes: 4 KiB").await;
     let mut long = call(relay.address).await;
     long.sending.send_data(framed(&[0; 5000]).slice(..5), false).unwrap();
-    assert_eq!(long.status().await, (8, "a request of 5000 bytes, 4096 are taken".to_owned()));
+    assert_eq!(
+        long.status().await,
+        (8, "a request of 5000 bytes, 4096 are taken (limits.max_request_bytes of the relay)".to_owned())
+    );
     counted(&relay, "max_request_bytes", 1).await;
 
     let mut most = call(relay.address).await;
     most.sending.send_data(framed(&[0; 4096]).slice(..3000), false).unwrap();
     let mut other = call(relay.address).await;
     other.sending.send_data(framed(&[0; 4096]).slice(..2000), false).unwrap();
-    assert_eq!(most.status().await, (8, "more than 4096 bytes of unfinished requests on all streams".to_owned()));
+    let words =
+        "more than 4096 bytes of unfinished requests on all streams (limits.unfinished_request_bytes of the relay)";
+    assert_eq!(most.status().await, (8, words.to_owned()));
     counted(&relay, "unfinished_request_bytes", 1).await;
     is_served(&relay).await;
 }
@@ -81,14 +91,17 @@ async fn streams_have_so_much_time() {
     let (relay, _directory) = relay("first_request: 50ms").await;
     let client = connect(relay.address).await;
     let mut silent = Call::open_on(&client, relay.address, methods::aggregated(Variant::Delta), &[]).await;
-    assert_eq!(silent.status().await, (14, "no request came within 50ms".to_owned()));
+    assert_eq!(
+        silent.status().await,
+        (14, "no request came within 50ms (limits.first_request of the relay)".to_owned())
+    );
     // And its connection, which has no other stream.
     counted(&relay, "first_request", 2).await;
 
     let (relay, _directory) = self::relay("stream_age: 50ms").await;
     let mut old = call(relay.address).await;
     old.sending.send_data(request(&["b".to_owned()]), false).unwrap();
-    assert_eq!(old.status().await, (14, "the stream is old: reconnect".to_owned()));
+    assert_eq!(old.status().await, (14, "the stream is old: reconnect (limits.stream_age of the relay)".to_owned()));
     counted(&relay, "stream_age", 1).await;
 }
 
@@ -150,12 +163,7 @@ async fn rule_132_a_stranger_with_many_names_takes_the_origin_from_nobody() {
     let lower = Running::start_with(&origins, more).await;
     let mut stranger = call(lower.address).await;
     let names: Vec<_> = (0..40).map(|at| format!("{at:02}{}", "x".repeat(60_000))).collect();
-    let mut left = request(&names);
-    while !left.is_empty() {
-        stranger.sending.reserve_capacity(left.len());
-        let room = std::future::poll_fn(|cx| stranger.sending.poll_capacity(cx)).await.unwrap().unwrap();
-        stranger.sending.send_data(left.split_to(room.min(left.len())), false).unwrap();
-    }
+    stranger.send(request(&names)).await;
     let mut gone = 0;
     while gone < names.len() {
         let response = DeltaDiscoveryResponse::decode(stranger.message().await.unwrap()).unwrap();

@@ -8,6 +8,7 @@ mod limits;
 mod load_reports;
 mod loops;
 mod returning;
+mod strangers;
 mod stream;
 
 use std::net::SocketAddr;

@@ -67,6 +67,18 @@ impl Call {
         Self { sending, response: Some(response), receiving: None }
     }
 
+    /// Sends as the windows on the way have room, and no more once the stream is over.
+    pub(crate) async fn send(&mut self, mut data: Bytes) {
+        while !data.is_empty() {
+            self.sending.reserve_capacity(data.len());
+            let room = in_time(std::future::poll_fn(|cx| self.sending.poll_capacity(cx))).await;
+            let Some(Ok(room)) = room else { return };
+            if self.sending.send_data(data.split_to(room.min(data.len())), false).is_err() {
+                return;
+            }
+        }
+    }
+
     pub(crate) async fn response(&mut self) -> HeaderMap {
         let (head, body) = in_time(self.response.take().unwrap()).await.unwrap().into_parts();
         self.receiving = Some(Receiving::new(body));

@@ -9,7 +9,7 @@ use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::odd::{Odd, weight};
+use crate::server::odd::{Odd, name_of};
 use crate::server::outgoing::{BUDGET, Outgoing, Tells};
 use crate::server::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
@@ -17,6 +17,7 @@ use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
 use crate::server::unacked::{Sent, Unacked};
+use crate::server::weight::weight;
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
 use crate::wire::{DeltaDiscoveryRequest, Status};
@@ -161,7 +162,7 @@ impl Session {
     ) -> Result<(), ProtocolError> {
         let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
         for text in &request.resource_names_subscribe {
-            match ResourceName::parse(text) {
+            match name_of(text, room.name_bytes) {
                 Ok(name) => {
                     let interest = self.interest(name, text);
                     let new = source.subscribe(self.id, &interest);
@@ -170,13 +171,17 @@ impl Session {
                         self.resume_crossing(&interest, source);
                     }
                 }
-                Err(_) => self.malformed.insert(text),
+                Err(reason) => {
+                    if self.malformed.insert(text) && reason.is_too_long() {
+                        source.too_long_name();
+                    }
+                }
             }
             // Some of what there is may go with the same request.
             room.check(self.names().saturating_sub(leaving))?;
         }
         for text in &request.resource_names_unsubscribe {
-            let Ok(name) = ResourceName::parse(text) else {
+            let Ok(name) = name_of(text, room.name_bytes) else {
                 self.malformed.remove(text);
                 continue;
             };
@@ -310,6 +315,13 @@ impl Session {
                 && let Some(name) = self.malformed.pop_first()
             {
                 transmit.push_removed(&name);
+                // What fills a response alone is not in it twice.
+                if name.len() < BUDGET
+                    && let Err(reason) = name_of(&name, outgoing.name_bytes)
+                    && reason.is_too_long()
+                {
+                    transmit.push_error(9, &name, &reason.to_error(source));
+                }
             }
             // Apart from what changed: a client that refuses that says nothing of what lives on.
             if transmit.is_empty() {

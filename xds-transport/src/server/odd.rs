@@ -1,17 +1,53 @@
-//! Texts that are no names, and how many names one text counts for.
+//! Texts that are no names.
 
 use std::collections::BTreeSet;
 
-/// How many names one counts for, among what there may be of them: what is kept of a stream is bounded in bytes, too, and a
-/// long name counts for each KiB that it begins.
-///
-/// ```
-/// use xds_transport::server::weight;
-///
-/// assert_eq!((weight("cart"), weight(&"x".repeat(5000))), (1, 5));
-/// ```
-pub fn weight(text: &str) -> usize {
-    1 + text.len() / 1024
+use xdstp_cache::ResourceError;
+use xdstp_uri::{ParseError, ParseErrorKind, ResourceName};
+
+use crate::server::error::ProtocolError;
+use crate::server::source::Source;
+use crate::server::weight::weight;
+
+/// `google.rpc.Code.INVALID_ARGUMENT`.
+const INVALID_ARGUMENT: i32 = 3;
+
+/// Why a text is no name. Its client is told so, and nothing else of its stream is the worse for it (rule 109).
+#[derive(Debug)]
+pub(crate) enum NoName {
+    /// The text, or the name in canonical form, is longer than the server takes.
+    TooLong(ProtocolError),
+    Malformed(ParseError),
+}
+
+/// The name that a text is, if that is no longer than so many bytes.
+pub(crate) fn name_of(text: &str, longest: usize) -> Result<ResourceName, NoName> {
+    let too_long = |length| Err(NoName::TooLong(ProtocolError::TooLong { what: "name", length, limit: longest }));
+    if text.len() > longest {
+        return too_long(text.len());
+    }
+    match ResourceName::parse(text) {
+        Ok(name) if name.as_str().len() > longest => too_long(name.as_str().len()),
+        parsed => parsed.map_err(NoName::Malformed),
+    }
+}
+
+impl NoName {
+    pub(crate) fn is_too_long(&self) -> bool {
+        match self {
+            Self::TooLong(_) => true,
+            Self::Malformed(error) => error.kind() == ParseErrorKind::TooLong,
+        }
+    }
+
+    /// What the client is told.
+    pub(crate) fn to_error(&self, source: &impl Source) -> ResourceError {
+        let words = match self {
+            Self::TooLong(error) => source.words(error),
+            Self::Malformed(error) => error.to_string(),
+        };
+        ResourceError::new(INVALID_ARGUMENT, words)
+    }
 }
 
 /// Texts that are no names, of which the client is yet to be told.
@@ -22,11 +58,14 @@ pub(crate) struct Odd {
 }
 
 impl Odd {
-    pub(crate) fn insert(&mut self, text: &str) {
-        if !self.texts.contains(text) {
+    /// Whether it is new.
+    pub(crate) fn insert(&mut self, text: &str) -> bool {
+        let new = !self.texts.contains(text);
+        if new {
             self.texts.insert(text.to_owned());
             self.weight += weight(text);
         }
+        new
     }
 
     pub(crate) fn remove(&mut self, text: &str) {

@@ -18,6 +18,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) identifier: &'a str,
     pub(crate) now: Instant,
     pub(crate) features: Features,
+    /// How long a name may be, in bytes.
+    pub(crate) name_bytes: usize,
     pub(crate) nonces: &'a mut u64,
     /// Names that must be sent again because what refers to them was sent (rule 124).
     pub(crate) references: &'a mut Vec<Reference>,

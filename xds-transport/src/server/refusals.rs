@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use xdstp_cache::TypeUrl;
 
 use crate::server::transmit::Transmit;
+use crate::server::weight::weight;
 use crate::type_rules;
 use crate::wire::DiscoveryRequest;
 
@@ -32,10 +33,10 @@ impl Refusals {
         }
     }
 
-    /// How many names of all types but one it keeps.
+    /// How many names of all types but one it keeps, as they count.
     pub(crate) fn names_but_of(&self, type_url: &str) -> usize {
         let others = self.asked.iter().filter(|(asked, _)| asked.as_str() != type_url);
-        others.map(|(_, asked)| asked.names.len()).sum()
+        others.flat_map(|(_, asked)| &asked.names).map(|name| weight(name)).sum()
     }
 
     /// Whether it was asked for this type before.

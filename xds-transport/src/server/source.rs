@@ -99,6 +99,16 @@ pub trait Source {
     /// The stream ends because of this: for counters. A source that leaves this out counts nothing.
     fn ends(&mut self, _error: &ProtocolError) {}
 
+    /// What the client is told of an error, such as where the limit is set that it met. A source that leaves this out says no
+    /// more than the error does.
+    fn words(&self, error: &ProtocolError) -> String {
+        error.to_string()
+    }
+
+    /// A text that is longer than a [name may be](crate::server::Settings::name_bytes) is answered as the name of nothing
+    /// (rule 109): for counters. A source that leaves this out counts nothing.
+    fn too_long_name(&mut self) {}
+
     /// Whether a pull would do anything.
     fn has_work(&self, id: SubscriberId) -> bool;
 

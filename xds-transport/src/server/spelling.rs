@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use xdstp_uri::ResourceName;
 
-use crate::server::odd::weight;
+use crate::server::weight::weight;
 
 /// The names that a client did not write canonically.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use prost::Message;
 use xdstp_cache::{SubscriberId, TypeUrl};
-use xdstp_uri::ResourceName;
+use xdstp_uri::{MAX_LEN, ResourceName};
 
 use crate::frame::Frame;
 use crate::rate::{Bucket, RateLimit};
@@ -17,14 +17,12 @@ use crate::server::refusals::Refusals;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::server::wanted::Names;
+use crate::server::weight::weight;
 use crate::server::{delta, entries, sotw};
 use crate::type_rules::{TypeRule, TypeRules};
 use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
-
-/// How long a node, a type URL or a version may be, in bytes, as a name.
-const LONGEST: usize = 64 << 10;
 
 /// Which of the two protocol variants a stream speaks: the method it was opened with says so (rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +46,11 @@ pub struct Settings {
     /// How many names one stream may ask for, of all types together, and how many it may bring versions of. No list of one
     /// request may be longer.
     pub names_per_stream: usize,
+    /// How long a name may be, in bytes, and a type URL or a version: at most 64 KiB. A longer name is answered as the name of
+    /// nothing (rule 109), the others end the stream.
+    pub name_bytes: usize,
+    /// How long a node may be, in bytes.
+    pub node_bytes: usize,
     /// How many requests one stream may send, beside one for each response. Without a limit, what bounds it is that
     /// requests are handled one by one.
     pub requests: Option<RateLimit>,
@@ -67,6 +70,8 @@ impl Default for Settings {
             identifier: String::new(),
             types_per_stream: 64,
             names_per_stream: 1_000_000,
+            name_bytes: MAX_LEN,
+            node_bytes: 64 << 10,
             requests: None,
             ttl_in_sotw: false,
             removals_wait: Duration::ZERO,
@@ -151,6 +156,8 @@ pub(crate) struct Room {
     pub(crate) names: usize,
     /// All types together.
     pub(crate) limit: usize,
+    /// How long each may be, in bytes.
+    pub(crate) name_bytes: usize,
 }
 
 impl Room {
@@ -372,7 +379,7 @@ impl Stream {
                 }
                 self.admit(now)?;
                 let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
-                check_lengths(&request.node, &request.type_url, delta::versions(&request))?;
+                self.check_lengths(&request.node, &request.type_url, delta::versions(&request))?;
                 self.identify(&request.node, source)?;
                 let room = self.room_for_names(&request.type_url);
                 match self.open_type(&request.type_url)? {
@@ -403,7 +410,7 @@ impl Stream {
                 }
                 self.admit(now)?;
                 let request = DiscoveryRequest::decode(message).map_err(malformed)?;
-                check_lengths(&request.node, &request.type_url, [&*request.version_info])?;
+                self.check_lengths(&request.node, &request.type_url, [&*request.version_info])?;
                 self.identify(&request.node, source)?;
                 let room = self.room_for_names(&request.type_url);
                 let names = Names::Listed(&request.resource_names, encoded);
@@ -550,6 +557,7 @@ impl Stream {
             identifier: &settings.identifier,
             now,
             features: *features,
+            name_bytes: settings.name_bytes,
             nonces,
             references: &mut references,
         };
@@ -599,8 +607,24 @@ impl Stream {
     fn room_for_names(&self, type_url: &str) -> Room {
         let is_other = |url: &TypeUrl| self.only_type.is_none() && url.as_str() != type_url;
         let others: usize = self.types.iter().filter(|of| is_other(&of.url)).map(|of| of.session.names()).sum();
-        let limit = self.settings.names_per_stream;
-        Room { names: limit.saturating_sub(others + self.refusals.names_but_of(type_url)), limit }
+        let Settings { names_per_stream: limit, name_bytes, .. } = self.settings;
+        Room { names: limit.saturating_sub(others + self.refusals.names_but_of(type_url)), limit, name_bytes }
+    }
+
+    /// What is kept of a stream is bounded: a name that is longer is none, and answered as such (rule 109).
+    fn check_lengths<'a>(
+        &self,
+        node: &[u8],
+        type_url: &str,
+        versions: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), ProtocolError> {
+        let Settings { name_bytes, node_bytes, .. } = self.settings;
+        let lengths = [("node", node.len(), node_bytes), ("type URL", type_url.len(), name_bytes)];
+        let versions = versions.into_iter().map(|version| ("version", version.len(), name_bytes));
+        match lengths.into_iter().chain(versions).find(|(_, length, limit)| length > limit) {
+            Some((what, length, limit)) => Err(ProtocolError::TooLong { what, length, limit }),
+            None => Ok(()),
+        }
     }
 
     /// The open session of a request's type; `None` when this is its first request.
@@ -648,7 +672,7 @@ impl Stream {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         if rule.delta_only {
-            room.check(request.resource_names.len())?;
+            room.check(request.resource_names.iter().map(|name| weight(name)).sum())?;
             self.refusals.ask(url, request);
             return Ok(());
         }
@@ -778,20 +802,6 @@ impl Session {
             Self::Sotw(session) => session.names(),
             Self::Delta(session) => session.names(),
         }
-    }
-}
-
-/// What is kept of a stream is bounded: a name that is longer is none, and answered as such (rule 109).
-fn check_lengths<'a>(
-    node: &[u8],
-    type_url: &str,
-    versions: impl IntoIterator<Item = &'a str>,
-) -> Result<(), ProtocolError> {
-    let lengths = [("node", node.len()), ("type URL", type_url.len())];
-    let versions = versions.into_iter().map(|version| ("version", version.len()));
-    match lengths.into_iter().chain(versions).find(|(_, length)| *length > LONGEST) {
-        Some((what, length)) => Err(ProtocolError::TooLong { what, length, limit: LONGEST }),
-        None => Ok(()),
     }
 }
 

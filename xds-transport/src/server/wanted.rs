@@ -8,10 +8,11 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::odd::weight;
+use crate::server::odd::name_of;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::Room;
+use crate::server::weight::weight;
 use crate::type_rules::TypeRule;
 
 /// The names of one request.
@@ -68,7 +69,7 @@ impl Wanted {
         let mut malformed = BTreeSet::new();
         let mut kept = 0;
         for text in *requested {
-            let Ok(name) = ResourceName::parse(text) else {
+            let Ok(name) = name_of(text, room.name_bytes) else {
                 kept += if malformed.insert(text.clone()) { weight(text) } else { 0 };
                 continue;
             };
@@ -107,7 +108,12 @@ impl Wanted {
             less = true;
         }
         self.untold.retain(|text| malformed.contains(text));
-        self.untold.extend(malformed.difference(&self.malformed).cloned());
+        for text in malformed.difference(&self.malformed) {
+            if name_of(text, room.name_bytes).is_err_and(|reason| reason.is_too_long()) {
+                source.too_long_name();
+            }
+            self.untold.insert(text.clone());
+        }
         self.malformed = malformed;
         (self.names, self.wildcard, self.weight) = (names, wildcard, kept);
         Ok(less)
@@ -150,7 +156,7 @@ mod tests {
     fn the_names_of_two_clients_are_one_text() {
         let mut cache = Cache::<Frame>::new(Options::default());
         let endpoints = TypeUrl::from("endpoints");
-        let room = Room { names: 2, limit: 2 };
+        let room = Room { names: 2, limit: 2, name_bytes: 10 };
         let mut texts = Vec::new();
         for _ in 0..2 {
             let id = cache.open(&endpoints);

@@ -169,6 +169,40 @@ fn what_is_longer_than_a_name_may_be_ends_the_stream_before_anything_is_kept_of_
     }
 }
 
+#[test]
+fn rule_109_a_name_that_is_too_long_is_one_of_nothing_and_its_client_is_told_why() {
+    let mut settings = Settings::default();
+    (settings.name_bytes, settings.node_bytes) = (1024, 2048);
+    let fits = "f".repeat(1024);
+    let mut server = Server::with(ENDPOINTS, &[&fits, "ok"]);
+    let long = "x".repeat(1025);
+    // Short as it is written, and canonically each of these is three bytes.
+    let grows = format!("xdstp://a/T/{}", "é".repeat(200));
+    for (name, length) in [(long, 1025), (grows, 12 + 6 * 200)] {
+        server.put(ENDPOINTS, &name, "1");
+        let error = format!("!{name}:3 (a name of {length} bytes, 1024 are taken)");
+        let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+        let said = client.subscribe(&mut server, ENDPOINTS, &[&fits, &name, "ok"]);
+        assert_eq!(said, [format!("E {fits}@1 ok@1 -{name} {error}")]);
+        assert_eq!(client.subscribe(&mut server, ENDPOINTS, &[&name]), [format!("E -{name} {error}")], "again");
+        // To leave it is not answered, and takes nothing else.
+        assert_eq!(client.unsubscribe(&mut server, ENDPOINTS, &[&name]), [""; 0]);
+
+        let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+        assert_eq!(client.names(&mut server, ENDPOINTS, &[&fits, &name]), [format!("E {fits}@1")]);
+        assert_eq!(client.ack(&mut server, ENDPOINTS), [format!("E {error}")]);
+        assert_eq!(client.ack(&mut server, ENDPOINTS), [""; 0]);
+    }
+    for (what, length, limit) in [("node", 2049, 2048), ("type URL", 1025, 1024)] {
+        let node =
+            Node { id: "n".repeat(if what == "node" { 2049 - 3 } else { 1 }), ..Node::default() }.encode_to_vec();
+        let of = "t".repeat(if what == "node" { 1 } else { 1025 });
+        let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+        let error = client.try_send(&mut server, Ask { of: &of, node: &node, ..Ask::default() }.encode()).unwrap_err();
+        assert_eq!(error, ProtocolError::TooLong { what, length, limit });
+    }
+}
+
 fn sotw(of: &str, names: &[&str]) -> Bytes {
     let resource_names = names.iter().map(|name| (*name).into()).collect();
     DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() }.encode_to_vec().into()
@@ -196,4 +230,8 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
         let error = client.try_send(&mut server, sotw(of, &names)).unwrap_err();
         assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
     }
+    let long = "x".repeat(1024);
+    let mut client = Client::new(Stream::new(Variant::Sotw, settings));
+    let error = client.try_send(&mut server, sotw(&hosts, &["a", "b", &long])).unwrap_err();
+    assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
 }

@@ -69,7 +69,7 @@ impl<S: Source + Send + 'static> StreamState<S> {
             let mut inner = state.lock();
             let inner = &mut *inner;
             let Some(source) = inner.source.as_mut() else { return Ok(()) };
-            inner.stream.handle_message(now(), message, source).map_err(|error| status_of(&error))
+            inner.stream.handle_message(now(), message, source).map_err(|error| status_of(&error, source))
         });
         handling.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
     }

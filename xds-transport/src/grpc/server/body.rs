@@ -46,7 +46,7 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
             return Err(status);
         }
         let Some(source) = inner.source.as_mut() else { return Err(Status::ok("")) };
-        let transmit = inner.stream.poll_transmit(now(), source).map_err(|error| status_of(&error))?;
+        let transmit = inner.stream.poll_transmit(now(), source).map_err(|error| status_of(&error, source))?;
         if transmit.is_none() && inner.half_closed && !inner.stream.has_paused() {
             return Err(Status::ok(""));
         }

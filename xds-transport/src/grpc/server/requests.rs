@@ -86,7 +86,7 @@ async fn handle_messages<S: Source + Send + 'static>(
             let handled = inner.stream.handle_quickly(now(), message.slice(PREFIX..), source);
             // Most requests are ACKs that leave nothing to do.
             work = inner.stream.has_work(source);
-            handled.map_err(|error| status_of(&error))?
+            handled.map_err(|error| status_of(&error, source))?
         };
         if let Some(message) = long {
             // It may wait for others.
@@ -122,6 +122,6 @@ fn make_room(buffer: &mut BytesMut, length: usize) {
     }
 }
 
-pub(crate) fn status_of(error: &ProtocolError) -> Status {
-    Status::new(tonic::Code::from_i32(error.code()), error.to_string())
+pub(crate) fn status_of(error: &ProtocolError, source: &impl Source) -> Status {
+    Status::new(tonic::Code::from_i32(error.code()), source.words(error))
 }

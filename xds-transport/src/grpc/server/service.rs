@@ -172,10 +172,10 @@ pub(crate) struct Inner<S> {
     pub(crate) half_closed: bool,
 }
 
-struct Ended {
-    status: Status,
-    /// Which its source has not heard of.
-    because: Option<ProtocolError>,
+enum Ended {
+    With(Status),
+    /// Of which its source has not heard.
+    Because(ProtocolError),
 }
 
 impl<S> StreamState<S> {
@@ -201,20 +201,18 @@ impl<S> StreamState<S> {
     where
         S: Source,
     {
-        if let Some(source) = &mut self.lock().source {
-            source.ends(error);
+        match &mut self.lock().source {
+            Some(source) => ended(error, source),
+            None => Status::ok(""),
         }
-        requests::status_of(error)
     }
 
     pub(crate) fn end_with(&self, status: Status) {
-        self.end_because(status, None);
+        self.finish(Ended::With(status));
     }
 
-    fn end_because(&self, status: Status, because: Option<ProtocolError>) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        ended.get_or_insert(Ended { status, because });
-        drop(ended);
+    fn finish(&self, end: Ended) {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(end);
         self.wake.wake();
     }
 
@@ -223,12 +221,20 @@ impl<S> StreamState<S> {
     where
         S: Source,
     {
-        let Ended { status, because } = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        if let (Some(source), Some(error)) = (source, because) {
-            source.ends(&error);
-        }
-        Some(status)
+        let end = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(match (end, source) {
+            (Ended::With(status), _) => status,
+            (Ended::Because(error), Some(source)) => ended(&error, source),
+            // It is over.
+            (Ended::Because(_), None) => Status::ok(""),
+        })
     }
+}
+
+/// What a stream ends with, its source told.
+fn ended(error: &ProtocolError, source: &mut impl Source) -> Status {
+    source.ends(error);
+    requests::status_of(error, source)
 }
 
 impl<S> std::fmt::Debug for StreamState<S> {
@@ -255,7 +261,7 @@ impl<S: Source + Send + 'static> Shared for StreamState<S> {
     }
 
     fn refuse(&self, error: &ProtocolError) {
-        self.end_because(requests::status_of(error), Some(error.clone()));
+        self.finish(Ended::Because(error.clone()));
     }
 }
 

@@ -2,18 +2,15 @@
 
 use std::ops::ControlFlow;
 
-use xdstp_cache::{Removals, ResourceError};
-use xdstp_uri::ResourceName;
+use xdstp_cache::Removals;
 
 use super::Session;
+use crate::server::odd::name_of;
 use crate::server::outgoing::Outgoing;
 use crate::server::source::Source;
 use crate::server::stream::Reference;
 use crate::server::transmit::Transmit;
 use crate::type_rules::TypeRule;
-
-/// `google.rpc.Code.INVALID_ARGUMENT`.
-const INVALID_ARGUMENT: i32 = 3;
 
 impl Session {
     /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a
@@ -51,8 +48,9 @@ impl Session {
         });
         // A text that is no name cannot be that of a resource: SotW has no other way to say so.
         while let Some(text) = self.wanted.untold.pop_first() {
-            let reason = ResourceName::parse(&text).err().map_or_else(String::new, |error| error.to_string());
-            transmit.push_error(7, &text, &ResourceError::new(INVALID_ARGUMENT, reason));
+            if let Err(reason) = name_of(&text, outgoing.name_bytes) {
+                transmit.push_error(7, &text, &reason.to_error(source));
+            }
         }
         if transmit.errors == 0 {
             return None;
