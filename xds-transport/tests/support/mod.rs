@@ -357,7 +357,12 @@ impl Client {
     }
 
     pub(crate) fn poll_one(&mut self, server: &mut Server) -> Option<String> {
-        let transmit = self.stream.poll_transmit(server.now, &mut server.cache).unwrap()?;
+        let transmit = loop {
+            let transmit = self.stream.poll_transmit(server.now, &mut server.cache).unwrap();
+            if transmit.is_some() || !self.stream.has_paused() {
+                break transmit?;
+            }
+        };
         let (type_url, nonce, version, line);
         match self.stream.variant() {
             Variant::Delta => {
