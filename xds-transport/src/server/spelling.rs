@@ -24,6 +24,10 @@ impl Spelling {
     }
 
     pub(crate) fn forget(&mut self, name: &ResourceName) {
+        // A map hashes what is to be removed though it is empty, and mostly it is.
+        if self.texts.is_empty() {
+            return;
+        }
         if let Some(text) = self.texts.remove(name) {
             self.weight -= Self::beyond(&text);
         }
