@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::server::error::ProtocolError;
 use crate::server::odd::{Odd, weight};
@@ -52,6 +52,7 @@ impl Session {
     pub(crate) fn open(
         type_url: &TypeUrl,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         rule: &TypeRule,
         heartbeats: Option<Instant>,
         room: Room,
@@ -76,7 +77,7 @@ impl Session {
             absent_by_alias: rule.absent_by_alias,
         };
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
-        if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
+        if rule.legacy_wildcard && names.is_empty() {
             source.subscribe(id, &Interest::Wildcard);
             (session.wildcard, session.refuses) = (true, session.no_wildcard);
         }
@@ -89,12 +90,12 @@ impl Session {
         }
         let opened = room
             .check(request.initial_resource_versions.len())
-            .and_then(|()| session.change_subscription(request, room, source));
+            .and_then(|()| session.change_subscription(request, names, room, source));
         if opened.is_err() {
             return (session, opened);
         }
         if !rule.skip_known_on_resume && !held.is_empty() {
-            for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
+            for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
                 held.entry(asked).and_modify(|version| *version = Version::from(""));
             }
@@ -125,13 +126,14 @@ impl Session {
         &mut self,
         now: Instant,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         self.tally.requests += 1;
         self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
         // Rule 19: a nonce never gates a change of the subscription.
-        self.change_subscription(request, room, source)
+        self.change_subscription(request, names, room, source)
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
@@ -156,21 +158,19 @@ impl Session {
     fn change_subscription(
         &mut self,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
-        for text in &request.resource_names_subscribe {
-            match ResourceName::parse(text) {
-                Ok(name) => {
-                    let interest = self.interest(name, text);
-                    let new = source.subscribe(self.id, &interest);
-                    self.names += if new { weight(interest.as_str()) } else { 0 };
-                    if new && interest.is_collection() {
-                        self.resume_crossing(&interest, source);
-                    }
-                }
-                Err(_) => self.malformed.insert(text),
+        for text in names {
+            let canonical = CanonicalText::new(text);
+            // That is no collection.
+            if let Some((_, new)) = source.subscribe_known(self.id, &canonical) {
+                self.spelling.forget(&canonical);
+                self.names += if new { weight(text) } else { 0 };
+            } else {
+                self.subscribe(text, source);
             }
             // Some of what there is may go with the same request.
             room.check(self.names().saturating_sub(leaving))?;
@@ -195,6 +195,17 @@ impl Session {
             }
         }
         room.check(self.names())
+    }
+
+    /// What is written may be no name.
+    fn subscribe(&mut self, text: &str, source: &mut impl Source) {
+        let Ok(name) = ResourceName::parse(text) else { return self.malformed.insert(text) };
+        let interest = self.interest(name, text);
+        let new = source.subscribe(self.id, &interest);
+        self.names += if new { weight(interest.as_str()) } else { 0 };
+        if new && interest.is_collection() {
+            self.resume_crossing(&interest, source);
+        }
     }
 
     fn resume_crossing(&mut self, collection: &Interest, source: &mut impl Source) {
