@@ -73,8 +73,9 @@ impl<'a> CanonicalText<'a> {
             return Self(NameParts { directory: text, leaf: "", params: "" }, text);
         }
         // In the canonical form an authority and a path show no '?'.
-        let path_end = text.find('?').unwrap_or(text.len());
-        let (path, params) = text.split_at_checked(path_end).unwrap_or((text, ""));
+        // Most have no parameters, and that is found out faster than where they are.
+        let params = if text.as_bytes().contains(&b'?') { text.find('?') } else { None };
+        let (path, params) = params.and_then(|at| text.split_at_checked(at)).unwrap_or((text, ""));
         Self(NameParts::of(path, params), text)
     }
 
@@ -102,8 +103,9 @@ impl<'a> CanonicalText<'a> {
     /// ```
     #[must_use]
     pub fn authority(&self) -> Option<&'a str> {
-        let (authority, _) = self.1.strip_prefix(XDSTP)?.strip_prefix("//")?.split_once('/')?;
-        Some(authority)
+        let rest = self.1.strip_prefix(XDSTP)?.strip_prefix("//")?;
+        // Byte by byte: it is short.
+        rest.get(..rest.bytes().position(|byte| byte == b'/')?)
     }
 }
 
