@@ -8,7 +8,7 @@ use xdstp_uri::{CanonicalText, ResourceName};
 use crate::cache::Cache;
 use crate::departed::FullState;
 use crate::interest::Interest;
-use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
+use crate::links::{self, Answer, Chain, Ends, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::{TypeUrl, Version};
 
 /// One subscriber: one type of one stream.
@@ -520,7 +520,7 @@ impl<V> Cache<V> {
 
     /// The subscriber's link to a target.
     pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<u32> {
-        self.held.find(&self.links, (id.index, target))
+        self.held.find(&self.links, Ends(id.index, target))
     }
 
     pub(crate) fn holds(&self, id: SubscriberId, target: Target) -> bool {
@@ -663,7 +663,10 @@ impl<V> Cache<V> {
         let walk = self.walks.contains(walk as usize).then(|| self.walks.remove(walk));
         let subscriber = &mut self.subscribers[subscriber as usize];
         subscriber.parting.remove(&at);
-        subscriber.aliased.remove(&at);
+        // A map hashes what is to be removed though it is empty.
+        if !subscriber.aliased.is_empty() {
+            subscriber.aliased.remove(&at);
+        }
         match target {
             Target::Slot(slot) => {
                 self.slots[slot as usize].watchers -= 1;
