@@ -159,6 +159,9 @@ impl<V> Cache<V> {
     pub(crate) fn restart_other_names(&mut self, link: u32) {
         let Link { target, subscriber, .. } = self.links[link as usize];
         let Target::Slot(at) = target else { return };
+        if self.types[self.slots[at as usize].type_index as usize].aliases.is_empty() {
+            return;
+        }
         let others: Vec<_> = self.links_to(self.id_of(subscriber), self.resolve(at)).collect();
         for other in others.into_iter().filter(|other| *other != link) {
             self.restart(other);

@@ -45,6 +45,11 @@ impl<T: Keyed> Index<T> {
         self.table.find(self.seed.hash_one(&key), |at| slab[*at as usize].key() == key).copied()
     }
 
+    /// The same, by what is hashed as a key and need not be one: `is` says what it is the key of.
+    pub(crate) fn find_by(&self, slab: &Slab<T>, key: &impl Hash, is: impl Fn(&T) -> bool) -> Option<u32> {
+        self.table.find(self.seed.hash_one(key), |at| is(&slab[*at as usize])).copied()
+    }
+
     /// Indexes what is at `at`, whose key is not indexed yet.
     pub(crate) fn insert(&mut self, slab: &Slab<T>, at: u32) {
         let hash = |at: u32| self.seed.hash_one(slab[at as usize].key());

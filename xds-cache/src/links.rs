@@ -6,6 +6,7 @@
 //! subscriber that is behind already costs nothing per further update.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
 use std::time::Instant;
 
 use slab::Slab;
@@ -312,11 +313,23 @@ impl Link {
     }
 }
 
-impl Keyed for Link {
-    type Key<'a> = (u32, Target);
+/// What a link is found by: its subscriber and its target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends(pub(crate) u32, pub(crate) Target);
 
-    fn key(&self) -> (u32, Target) {
-        (self.subscriber, self.target)
+/// In one piece: a slot and a list of one index are two of one hash, and no more are.
+impl Hash for Ends {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self(subscriber, Target::Slot(at) | Target::List(at)) = *self;
+        state.write_u64(u64::from(subscriber) << 32 | u64::from(at));
+    }
+}
+
+impl Keyed for Link {
+    type Key<'a> = Ends;
+
+    fn key(&self) -> Ends {
+        Ends(self.subscriber, self.target)
     }
 }
 

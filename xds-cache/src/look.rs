@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::cache::Cache;
 use crate::interest::Interest;
@@ -26,13 +26,13 @@ impl<V> Cache<V> {
         self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
     }
 
-    /// A name as it is kept for all who asked for it: who keeps this and not their own keep one text together.
-    pub fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<&ResourceName> {
+    /// The slot of the name that a text is the canonical form of, if there is one.
+    pub(crate) fn known(&self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<u32> {
         if !self.is_open(id) {
             return None;
         }
-        let at = self.slot_of(self.subscribers[id.index()].type_index, name)?;
-        Some(&self.slots[at as usize].name)
+        let names = &self.types[self.subscribers[id.index()].type_index as usize].names;
+        names.find_by(&self.slots, text, |slot| slot.name.as_str() == text.as_str())
     }
 
     /// Whether a name that a subscriber asked for stands for a resource that is there (rule 105).

@@ -192,6 +192,10 @@ impl<V> Cache<V> {
     pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: u32) -> bool {
         let sends = self.resolve(slot);
         let Subscriber { resumed, leaving, missing, forced, .. } = &mut self.subscribers[id.index()];
+        // Mostly it said nothing. A map hashes what is to be removed though it is empty.
+        if resumed.is_empty() && leaving.is_empty() && forced.is_empty() {
+            return false;
+        }
         let name = &self.slots[slot as usize].name;
         // What was to be told as gone, because nothing asked for it, is not gone any more. And what it left a moment
         // before, it may have by what else covers it.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use slab::Slab;
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::brought::Brought;
 use crate::cache::Cache;
 use crate::departed::FullState;
 use crate::interest::Interest;
-use crate::links::{self, Answer, Chain, Link, List, NONE, Slot, Target, Walk};
+use crate::links::{self, Answer, Chain, Ends, Link, List, NONE, Slot, Target, Walk};
 use crate::resource::TypeUrl;
 
 /// One subscriber: one type of one stream.
@@ -228,8 +228,37 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return Subscribed::Again;
         }
-        let type_index = self.subscribers[id.index()].type_index;
-        let target = self.target(type_index, interest);
+        let target = self.target(self.subscribers[id.index()].type_index, interest);
+        self.subscribe_to(id, target)
+    }
+
+    /// The same, to the name that a text is the canonical form of, if that is known: the text need not be parsed then.
+    /// The name comes with what was done.
+    ///
+    /// ```
+    /// use xdstp_cache::{Cache, Interest, Options, Subscribed};
+    /// use xdstp_uri::CanonicalText;
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let (one, other) = (cache.open(&clusters), cache.open(&clusters));
+    /// let cart = CanonicalText::new("cart");
+    /// assert!(cache.subscribe_known(one, &cart).is_none());
+    /// cache.subscribe(one, &Interest::Name("cart".parse().unwrap()));
+    /// let (subscribed, name) = cache.subscribe_known(other, &cart).unwrap();
+    /// assert_eq!((subscribed, name.as_str()), (Subscribed::Joined, "cart"));
+    /// ```
+    pub fn subscribe_known(
+        &mut self,
+        id: SubscriberId,
+        text: &CanonicalText<'_>,
+    ) -> Option<(Subscribed, &ResourceName)> {
+        let slot = self.known(id, text)?;
+        let subscribed = self.subscribe_to(id, Target::Slot(slot));
+        Some((subscribed, &self.slots[slot as usize].name))
+    }
+
+    fn subscribe_to(&mut self, id: SubscriberId, target: Target) -> Subscribed {
         if let Some(at) = self.link_of(id, target) {
             self.rewind(at);
             return Subscribed::Again;
@@ -500,7 +529,7 @@ impl<V> Cache<V> {
 
     /// The subscriber's link to a target.
     pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<u32> {
-        self.held.find(&self.links, (id.index, target))
+        self.held.find(&self.links, Ends(id.index, target))
     }
 
     pub(crate) fn holds(&self, id: SubscriberId, target: Target) -> bool {
@@ -649,7 +678,10 @@ impl<V> Cache<V> {
         let walk = self.walks.contains(walk as usize).then(|| self.walks.remove(walk));
         let subscriber = &mut self.subscribers[subscriber as usize];
         subscriber.parting.remove(&at);
-        subscriber.aliased.remove(&at);
+        // A map hashes what is to be removed though it is empty.
+        if !subscriber.aliased.is_empty() {
+            subscriber.aliased.remove(&at);
+        }
         subscriber.resumed.take_sweep(at);
         match target {
             Target::Slot(slot) => {

@@ -3,6 +3,7 @@
 mod delta;
 mod entries;
 mod error;
+mod listed;
 mod nonce;
 mod odd;
 mod order;

@@ -26,5 +26,5 @@ pub use error::{ParseError, ParseErrorKind};
 pub use grammar::{MAX_ALT_DEPTH, MAX_LEN, Scheme};
 pub use locator::Locator;
 pub use name::ResourceName;
-pub use name_key::{GlobParent, NameKey};
+pub use name_key::{CanonicalText, GlobParent, NameKey};
 pub use urn::Urn;

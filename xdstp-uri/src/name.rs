@@ -11,7 +11,7 @@ use crate::{
     percent,
 };
 
-const XDSTP: &str = "xdstp:";
+pub(crate) const XDSTP: &str = "xdstp:";
 const AUTHORITY_START: usize = "xdstp://".len();
 
 /// What the wire carries as a name in a subscription or with a resource: an opaque (old-style) name, or an `xdstp:`
@@ -284,10 +284,7 @@ impl ResourceName {
             return NameParts { directory: &self.text, leaf: "", params: "" };
         }
         let (path, params) = self.text.split_at_checked(self.path_end as usize).unwrap_or((&self.text, ""));
-        // Byte by byte: a leaf is short, and names are hashed all the time.
-        let leaf_start = path.bytes().rposition(|byte| byte == b'/').map_or(0, |slash| slash + 1);
-        let (directory, leaf) = path.split_at_checked(leaf_start).unwrap_or((path, ""));
-        NameParts { directory, leaf, params }
+        NameParts::of(path, params)
     }
 
     fn path(&self) -> &str {

@@ -1,13 +1,18 @@
-//! What a relay does for one client of one authority, by how many authorities others name: fails where a goal is missed.
+//! What a relay does for one client: of one authority, by how many authorities others name, and for one that comes, has
+//! everything and leaves. Fails where a goal is missed.
 //!
 //! The relay without I/O, with the stream to its origin: bytes of the origin in, bytes to the client out.
 
+mod arrivals;
+mod origin;
 mod relay;
+mod stream;
 
 use std::process::ExitCode;
 
 use instructions::{Counter, Goals, count};
 
+use crate::arrivals::{Arrivals, Interest};
 use crate::relay::Relay;
 
 const FEW: usize = 10;
@@ -15,10 +20,21 @@ const MANY: usize = 3_000;
 const TIMES: usize = 20;
 const PARTS: [&str; 3] = ["an update", "a name asked for, and left", "a look at the clock"];
 
+/// How many resources a client that comes is sent.
+const RESOURCES: usize = 1_000;
+const ARRIVALS: [(Interest, &str, &str); 3] = [
+    (Interest::Glob, "a resource sent, of a glob", "and left"),
+    (Interest::EachName, "a resource sent, asked for by its name", "and left, one of names"),
+    (Interest::EachNameSotw, "a resource sent over SotW, by its name", "and left, one of names over SotW"),
+];
+
 fn main() -> ExitCode {
     let counts = count(|counter| {
         for others in [FEW, MANY] {
             measure(counter, others);
+        }
+        for (interest, come, leave) in ARRIVALS {
+            arrive(counter, interest, come, leave);
         }
     });
     counts.print();
@@ -46,4 +62,10 @@ fn measure(counter: &mut Counter, others: usize) {
         }
     });
     counter.count(look, others, TIMES, || (0..TIMES).filter(|_| relay.look()).count());
+}
+
+fn arrive(counter: &mut Counter, interest: Interest, come: &str, leave: &str) {
+    let mut arrivals = Arrivals::of(interest, RESOURCES);
+    let arrived = counter.count(come, RESOURCES, RESOURCES, || arrivals.arrive());
+    counter.count(leave, RESOURCES, RESOURCES, || arrived.leave());
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Cache;
-use crate::links::{Answer, Chain, NONE, State, Target};
+use crate::links::{Answer, Chain, Ends, NONE, State, Target};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
@@ -66,7 +66,7 @@ fn check_links<V>(cache: &Cache<V>) {
         for (position, at) in subscriber.links.iter().enumerate() {
             let link = &cache.links[*at as usize];
             assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
-            assert_eq!(cache.held.find(&cache.links, (link.subscriber, link.target)), Some(*at));
+            assert_eq!(cache.held.find(&cache.links, Ends(link.subscriber, link.target)), Some(*at));
         }
         assert!(subscriber.resumed.is_empty() || cache.bringing.contains(&(index as u32)));
         assert_eq!(subscriber.resumed.len(), subscriber.resumed.names().count());

@@ -12,11 +12,12 @@ use slab::Slab;
 use xds_transport::Frame;
 use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, weight};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::relay_core::node_group::NodeGroup;
 use crate::relay_core::parts::Parts;
 use crate::relay_core::quotas::{self, LimitError, Share};
+use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope::{Scope, Use, may_be_held};
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::subscriber::{
@@ -82,6 +83,17 @@ impl Routes {
     /// The stream ends once its request is handled.
     fn refuse(&mut self, error: LimitError) {
         self.refused.get_or_insert(error);
+    }
+
+    /// A subscriber asks for one more name, of a scope whose requests have so much room.
+    fn grows(&mut self, id: SubscriberId, room: Option<Arc<RequestRoom>>, name: &str) {
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+        let weight = weight(name);
+        subscriber.names += weight;
+        let fits = room.map_or(Ok(()), |room| subscriber.grows(room, name));
+        if let Err(error) = self.names.grow(weight).and(fits) {
+            self.refuse(error);
+        }
     }
 
     /// The part of a subscriber that serves an interest, opened when there is none yet.
@@ -452,19 +464,26 @@ impl Source for Routes {
         subscriber.asks_anew(interest);
         subscriber.asks_again |= !new;
         if new {
-            let weight = weight(interest.as_str());
-            subscriber.names += weight;
-            let fits = subscriber.grows(&part.scope, interest);
-            if let Err(error) = self.names.grow(weight).and(fits) {
-                self.refuse(error);
-            }
+            let room = part.scope.room.clone();
+            self.grows(id, room, interest.as_str());
         }
         new
     }
 
-    fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<ResourceName> {
-        let part = self.subscribers.get(id.index())?.part(&self.relay, &Interest::Name(name.clone()))?;
-        part.scope.kept_name(part.id, name)
+    fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
+        let subscriber = self.subscribers.get_mut(id.index())?;
+        // What is said of a name that several parts may have is looked up by that name.
+        if subscriber.looks_again() {
+            return None;
+        }
+        let part = subscriber.part_of(&self.relay, text.authority())?;
+        let (name, new) = part.scope.subscribe_known(&subscriber.type_url, part.id, text)?;
+        let room = part.scope.room.clone();
+        subscriber.asks_again |= !new;
+        if new {
+            self.grows(id, room, text.as_str());
+        }
+        Some((name, new))
     }
 
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {

@@ -16,7 +16,7 @@ use xdstp_cache::{
     Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered,
     Version,
 };
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::relay_core::changes::Changes;
 use crate::relay_core::demand::{Demand, Wish};
@@ -217,18 +217,27 @@ impl Scope {
     /// Whether it is new to the subscriber.
     pub(crate) fn subscribe(&self, type_url: &TypeUrl, id: SubscriberId, interest: &Interest) -> bool {
         let mut state = self.lock();
-        let State { cache, demand, .. } = &mut *state;
-        let subscribed = cache.subscribe(id, interest);
-        let nudge = match demand {
-            Some(demand) if subscribed == Subscribed::First => {
-                let known = cache.is_known(type_url, interest);
-                demand.want((type_url.clone(), interest.clone()), known)
-            }
-            _ => false,
-        };
+        let subscribed = state.cache.subscribe(id, interest);
+        let nudge = subscribed == Subscribed::First && state.want((type_url.clone(), interest.clone()));
         drop(state);
         self.nudge(nudge);
         subscribed != Subscribed::Again
+    }
+
+    /// The same, where a text is the canonical form of a name that is known here.
+    pub(crate) fn subscribe_known(
+        &self,
+        type_url: &TypeUrl,
+        id: SubscriberId,
+        text: &CanonicalText<'_>,
+    ) -> Option<(ResourceName, bool)> {
+        let mut state = self.lock();
+        let (subscribed, name) = state.cache.subscribe_known(id, text)?;
+        let name = name.clone();
+        let nudge = subscribed == Subscribed::First && state.want((type_url.clone(), Interest::Name(name.clone())));
+        drop(state);
+        self.nudge(nudge);
+        Some((name, subscribed != Subscribed::Again))
     }
 
     /// Whether the subscriber had it.
@@ -362,10 +371,6 @@ impl Scope {
     ) -> bool {
         let state = self.lock();
         state.cache.wanted(id, name).map(look).is_some()
-    }
-
-    pub(crate) fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<ResourceName> {
-        self.lock().cache.kept_name(id, name).cloned()
     }
 
     pub(crate) fn type_version(&self, id: SubscriberId) -> Option<Version> {
@@ -661,6 +666,14 @@ impl State {
         }
         self.asks_at = self.asks_at.filter(|_| more);
         more
+    }
+
+    /// Somebody is the first to want it. Whether the origin must be told.
+    fn want(&mut self, wish: Wish) -> bool {
+        let Self { cache, demand, .. } = self;
+        let Some(demand) = demand else { return false };
+        let known = cache.is_known(&wish.0, &wish.1);
+        demand.want(wish, known)
     }
 
     fn leave(&mut self, wish: Wish) {

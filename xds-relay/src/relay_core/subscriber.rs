@@ -98,21 +98,21 @@ impl Stub {
 }
 
 impl Subscriber {
-    /// It asks for one more name of a scope.
+    /// It asks for one more name, of a scope whose requests have so much room.
     ///
     /// # Errors
     /// The origin could not be asked for all it wants, even if nobody else wanted anything.
-    pub(crate) fn grows(&mut self, scope: &Scope, interest: &Interest) -> Result<(), LimitError> {
-        let Some(room) = &scope.room else { return Ok(()) };
-        let more = name_size(interest.as_str());
-        match self.sizes.iter_mut().find(|(other, _)| Arc::ptr_eq(other, room)) {
+    pub(crate) fn grows(&mut self, room: Arc<RequestRoom>, name: &str) -> Result<(), LimitError> {
+        let more = name_size(name);
+        match self.sizes.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &room)) {
             Some((room, size)) => {
                 *size += more;
                 room.check(*size)
             }
             None => {
-                self.sizes.push((room.clone(), more));
-                room.check(more)
+                let fits = room.check(more);
+                self.sizes.push((room, more));
+                fits
             }
         }
     }
@@ -127,7 +127,12 @@ impl Subscriber {
 
     /// The part that serves an interest, if it is open.
     pub(crate) fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
-        self.parts.at(relay.place(authority_of(interest)))
+        self.part_of(relay, authority_of(interest))
+    }
+
+    /// The part that serves the names of an authority, or old-style names, if it is open.
+    pub(crate) fn part_of(&self, relay: &RelayCore, authority: Option<&str>) -> Option<&Part> {
+        self.parts.at(relay.place(authority))
     }
 
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xdstp_cache::{Interest, Pull, Removals, SubscriberId, TypeUrl, Version};
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::server::error::ProtocolError;
 use crate::server::odd::{Odd, name_of};
@@ -53,6 +53,7 @@ impl Session {
     pub(crate) fn open(
         type_url: &TypeUrl,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         rule: &TypeRule,
         heartbeats: Option<Instant>,
         room: Room,
@@ -77,7 +78,7 @@ impl Session {
             absent_by_alias: rule.absent_by_alias,
         };
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
-        if rule.legacy_wildcard && request.resource_names_subscribe.is_empty() {
+        if rule.legacy_wildcard && names.is_empty() {
             source.subscribe(id, &Interest::Wildcard);
             (session.wildcard, session.refuses) = (true, session.no_wildcard);
         }
@@ -90,12 +91,12 @@ impl Session {
         }
         let opened = room
             .check(request.initial_resource_versions.len())
-            .and_then(|()| session.change_subscription(request, room, source));
+            .and_then(|()| session.change_subscription(request, names, room, source));
         if opened.is_err() {
             return (session, opened);
         }
         if !rule.skip_known_on_resume && !held.is_empty() {
-            for asked in request.resource_names_subscribe.iter().flat_map(|text| ResourceName::parse(text)) {
+            for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
                 held.entry(asked).and_modify(|version| *version = Version::from(""));
             }
@@ -126,13 +127,14 @@ impl Session {
         &mut self,
         now: Instant,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         self.tally.requests += 1;
         self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
         // Rule 19: a nonce never gates a change of the subscription.
-        self.change_subscription(request, room, source)
+        self.change_subscription(request, names, room, source)
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
@@ -157,25 +159,20 @@ impl Session {
     fn change_subscription(
         &mut self,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
-        for text in &request.resource_names_subscribe {
-            match name_of(text, room.name_bytes) {
-                Ok(name) => {
-                    let interest = self.interest(name, text);
-                    let new = source.subscribe(self.id, &interest);
-                    self.names += if new { weight(interest.as_str()) } else { 0 };
-                    if new && interest.is_collection() {
-                        self.resume_crossing(&interest, source);
-                    }
-                }
-                Err(reason) => {
-                    if self.malformed.insert(text) && reason.is_too_long() {
-                        source.too_long_name();
-                    }
-                }
+        for text in names {
+            let canonical = CanonicalText::new(text);
+            let fits = text.len() <= room.name_bytes;
+            // That is no collection.
+            if let Some((_, new)) = fits.then(|| source.subscribe_known(self.id, &canonical)).flatten() {
+                self.spelling.forget(&canonical);
+                self.names += if new { weight(text) } else { 0 };
+            } else {
+                self.subscribe(text, room, source);
             }
             // Some of what there is may go with the same request.
             room.check(self.names().saturating_sub(leaving))?;
@@ -200,6 +197,25 @@ impl Session {
             }
         }
         room.check(self.names())
+    }
+
+    /// What is written may be no name.
+    fn subscribe(&mut self, text: &str, room: Room, source: &mut impl Source) {
+        let name = match name_of(text, room.name_bytes) {
+            Ok(name) => name,
+            Err(reason) => {
+                if self.malformed.insert(text) && reason.is_too_long() {
+                    source.too_long_name();
+                }
+                return;
+            }
+        };
+        let interest = self.interest(name, text);
+        let new = source.subscribe(self.id, &interest);
+        self.names += if new { weight(interest.as_str()) } else { 0 };
+        if new && interest.is_collection() {
+            self.resume_crossing(&interest, source);
+        }
     }
 
     fn resume_crossing(&mut self, collection: &Interest, source: &mut impl Source) {

@@ -7,7 +7,6 @@ use xdstp_cache::TypeUrl;
 use crate::server::transmit::Transmit;
 use crate::server::weight::weight;
 use crate::type_rules;
-use crate::wire::DiscoveryRequest;
 
 /// What was asked for of such types on one stream, by type. The other types of the stream are none the worse for it:
 /// what cannot be sent is an error of its names (TP3), not the end of the stream.
@@ -24,8 +23,8 @@ struct Asked {
 
 impl Refusals {
     /// Takes in a request. One that repeats the names, as an ACK does, asks for nothing.
-    pub(crate) fn ask(&mut self, type_url: TypeUrl, request: &DiscoveryRequest) {
-        let names = request.resource_names.clone();
+    pub(crate) fn ask(&mut self, type_url: TypeUrl, names: &[&str]) {
+        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         match self.asked.get_mut(&type_url) {
             Some(asked) if asked.names == names => {}
             Some(asked) => *asked = Asked { due: !names.is_empty(), names },

@@ -270,7 +270,7 @@ impl Session {
                     changed = true;
                     Reference::collect(rule, &resource.value, references);
                 }
-                Pull::Removed { name } if self.wanted.names.contains(name) => changed = true,
+                Pull::Removed { name } if self.wanted.lists(name) => changed = true,
                 _ => left = true,
             }
             ControlFlow::Continue(())

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
 };
-use xdstp_uri::ResourceName;
+use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::server::error::{NodeError, ProtocolError, Refused};
@@ -41,9 +41,10 @@ pub trait Source {
     /// Adds an interest; a repeated one is sent again in full (rule 48). Whether it is new.
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
-    /// A name that was subscribed to, as the source keeps it for all its subscribers: none needs a text of its own then. A
-    /// source that leaves this out does not say.
-    fn kept_name(&self, _id: SubscriberId, _name: &ResourceName) -> Option<ResourceName> {
+    /// Does the same where a text is the canonical form of a name that the source knows: the text is not parsed then. The
+    /// name, as the source keeps it for all its subscribers, comes with whether the interest is new: none needs a text of
+    /// its own. Nothing is done where it knows no such name, as a source that leaves this out knows none.
+    fn subscribe_known(&mut self, _id: SubscriberId, _text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
         None
     }
 
@@ -222,8 +223,9 @@ impl Source for Cache<Frame> {
         Self::resend(self, id, name)
     }
 
-    fn kept_name(&self, id: SubscriberId, name: &ResourceName) -> Option<ResourceName> {
-        Self::kept_name(self, id, name).cloned()
+    fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
+        let (subscribed, name) = Self::subscribe_known(self, id, text)?;
+        Some((name.clone(), subscribed != Subscribed::Again))
     }
 
     fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {

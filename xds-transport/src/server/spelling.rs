@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use xdstp_uri::ResourceName;
+use xdstp_uri::{NameKey, ResourceName};
 
 use crate::server::weight::weight;
 
@@ -23,7 +23,11 @@ impl Spelling {
         }
     }
 
-    pub(crate) fn forget(&mut self, name: &ResourceName) {
+    pub(crate) fn forget(&mut self, name: &dyn NameKey) {
+        // A map hashes what is to be removed though it is empty, and mostly it is.
+        if self.texts.is_empty() {
+            return;
+        }
         if let Some(text) = self.texts.remove(name) {
             self.weight -= Self::beyond(&text);
         }

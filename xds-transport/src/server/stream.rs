@@ -24,6 +24,9 @@ use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 
+/// A request of no more bytes is decoded as it is.
+const SHORT: usize = 512;
+
 /// Which of the two protocol variants a stream speaks: the method it was opened with says so (rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
@@ -378,30 +381,38 @@ impl Stream {
                     return Ok(Some(message));
                 }
                 self.admit(now)?;
-                let request = DeltaDiscoveryRequest::decode(message).map_err(malformed)?;
+                // An ACK is short: there is nothing to take apart.
+                let split = (message.len() > SHORT).then(|| Split::of(&message)).flatten();
+                let listed = split.as_ref().and_then(|split| Some((split.texts()?, split)));
+                let request = match &listed {
+                    Some((_, split)) => DeltaDiscoveryRequest::decode(split.others()),
+                    None => DeltaDiscoveryRequest::decode(message.clone()),
+                };
+                let request = request.map_err(malformed)?;
+                let names = listed.map_or_else(|| texts_of(&request.resource_names_subscribe), |(names, _)| names);
                 self.check_lengths(&request.node, &request.type_url, delta::versions(&request))?;
                 self.identify(&request.node, source)?;
                 let room = self.room_for_names(&request.type_url);
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Delta(session), .. }) => {
-                        session.handle_request(now, &request, room, source)?;
+                        session.handle_request(now, &request, &names, room, source)?;
                     }
                     Some(_) => {}
-                    None => self.open_delta(now, &request, room, source)?,
+                    None => self.open_delta(now, &request, &names, room, source)?,
                 }
             }
             Variant::Sotw => {
                 let split = Split::of(&message);
                 let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
                 let encoded = split.as_ref().map(|split| &*split.names);
-                if let (Ok(Some(others)), Some(encoded)) = (others, encoded)
+                if let (Ok(Some(others)), Some(encoded)) = (&others, encoded)
                     && self.repeats(&others.type_url, encoded)
                 {
                     self.admit(now)?;
                     if let Some(Type { session: Session::Sotw(session), rule, .. }) =
                         self.open_type(&others.type_url)?
                     {
-                        session.handle_request(now, &others, &Names::Repeated, Room::default(), rule, source)?;
+                        session.handle_request(now, others, &Names::Repeated, Room::default(), rule, source)?;
                     }
                     return Ok(None);
                 }
@@ -409,11 +420,16 @@ impl Stream {
                     return Ok(Some(message));
                 }
                 self.admit(now)?;
-                let request = DiscoveryRequest::decode(message).map_err(malformed)?;
+                let listed = split.as_ref().and_then(Split::texts);
+                let request = match (others, &listed) {
+                    (Ok(Some(others)), Some(_)) => others,
+                    _ => DiscoveryRequest::decode(message.clone()).map_err(malformed)?,
+                };
+                let names = listed.unwrap_or_else(|| texts_of(&request.resource_names));
                 self.check_lengths(&request.node, &request.type_url, [&*request.version_info])?;
                 self.identify(&request.node, source)?;
                 let room = self.room_for_names(&request.type_url);
-                let names = Names::Listed(&request.resource_names, encoded);
+                let names = Names::Listed(&names, encoded);
                 match self.open_type(&request.type_url)? {
                     Some(Type { session: Session::Sotw(session), rule, .. }) => {
                         session.handle_request(now, &request, &names, room, rule, source)?;
@@ -651,13 +667,14 @@ impl Stream {
         &mut self,
         now: Instant,
         request: &DeltaDiscoveryRequest,
+        names: &[&str],
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         let (session, opened) =
-            delta::Session::open(&url, request, &rule, self.features.ttl.then_some(now), room, source);
+            delta::Session::open(&url, request, names, &rule, self.features.ttl.then_some(now), room, source);
         self.insert(Type { url, rule, session: Session::Delta(session) });
         opened
     }
@@ -672,8 +689,10 @@ impl Stream {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
         if rule.delta_only {
-            room.check(request.resource_names.iter().map(|name| weight(name)).sum())?;
-            self.refusals.ask(url, request);
+            if let Names::Listed(names, _) = names {
+                room.check(names.iter().map(|name| weight(name)).sum())?;
+                self.refusals.ask(url, names);
+            }
             return Ok(());
         }
         let (session, opened) = sotw::Session::open(&url, request, names, &rule, self.features, room, source);
@@ -803,6 +822,10 @@ impl Session {
             Self::Delta(session) => session.names(),
         }
     }
+}
+
+fn texts_of(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
 }
 
 /// The `client_features` entry by which a relay says that others hold what it does not: a full state that is no more than a

@@ -1,6 +1,6 @@
 //! The version of a whole type, where the origin gave none: the same on every relay.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 
 use xdstp_cache::{SubscriberId, Version};
@@ -47,11 +47,14 @@ pub(crate) struct RunningHash {
 }
 
 impl RunningHash {
-    /// A resource was sent to who asked for `names`.
-    pub(crate) fn put(&mut self, name: &ResourceName, version: &Version, names: &BTreeSet<ResourceName>) {
-        self.others |= !names.contains(name);
+    /// A resource was sent to who asked for `names`, which are in order.
+    pub(crate) fn put(&mut self, name: &ResourceName, version: &Version, names: &[ResourceName]) {
+        // Or all of it is to be summed up.
+        if self.stale {
+            return;
+        }
         match self.versions.get_mut(name) {
-            Some(before) if before == version => {}
+            Some(before) if before == version => return,
             Some(before) => {
                 self.sum.subtract(name, before);
                 self.sum.add(name, version);
@@ -62,6 +65,7 @@ impl RunningHash {
                 self.versions.insert(name.clone(), version.clone());
             }
         }
+        self.others |= names.binary_search(name).is_err();
     }
 
     pub(crate) fn remove(&mut self, name: &ResourceName) {
@@ -89,20 +93,24 @@ impl RunningHash {
         *self = Self { stale: true, ..Self::default() };
     }
 
-    pub(crate) fn of(
-        &mut self,
-        id: SubscriberId,
-        names: &BTreeSet<ResourceName>,
-        source: &mut impl Source,
-    ) -> TypeHash {
+    pub(crate) fn of(&mut self, id: SubscriberId, names: &[ResourceName], source: &mut impl Source) -> TypeHash {
         if std::mem::take(&mut self.stale) {
             self.at = source.changes(id);
-            let mut gone = self.versions.clone();
+            let mut before = std::mem::take(&mut self.versions);
+            self.versions.reserve(names.len());
+            // Names are mostly visited in the order that they were asked for.
+            let mut next = names.iter();
             source.visit(id, &mut |name, resource| {
-                gone.remove(name);
-                self.put(name, &resource.version, names);
+                self.others |= next.next() != Some(name) && names.binary_search(name).is_err();
+                let version = &resource.version;
+                let known = if before.is_empty() { None } else { before.remove(name) };
+                if known.as_ref() != Some(version) {
+                    self.sum.add(name, version);
+                    known.inspect(|known| self.sum.subtract(name, known));
+                }
+                self.versions.insert(name.clone(), version.clone());
             });
-            gone.keys().for_each(|name| self.remove(name));
+            before.iter().for_each(|(name, version)| self.sum.subtract(name, version));
         }
         self.sum
     }
@@ -151,7 +159,7 @@ mod tests {
         }
 
         fn of(&mut self, running: &mut RunningHash) -> TypeHash {
-            running.of(self.id, &BTreeSet::new(), &mut self.cache)
+            running.of(self.id, &[], &mut self.cache)
         }
     }
 
@@ -166,7 +174,7 @@ mod tests {
         world.put("a", "1");
         world.put("b", "1");
         let mut running = RunningHash::default();
-        running.put(&"a".parse().unwrap(), &Version::from("1"), &BTreeSet::new());
+        running.put(&"a".parse().unwrap(), &Version::from("1"), &[]);
         running.told(false, Some(world.cache.changes()));
         assert_eq!(world.of(&mut running), sum(&[("a", "1"), ("b", "1")]), "all that is to be told");
         running

@@ -8,11 +8,11 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
+use crate::server::listed::Listed;
 use crate::server::odd::name_of;
 use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::Room;
-use crate::server::weight::weight;
 use crate::type_rules::TypeRule;
 
 /// The names of one request.
@@ -20,13 +20,14 @@ pub(crate) enum Names<'a> {
     /// Those of the last one.
     Repeated,
     /// These, and how they were encoded where they stood together.
-    Listed(&'a [String], Option<&'a [u8]>),
+    Listed(&'a [&'a str], Option<&'a [u8]>),
 }
 
 /// The subscription of one session.
 #[derive(Default)]
 pub(crate) struct Wanted {
-    pub(crate) names: BTreeSet<ResourceName>,
+    /// In their order.
+    pub(crate) names: Vec<ResourceName>,
     pub(crate) wildcard: bool,
     pub(crate) spelling: Spelling,
     /// Texts that are no names, and that the client has not been told so of.
@@ -52,7 +53,7 @@ impl Wanted {
     /// legacy wildcard an empty list is nothing, from the first request on. Whether anything is wanted no more.
     ///
     /// # Errors
-    /// When there is no room for as many names: nothing is changed then.
+    /// When there is no room for as many names: the stream is over then.
     pub(crate) fn change(
         &mut self,
         id: SubscriberId,
@@ -64,48 +65,34 @@ impl Wanted {
         let Names::Listed(requested, encoded) = requested else { return Ok(false) };
         self.last.note(*encoded);
         self.ever_named |= !requested.is_empty();
-        let mut wildcard = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
-        let mut names = BTreeSet::new();
-        let mut malformed = BTreeSet::new();
-        let mut kept = 0;
-        for text in *requested {
-            let Ok(name) = name_of(text, room.name_bytes) else {
-                kept += if malformed.insert(text.clone()) { weight(text) } else { 0 };
-                continue;
-            };
-            match Interest::from(name) {
-                Interest::Wildcard => wildcard = true,
-                Interest::Name(name) => {
-                    self.spelling.note(&name, text);
-                    // What is written may be far longer than what it means.
-                    let longer = weight(text).max(weight(name.as_str()));
-                    kept += if names.insert(name) { longer } else { 0 };
-                }
-            }
-        }
-        room.check(kept)?;
+        let legacy = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
+        let wildcard = legacy || requested.contains(&"*");
         if wildcard && !self.wildcard {
             source.subscribe(id, &Interest::Wildcard);
         }
-        // Rules 55, 56: a name that was not in the last request is new, however often it was sent.
-        let keep = |name: ResourceName| match self.names.get(&name) {
-            Some(kept) => kept.clone(),
-            None => {
-                source.subscribe(id, &Interest::Name(name.clone()));
-                source.kept_name(id, &name).unwrap_or(name)
+        let Listed { names, malformed, weight, has_spellings } =
+            Listed::read(id, requested, &self.names, room, source)?;
+        if has_spellings {
+            for (text, name) in requested.iter().filter_map(|text| Some((text, name_of(text, room.name_bytes).ok()?))) {
+                self.spelling.note(&name, text);
             }
-        };
-        let names: BTreeSet<_> = names.into_iter().map(keep).collect();
+        } else {
+            self.spelling = Spelling::default();
+        }
         let mut less = false;
         // First, or a name that leaves with it would be told as not in it.
         if self.wildcard && !wildcard {
             source.unsubscribe(id, &Interest::Wildcard);
             less = true;
         }
-        for name in self.names.difference(&names) {
-            source.unsubscribe(id, &Interest::Name(name.clone()));
-            self.spelling.forget(name);
-            less = true;
+        let mut kept = names.iter().peekable();
+        for name in &self.names {
+            while kept.next_if(|kept| *kept < name).is_some() {}
+            if kept.next_if_eq(&name).is_none() {
+                source.unsubscribe(id, &Interest::Name(name.clone()));
+                self.spelling.forget(name);
+                less = true;
+            }
         }
         self.untold.retain(|text| malformed.contains(text));
         for text in malformed.difference(&self.malformed) {
@@ -115,7 +102,7 @@ impl Wanted {
             self.untold.insert(text.clone());
         }
         self.malformed = malformed;
-        (self.names, self.wildcard, self.weight) = (names, wildcard, kept);
+        (self.names, self.wildcard, self.weight) = (names, wildcard, weight);
         Ok(less)
     }
 
@@ -126,6 +113,11 @@ impl Wanted {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty() && !self.wildcard
+    }
+
+    /// Whether it asks for just this name.
+    pub(crate) fn lists(&self, name: &ResourceName) -> bool {
+        self.names.binary_search(name).is_ok()
     }
 
     /// How many names it keeps, as they count.
@@ -163,8 +155,7 @@ mod tests {
             let mut wanted = Wanted::default();
             // The second request is to keep what the first one found.
             for requested in [&["a"][..], &["a", "b"]] {
-                let requested: Vec<_> = requested.iter().map(|name| (*name).to_owned()).collect();
-                let names = Names::Listed(&requested, None);
+                let names = Names::Listed(requested, None);
                 wanted.change(id, &names, room, &TypeRule::default(), &mut cache).unwrap();
             }
             texts.push(wanted.names.iter().map(|name| name.as_str().as_ptr()).collect::<Vec<_>>());

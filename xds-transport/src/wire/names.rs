@@ -1,13 +1,13 @@
-//! A SotW request beside its list of names, which every request repeats: most need not be read.
+//! A request beside its list of names, which is most of it: over SotW every request repeats it, and most need not be read.
 
 use bytes::{Buf, Bytes};
 
-use crate::wire::walk::Fields;
+use crate::wire::walk::{Field, FieldValue, Fields};
 
-/// `DiscoveryRequest.resource_names`.
+/// `DiscoveryRequest.resource_names`, and `DeltaDiscoveryRequest.resource_names_subscribe`.
 const RESOURCE_NAMES: u32 = 3;
 
-/// A SotW request in two parts.
+/// A request in two parts.
 pub(crate) struct Split {
     /// The encoded list of names.
     pub(crate) names: Bytes,
@@ -35,6 +35,15 @@ impl Split {
             at = next;
         }
         Some(Self { names: message.slice(start..end), before: message.slice(..start), after: message.slice(end..) })
+    }
+
+    /// The names, borrowed from the request; `None` if one is no text.
+    pub(crate) fn texts(&self) -> Option<Vec<&str>> {
+        let text = |field| match field {
+            Ok(Field { value: FieldValue::Bytes(name), .. }) => std::str::from_utf8(name).ok(),
+            _ => None,
+        };
+        Fields::of(&self.names).map(text).collect()
     }
 
     /// The request without its names.
@@ -67,6 +76,7 @@ mod tests {
             let whole = request(names);
             let split = Split::of(&whole.encode_to_vec().into()).unwrap();
             assert_eq!(DiscoveryRequest::decode(split.others()).unwrap(), request(&[]));
+            assert_eq!(split.texts().unwrap(), names);
             assert_eq!(DiscoveryRequest::decode(split.names).unwrap().resource_names, whole.resource_names);
         }
     }
@@ -76,5 +86,7 @@ mod tests {
         let scattered = [request(&["a"]), request(&["b"])].map(|request| request.encode_to_vec()).concat();
         assert!(Split::of(&scattered.into()).is_none());
         assert!(Split::of(&Bytes::from_static(b"\x1a\x05a")).is_none());
+        assert!(Split::of(&Bytes::from_static(b"\x1a\x01\xff")).unwrap().texts().is_none());
+        assert!(Split::of(&Bytes::from_static(b"\x18\x01")).unwrap().texts().is_none());
     }
 }
