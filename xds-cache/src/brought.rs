@@ -77,6 +77,13 @@ impl Brought {
         names.flat_map(HashMap::keys)
     }
 
+    /// All of them by glob; those that no glob has come with none.
+    pub(crate) fn by_glob(&self) -> impl Iterator<Item = (Option<&ResourceName>, impl Iterator<Item = &ResourceName>)> {
+        let of_globs = self.0.iter().flat_map(|names| names.by_glob.iter().map(|(glob, of)| (Some(glob), of.keys())));
+        let others = self.0.iter().map(|names| (None, names.others.keys()));
+        of_globs.chain(others)
+    }
+
     /// What is left to look at, because a link to a collection that was answered is to say what of it is gone.
     pub(crate) fn take_sweep(&mut self, link: u32) -> Option<Vec<ResourceName>> {
         self.0.as_mut()?.sweeps.remove(&link)

@@ -85,36 +85,47 @@ impl<V> Cache<V> {
         }
     }
 
-    /// What subscribers of a type brought along and is not here.
-    pub fn brought_along(&self, type_url: &TypeUrl) -> BTreeSet<ResourceName> {
-        self.brought(type_url, |_, _, _| true)
+    /// Whether a subscriber of a type brought a name along that is not here.
+    pub fn is_brought_along(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
+        let Some(type_index) = self.type_index.get(type_url).copied() else { return false };
+        !self.is_here(type_index, name) && self.who_brought(type_index).any(|(_, of)| of.resumed.contains(name))
     }
 
-    /// Of what is [brought along](Self::brought_along), what only the answer to a collection decides, and that is not
+    /// Of what is [brought along](Self::is_brought_along), what only the answer to a collection decides, and that is not
     /// complete. A relay asks its origin for the fate of these (rule 151).
+    ///
+    /// O(what was brought along of collections that are not complete, and their number).
     pub fn undecided(&self, type_url: &TypeUrl) -> BTreeSet<ResourceName> {
-        self.brought(type_url, |id, type_index, name| {
-            self.covered(id, type_index, name) && !self.is_answered(id, type_index, name)
-        })
+        let Some(type_index) = self.type_index.get(type_url).copied() else { return BTreeSet::new() };
+        let mut undecided = BTreeSet::new();
+        for (id, subscriber) in self.who_brought(type_index) {
+            let wildcard = self.link_of(id, Target::List(self.types[type_index as usize].wildcard));
+            for (glob, names) in subscriber.resumed.by_glob() {
+                let list = glob.and_then(|glob| self.types[type_index as usize].globs.get(glob));
+                let directory = list.and_then(|list| self.link_of(id, Target::List(*list)));
+                let in_wildcard = |name: &ResourceName| name.is_opaque() || self.options.wildcard_covers_xdstp;
+                let wildcard = wildcard.filter(|_| glob.is_none_or(in_wildcard));
+                let mut covering = directory.into_iter().chain(wildcard).peekable();
+                if covering.peek().is_none() || covering.any(|link| self.is_complete(link)) {
+                    continue;
+                }
+                let waits = |name: &&ResourceName| {
+                    let covered = glob.is_some() || in_wildcard(name);
+                    covered && !self.is_asked_for(id, type_index, name) && !self.is_here(type_index, name)
+                };
+                undecided.extend(names.filter(waits).cloned());
+            }
+        }
+        undecided
     }
 
-    fn brought(
-        &self,
-        type_url: &TypeUrl,
-        counts: impl Fn(SubscriberId, u32, &ResourceName) -> bool,
-    ) -> BTreeSet<ResourceName> {
-        let Some(type_index) = self.type_index.get(type_url).copied() else { return BTreeSet::new() };
-        let mut brought = BTreeSet::new();
-        for (index, subscriber) in self.subscribers.iter().filter(|(_, of)| of.type_index == type_index) {
-            let id = self.id_of(index as u32);
-            let waits = |name: &&ResourceName| {
-                let slot = self.slot_of(type_index, name);
-                let there = slot.is_some_and(|at| self.slots[at as usize].state.resource().is_some());
-                !there && counts(id, type_index, name)
-            };
-            brought.extend(subscriber.resumed.names().filter(waits).cloned());
-        }
-        brought
+    fn who_brought(&self, type_index: u32) -> impl Iterator<Item = (SubscriberId, &Subscriber)> {
+        let all = self.bringing.iter().map(|index| (self.id_of(*index), &self.subscribers[*index as usize]));
+        all.filter(move |(_, subscriber)| subscriber.type_index == type_index)
+    }
+
+    fn is_here(&self, type_index: u32, name: &ResourceName) -> bool {
+        self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
     }
 
     /// What a subscriber holds and did not ask for, it may have by an alias: it is gone once every name it asked for

@@ -547,11 +547,16 @@ impl<V> Cache<V> {
 
     /// Whether the subscriber asked for the name itself, or one of its collections that covers it was answered.
     pub(crate) fn is_answered(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        let known = |link: u32| match self.links[link as usize].target {
+        self.is_asked_for(id, type_index, name)
+            || self.covering(id, type_index, name).any(|link| self.is_complete(link))
+    }
+
+    /// Whether a link is to a collection of which all there is has come.
+    pub(crate) fn is_complete(&self, link: u32) -> bool {
+        match self.links[link as usize].target {
             Target::List(list) => self.lists[list as usize].answer == Answer::Complete,
             Target::Slot(_) => false,
-        };
-        self.is_asked_for(id, type_index, name) || self.covering(id, type_index, name).any(known)
+        }
     }
 
     /// Whether one of the subscriber's collections holds, or would hold, the name.

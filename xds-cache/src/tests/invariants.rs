@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xdstp_uri::ResourceName;
+
 use crate::Cache;
 use crate::links::{Answer, Chain, Ends, NONE, State, Target};
 
@@ -18,12 +20,33 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     let lists: usize = cache.types.iter().map(|(_, of)| of.globs.len() + 1).sum();
     assert_eq!((names, lists), (cache.slots.len(), cache.lists.len()));
     for (index, of) in &cache.types {
+        check_brought(cache, index as u32);
         let subscribers = cache.subscribers.iter().filter(|(_, one)| one.type_index as usize == index).count();
         assert_eq!(of.subscribers as usize, subscribers);
         let (readers, departed) = of.departures.kept();
         let sent_full_states = |at: &u32| cache.subscribers[*at as usize].full_state.is_some();
         assert!(readers.iter().all(sent_full_states) && (departed == 0 || !readers.is_empty()));
     }
+}
+
+/// What is kept by glob is what a look at each name says.
+fn check_brought<V>(cache: &Cache<V>, type_index: u32) {
+    let url = &cache.types[type_index as usize].url;
+    let (mut brought, mut undecided) = (Vec::new(), BTreeSet::new());
+    for (index, subscriber) in cache.subscribers.iter().filter(|(_, one)| one.type_index == type_index) {
+        let id = cache.id_of(index as u32);
+        let here = |name: &&ResourceName| {
+            let slot = cache.slot_of(type_index, name);
+            slot.is_some_and(|at| cache.slots[at as usize].state.resource().is_some())
+        };
+        let missing: Vec<_> = subscriber.resumed.names().filter(|name| !here(name)).cloned().collect();
+        let waits =
+            |name: &&ResourceName| cache.covered(id, type_index, name) && !cache.is_answered(id, type_index, name);
+        undecided.extend(missing.iter().filter(waits).cloned());
+        brought.extend(missing);
+    }
+    assert!(brought.iter().all(|name| cache.is_brought_along(url, name)));
+    assert_eq!(cache.undecided(url), undecided);
 }
 
 fn chain<V>(cache: &Cache<V>, head: u32) -> Vec<u32> {

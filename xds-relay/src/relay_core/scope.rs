@@ -398,8 +398,9 @@ impl Scope {
             system_version,
         } = changes;
         if !missing.is_empty() {
-            let brought = self.lock().cache.brought_along(type_url);
-            removed.extend(missing.into_iter().filter(|name| !brought.contains(name) && !is_marker(name)));
+            let cache = &self.lock().cache;
+            let is_gone = |name: &ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
+            removed.extend(missing.into_iter().filter(is_gone));
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
