@@ -40,6 +40,8 @@ impl Brought {
 
     pub(crate) fn insert(&mut self, name: ResourceName, version: Option<Version>) {
         let names = self.0.get_or_insert_default();
+        // What is left to look at does not have this one.
+        names.sweeps.clear();
         if names.beside(&name).is_none()
             && let Some(glob) = name.glob_parent()
         {

@@ -198,6 +198,47 @@ impl<V> Cache<V> {
 
     /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
     pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
+        self.remove_asked(type_url, name, false, now, woken);
+    }
+
+    /// Does what [`remove`](Self::remove) does, for the answer to who asked for just this name, though nobody here may ask
+    /// for it any more. Of such names that were never here, not more are told to those who want a collection that they
+    /// belong to than it keeps [tombstones](Options::tombstones): whoever asks decides how many there are.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.tombstones) = (false, 2);
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// for name in ["a", "b", "c", "d"] {
+    ///     cache.deny(&clusters, &name.parse().unwrap(), now, &mut woken);
+    /// }
+    /// let mut told = 0;
+    /// cache.pull(subscriber, Removals::Include, &mut |_| {
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 2);
+    /// ```
+    pub fn deny(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
+        self.remove_asked(type_url, name, true, now, woken);
+    }
+
+    fn remove_asked(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        asked: bool,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
         self.expire(now);
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
@@ -230,8 +271,9 @@ impl<V> Cache<V> {
             self.mark(Target::Slot(at), woken);
             self.drop_slot_if_unused(at);
         }
-        let gone = Gone { name: name.clone(), seq, at: now, born, unseen: !was_present };
-        self.bury_in_collections(type_index, &gone, failed, woken);
+        let unseen = !was_present && (asked || found.is_some());
+        let gone = Gone { name: name.clone(), seq, at: now, born, unseen };
+        self.bury_in_collections(type_index, &gone, was_present, failed, woken);
         self.drop_type_if_unused(type_index);
     }
 

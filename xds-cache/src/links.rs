@@ -117,7 +117,7 @@ pub(crate) struct List {
     pub(crate) watched: bool,
     /// Tombstones for those who were away, oldest first.
     pub(crate) gone: VecDeque<Gone>,
-    /// How many of them are of names that nobody here has seen.
+    /// How many of them are of names that somebody asked for, and nobody here has seen.
     pub(crate) unseen: usize,
     /// Older ones that a link has not passed yet, oldest first.
     pub(crate) owed: VecDeque<Gone>,
@@ -137,7 +137,7 @@ pub(crate) struct Gone {
     pub(crate) at: Instant,
     /// When what is gone came; [`NEVER`] if it was not here.
     pub(crate) born: Seq,
-    /// Nobody here has seen it.
+    /// Somebody asked for it, and nobody here has seen it.
     pub(crate) unseen: bool,
 }
 
@@ -299,6 +299,8 @@ pub(crate) struct Walk {
     pub(crate) sent: Seq,
     /// Where the last walk stopped.
     pub(crate) at: u32,
+    /// Of what the subscriber said so often that it holds, it asked again: no version of that counts.
+    pub(crate) lapsed: u32,
     /// Whether the subscriber was answered.
     pub(crate) answered: bool,
     /// Whether it was sent a member, which is an answer too.

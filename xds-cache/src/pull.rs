@@ -373,12 +373,14 @@ impl<V> Cache<V> {
         if answer == Answer::Complete && !was_complete {
             self.complete_walk(id, link, list);
         }
-        if answer == Answer::Complete && brought {
+        if brought && answer == Answer::Complete {
             let swept = self.remove_resumed(id, link, list, pulled);
             if swept.is_break() {
                 self.rechain(link, Chain::Work);
                 return swept;
             }
+        } else if brought {
+            self.subscribers[id.index()].resumed.take_sweep(link);
         }
         if answer != Answer::None && !answered {
             let walk = &mut self.walks[walk as usize];
@@ -480,6 +482,7 @@ impl<V> Cache<V> {
                 leaving.insert(name);
             }
         }
+        self.has_compared(id);
         ControlFlow::Continue(())
     }
 
@@ -511,7 +514,9 @@ impl<V> Cache<V> {
         let subscriber = &mut self.subscribers[id.index()];
         subscriber.missing.remove(&slot.name);
         subscriber.concluded.remove(&slot.name);
-        let held = subscriber.resumed.remove(&slot.name).flatten();
+        let brought = subscriber.resumed.remove(&slot.name);
+        let compared = brought.is_some();
+        let held = brought.flatten();
         let is_held = held.is_some_and(|held| held == resource.version);
         let aliases = self.types[slot.type_index as usize].aliases.of(&slot.name);
         if !is_held {
@@ -519,6 +524,9 @@ impl<V> Cache<V> {
             aliases.iter().for_each(|alias| _ = subscriber.resumed.remove(alias));
         } else if !aliases.is_empty() {
             subscriber.unsent.insert(slot.name.clone());
+        }
+        if compared {
+            self.has_compared(id);
         }
         is_held
     }

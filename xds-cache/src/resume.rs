@@ -30,7 +30,9 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return;
         }
-        let type_index = self.subscribers[id.index()].type_index;
+        let Subscriber { type_index, resumes, .. } = &mut self.subscribers[id.index()];
+        let type_index = *type_index;
+        *resumes = resumes.wrapping_add(1);
         for (name, version) in held {
             match self.was_told(id, type_index, &name) {
                 Some(Told::Sent) => continue,
@@ -54,6 +56,13 @@ impl<V> Cache<V> {
     pub(crate) fn bring(&mut self, id: SubscriberId, name: ResourceName, version: Option<Version>) {
         self.subscribers[id.index()].resumed.insert(name, version);
         self.bringing.insert(id.index() as u32);
+    }
+
+    /// Some of what a subscriber brought along was compared: it may have been the last.
+    pub(crate) fn has_compared(&mut self, id: SubscriberId) {
+        if self.subscribers[id.index()].resumed.is_empty() {
+            self.bringing.remove(&(id.index() as u32));
+        }
     }
 
     /// What a subscriber brought along of a collection.
@@ -152,6 +161,7 @@ impl<V> Cache<V> {
             }
             // What is wanted stays until it is compared: its alias may yet go.
         }
+        self.has_compared(id);
         let subscriber = &mut self.subscribers[id.index()];
         let last = part.into_iter().nth(self.options.looks - 1);
         subscriber.disclaimed = last.filter(|_| !subscriber.unclaimed.is_empty());

@@ -96,6 +96,8 @@ pub(crate) struct Subscriber {
     pub(crate) aliased: HashMap<u32, ResourceName>,
     /// What it said it holds when it connected.
     pub(crate) resumed: Brought,
+    /// How often it said so.
+    pub(crate) resumes: u32,
     /// What it brought along and a complete answer lacks: told as gone, before anybody said so of the name itself.
     pub(crate) concluded: BTreeSet<ResourceName>,
     /// The last full state it was sent, if it is sent any.
@@ -124,6 +126,7 @@ impl Subscriber {
             first_unanswered: 0,
             aliased: HashMap::new(),
             resumed: Brought::default(),
+            resumes: 0,
             concluded: BTreeSet::new(),
             full_state: None,
             closing: false,
@@ -293,6 +296,7 @@ impl<V> Cache<V> {
                     since,
                     sent: 0,
                     at: NONE,
+                    lapsed: self.subscribers[id.index()].resumes,
                     answered: false,
                     spoken: false,
                     complete: false,
@@ -603,9 +607,13 @@ impl<V> Cache<V> {
             Target::List(list) => {
                 let walk = &mut self.walks[walk as usize];
                 (walk.answered, walk.spoken, walk.complete) = (false, false, false);
+                let resumes = self.subscribers[subscriber as usize].resumes;
+                let lapsed = std::mem::replace(&mut walk.lapsed, resumes) == resumes;
                 self.subscribers[subscriber as usize].resumed.take_sweep(at);
                 self.restart_within(self.id_of(subscriber), list);
-                self.send_resumed_again(self.id_of(subscriber), list);
+                if !lapsed {
+                    self.send_resumed_again(self.id_of(subscriber), list);
+                }
                 self.repeat_errors_within(at, list);
             }
         }
@@ -639,7 +647,7 @@ impl<V> Cache<V> {
     fn links_within(&self, id: SubscriberId, list: u32) -> Vec<u32> {
         let links = &self.subscribers[id.index()].links;
         let members = &self.lists[list as usize];
-        if links.len() < members.live as usize {
+        if links.len() <= members.live as usize {
             links.iter().copied().filter(|at| self.is_within(self.links[*at as usize].target, list)).collect()
         } else {
             members.members(&self.slots).flat_map(|at| self.narrower(id, at, list)).collect()

@@ -20,6 +20,7 @@ impl<V> Cache<V> {
         &mut self,
         type_index: u32,
         gone: &Gone,
+        was_present: bool,
         failed: bool,
         woken: &mut Vec<SubscriberId>,
     ) {
@@ -30,12 +31,12 @@ impl<V> Cache<V> {
             let complete = members.answer == Answer::Complete;
             let told = || complete && members.gone.iter().rev().any(|before| before.name == gone.name);
             // Nobody who comes to a wildcard later is told of its tombstones.
-            let told_later = !gone.unseen && members.glob.is_some();
+            let told_later = was_present && members.glob.is_some();
             // Whoever was told of its error is told that it is over; a wildcard has no errors.
             let recovers = failed && members.glob.is_some();
             // Whoever asks for names that are not there decides how many these are.
-            let too_many = members.unseen >= self.options.tombstones;
-            if told_later || members.watchers > 0 && (!gone.unseen || recovers || !too_many && !told()) {
+            let too_many = gone.unseen && members.unseen >= self.options.tombstones;
+            if told_later || members.watchers > 0 && (was_present || recovers || !too_many && !told()) {
                 self.bury(list, Gone { unseen: gone.unseen && !recovers, ..gone.clone() }, woken);
             } else {
                 if too_many {

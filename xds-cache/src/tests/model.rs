@@ -200,9 +200,12 @@ impl Model {
                     self.renew(*of, &name);
                 }
             }
-            Op::Remove { of, what } => {
+            Op::Remove { of, what, asked } => {
                 let name = name(text(*what));
-                self.change(|cache, now, woken| cache.remove(&url(*of), &name, now, woken));
+                self.change(|cache, now, woken| match asked {
+                    true => cache.deny(&url(*of), &name, now, woken),
+                    false => cache.remove(&url(*of), &name, now, woken),
+                });
                 self.removed(*of, &name);
             }
             Op::Fail { of, what, code, message } => {

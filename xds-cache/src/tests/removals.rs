@@ -19,6 +19,12 @@ impl World {
         woken
     }
 
+    fn deny(&mut self, text: &str) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        self.cache.deny(&self.of, &name(text), self.now, &mut woken);
+        woken
+    }
+
     fn kept(&self, collection: &str) -> usize {
         let of = self.cache.type_index[&self.of];
         let list = &self.cache.lists[self.cache.list_of(of, &interest(collection)).unwrap() as usize];
@@ -281,7 +287,7 @@ fn rule_100_of_names_that_nobody_has_seen_not_more_are_told_than_tombstones_are_
     world.pull(holds);
     world.pull(may_hold);
     world.remove(&MEMBER.replace("/d/", "/d/seen"));
-    let woken: Vec<_> = (0..20).map(|number| world.remove(&member(GLOB, number))).collect();
+    let woken: Vec<_> = (0..20).map(|number| world.deny(&member(GLOB, number))).collect();
     assert!(woken[1..].iter().all(Vec::is_empty), "both have something to pull already");
     let seen = MEMBER.replace("/d/", "/d/seen");
     let gone = |names: std::ops::Range<usize>| names.map(|number| format!("-{}", member(GLOB, number)));
@@ -295,8 +301,24 @@ fn rule_100_of_names_that_nobody_has_seen_not_more_are_told_than_tombstones_are_
     // With time others may be told again.
     world.now += world.cache.options.tombstone_age;
     world.pull(may_hold);
-    world.remove(&member(GLOB, 30));
+    world.deny(&member(GLOB, 30));
     assert_eq!(world.pull(may_hold), gone(30..31).collect::<Vec<_>>());
+}
+
+/// What an origin says by itself is for all who may hold it, whatever strangers asked for.
+#[test]
+fn rule_100_what_strangers_ask_for_hides_nothing_that_an_origin_says() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 3, ..Options::default() });
+    let may_hold = world.subscriber(&[GLOB]);
+    let stranger = world.subscriber(&[]);
+    for number in 0..20 {
+        world.cache.subscribe(stranger, &interest(&member(GLOB, number)));
+        world.remove(&member(GLOB, number));
+    }
+    assert_eq!(world.pull(stranger).len(), 20);
+    assert_eq!(world.pull(may_hold).len(), 3);
+    world.remove(&member(GLOB, 30));
+    assert_eq!(world.pull(may_hold), [format!("-{}", member(GLOB, 30))]);
 }
 
 #[test]
@@ -305,8 +327,21 @@ fn who_said_that_it_holds_what_is_gone_is_woken_though_all_are_not_told() {
     let [holds, may_hold] = [(); 2].map(|()| world.subscriber(&[GLOB]));
     world.bring(holds, MEMBER, "1");
     let _ = [holds, may_hold].map(|id| world.pull(id));
-    assert_eq!(world.remove(MEMBER), [holds]);
-    assert_eq!(world.remove(OTHER), []);
+    assert_eq!(world.deny(MEMBER), [holds]);
+    assert_eq!(world.deny(OTHER), []);
     assert_eq!(world.pull(holds), [format!("-{MEMBER}")]);
     assert_eq!(world.pull(may_hold), [""; 0]);
+}
+
+#[test]
+fn rule_158_what_a_glob_that_is_left_has_sent_is_no_miss_of_the_one_name_that_is_asked_for_instead() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.pull(id);
+    world.cache.subscribe(id, &interest(MEMBER));
+    world.cache.unsubscribe(id, &interest(GLOB));
+    world.remove(MEMBER);
+    assert_eq!(world.pull_as(id, Removals::Defer).0, [""; 0]);
+    assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
 }

@@ -228,6 +228,12 @@ impl Demand {
         })
     }
 
+    /// The same of just this name.
+    pub(crate) fn asks_for_itself(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
+        let wish = (type_url.clone(), Interest::Name(name.clone()));
+        self.wanted.contains(&wish) || self.asks.contains_key(&wish)
+    }
+
     /// Whether anything of a type is subscribed upstream.
     pub(crate) fn wants_type(&self, type_url: &TypeUrl) -> bool {
         // The wildcard is the first interest in their order.

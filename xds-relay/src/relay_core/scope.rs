@@ -397,10 +397,10 @@ impl Scope {
             version,
             system_version,
         } = changes;
-        if !missing.is_empty() {
+        for part in missing.chunks(BATCH) {
             let cache = &self.lock().cache;
-            let is_gone = |name: &ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
-            removed.extend(missing.into_iter().filter(is_gone));
+            let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
+            removed.extend(part.iter().filter(is_gone).cloned());
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
@@ -435,7 +435,12 @@ impl Scope {
                 if changed.len() == 0 {
                     for name in removed.by_ref().take(BATCH) {
                         bereft.extend(cache.canonical(type_url, &name).cloned());
-                        cache.remove(type_url, &name, now, woken);
+                        // Whoever asked for it may have left.
+                        if demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, &name)) {
+                            cache.deny(type_url, &name, now, woken);
+                        } else {
+                            cache.remove(type_url, &name, now, woken);
+                        }
                     }
                 }
                 // What an error is about may be removed too, and a removal ends an error.

@@ -95,6 +95,10 @@ impl Session {
         if opened.is_err() {
             return (session, opened);
         }
+        // What it asks for and is no name is told as gone for that.
+        for name in session.malformed.iter().flat_map(ResourceName::parse) {
+            held.remove(&name);
+        }
         if !rule.skip_known_on_resume && !held.is_empty() {
             for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
@@ -164,6 +168,7 @@ impl Session {
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
+        let mut again = HashSet::new();
         for text in names {
             let canonical = CanonicalText::new(text);
             let fits = text.len() <= room.name_bytes;
@@ -172,7 +177,7 @@ impl Session {
                 self.spelling.forget(&canonical);
                 self.names += if new { weight(text) } else { 0 };
             } else {
-                self.subscribe(text, room, source);
+                self.subscribe(text, room, &mut again, source);
             }
             // Some of what there is may go with the same request.
             room.check(self.names().saturating_sub(leaving))?;
@@ -199,8 +204,9 @@ impl Session {
         room.check(self.names())
     }
 
-    /// What is written may be no name.
-    fn subscribe(&mut self, text: &str, room: Room, source: &mut impl Source) {
+    /// What is written may be no name. Of collections that one request repeats, once is enough: all of each is to be sent
+    /// again (rule 48).
+    fn subscribe(&mut self, text: &str, room: Room, again: &mut HashSet<Interest>, source: &mut impl Source) {
         let name = match name_of(text, room.name_bytes) {
             Ok(name) => name,
             Err(reason) => {
@@ -211,7 +217,13 @@ impl Session {
             }
         };
         let interest = self.interest(name, text);
+        if interest.is_collection() && again.contains(&interest) {
+            return;
+        }
         let new = source.subscribe(self.id, &interest);
+        if !new && interest.is_collection() {
+            again.insert(interest.clone());
+        }
         self.names += if new { weight(interest.as_str()) } else { 0 };
         if new && interest.is_collection() {
             self.resume_crossing(&interest, source);

@@ -71,8 +71,10 @@ impl Listed {
         listed.has_spellings = !spelled.is_empty();
         let canonical = listed.names.len();
         for (name, weight) in spelled {
-            // It may be written canonically, too.
+            // It may be written canonically, too: the other spelling is kept as well.
             if listed.names.get(..canonical).is_some_and(|names| names.binary_search(&name).is_ok()) {
+                listed.weight += weight;
+                room.check(listed.weight)?;
                 continue;
             }
             let kept = before.binary_search(&name).ok().and_then(|at| before.get(at)).cloned();

@@ -84,6 +84,10 @@ impl Odd {
         self.texts.is_empty()
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
+    }
+
     /// How many names they count for.
     pub(crate) fn weight(&self) -> usize {
         self.weight

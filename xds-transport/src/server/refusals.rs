@@ -17,6 +17,8 @@ pub(crate) struct Refusals {
 
 struct Asked {
     names: Vec<String>,
+    /// How many names they count for.
+    weight: usize,
     /// The client has yet to be told.
     due: bool,
 }
@@ -24,18 +26,19 @@ struct Asked {
 impl Refusals {
     /// Takes in a request. One that repeats the names, as an ACK does, asks for nothing.
     pub(crate) fn ask(&mut self, type_url: TypeUrl, names: &[&str]) {
+        let weight = names.iter().map(|name| weight(name)).sum();
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
         match self.asked.get_mut(&type_url) {
             Some(asked) if asked.names == names => {}
-            Some(asked) => *asked = Asked { due: !names.is_empty(), names },
-            None => _ = self.asked.insert(type_url, Asked { names, due: true }),
+            Some(asked) => *asked = Asked { due: !names.is_empty(), names, weight },
+            None => _ = self.asked.insert(type_url, Asked { names, weight, due: true }),
         }
     }
 
     /// How many names of all types but one it keeps, as they count.
     pub(crate) fn names_but_of(&self, type_url: &str) -> usize {
         let others = self.asked.iter().filter(|(asked, _)| asked.as_str() != type_url);
-        others.flat_map(|(_, asked)| &asked.names).map(|name| weight(name)).sum()
+        others.map(|(_, asked)| asked.weight).sum()
     }
 
     /// Whether it was asked for this type before.

@@ -185,6 +185,14 @@ fn rule_109_a_name_that_is_too_long_is_one_of_nothing_and_its_client_is_told_why
         let said = client.subscribe(&mut server, ENDPOINTS, &[&fits, &name, "ok"]);
         assert_eq!(said, [format!("E {fits}@1 ok@1 -{name} {error}")]);
         assert_eq!(client.subscribe(&mut server, ENDPOINTS, &[&name]), [format!("E -{name} {error}")], "again");
+        let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+        let ask =
+            Ask { of: ENDPOINTS, subscribe: &[&name, "ok"], holds: &[(&name, "1"), ("ok", "1")], ..Ask::default() };
+        assert_eq!(
+            client.ask(&mut server, &ask),
+            [format!("E ok@1 -{name} {error}")],
+            "once, though it brought it along"
+        );
         // To leave it is not answered, and takes nothing else.
         assert_eq!(client.unsubscribe(&mut server, ENDPOINTS, &[&name]), [""; 0]);
 

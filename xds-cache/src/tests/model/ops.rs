@@ -54,6 +54,7 @@ pub(super) enum Op {
     Remove {
         of: usize,
         what: usize,
+        asked: bool,
     },
     Answered {
         of: usize,
@@ -100,7 +101,7 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         4 => (of(), either(), prop::sample::select(vec![5, 7, 14]), prop::sample::select(vec!["one", "other"]))
             .prop_map(|(of, what, code, message)| Op::Fail { of, what, code, message }),
         1 => (of(), named()).prop_map(|(of, what)| Op::Touch { of, what }),
-        4 => (of(), named()).prop_map(|(of, what)| Op::Remove { of, what }),
+        4 => (of(), named(), any::<bool>()).prop_map(|(of, what, asked)| Op::Remove { of, what, asked }),
         2 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Answered { of, what }),
         2 => (of(), either()).prop_map(|(of, what)| Op::Evict { of, what }),
         4 => (who(), 1..4_usize, any::<bool>()).prop_map(|(who, entries, defer)| Op::Pull { who, entries, defer }),
