@@ -20,6 +20,7 @@ mod links;
 mod look;
 mod missing;
 mod moments;
+mod name_set;
 mod outcome;
 mod pool;
 mod pull;

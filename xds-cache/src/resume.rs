@@ -194,14 +194,13 @@ impl<V> Cache<V> {
     /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted
     /// now, waits until that one is answered.
     pub(crate) fn wait_for(&mut self, id: SubscriberId, list: u32) {
-        let Subscriber { type_index, ref leaving, .. } = self.subscribers[id.index()];
+        let Subscriber { type_index, ref mut leaving, .. } = self.subscribers[id.index()];
         if self.lists[list as usize].answer == Answer::Complete || leaving.is_empty() {
             return;
         }
-        let waits = |name: &ResourceName| {
-            self.collections_of(type_index, name).contains(&list) && !self.is_wanted(id, type_index, name)
-        };
-        let waiting: Vec<_> = leaving.iter().filter(|name| waits(name)).cloned().collect();
+        leaving.expect_globs();
+        let within = self.names_within(id, &self.subscribers[id.index()].leaving, list);
+        let waiting: Vec<_> = within.into_iter().filter(|name| !self.is_wanted(id, type_index, name)).collect();
         for name in waiting {
             self.subscribers[id.index()].leaving.remove(&name);
             self.bring(id, name, None);

@@ -10,6 +10,7 @@ use crate::cache::Cache;
 use crate::departed::FullState;
 use crate::interest::Interest;
 use crate::links::{self, Answer, Chain, Ends, Link, List, NONE, Slot, Target, Walk};
+use crate::name_set::NameSet;
 use crate::resource::TypeUrl;
 
 /// One subscriber: one type of one stream.
@@ -75,11 +76,11 @@ pub(crate) struct Subscriber {
     /// Links to collections that have tombstones to tell.
     pub(crate) parting: BTreeSet<u32>,
     /// Names to tell as removed, unless they are back by then.
-    pub(crate) leaving: BTreeSet<ResourceName>,
+    pub(crate) leaving: NameSet,
     /// Those of them that the subscriber cannot have: nobody waits for anything to tell of these (rule 158).
     pub(crate) missing: BTreeSet<ResourceName>,
     /// Names that must be answered once although they are not subscribed any more (rules 52, 53).
-    pub(crate) forced: BTreeSet<ResourceName>,
+    pub(crate) forced: NameSet,
     /// Names and globs whose error is to be told, unless that is over by then.
     pub(crate) failing: BTreeSet<ResourceName>,
     /// What it brought along, and was not sent when it was compared, because it had it: nor was it told of its aliases.
@@ -115,9 +116,9 @@ impl Subscriber {
             lists: NONE,
             links: Vec::new(),
             parting: BTreeSet::new(),
-            leaving: BTreeSet::new(),
+            leaving: NameSet::default(),
             missing: BTreeSet::new(),
-            forced: BTreeSet::new(),
+            forced: NameSet::default(),
             failing: BTreeSet::new(),
             unsent: BTreeSet::new(),
             unclaimed: BTreeSet::new(),
@@ -364,6 +365,11 @@ impl<V> Cache<V> {
         self.hand_over(at);
         let wildcard = Target::List(self.types[type_index as usize].wildcard);
         let keeps = target != wildcard && self.holds(id, wildcard);
+        let Subscriber { leaving, forced, .. } = &mut self.subscribers[id.index()];
+        if let Target::List(_) = target {
+            leaving.expect_globs();
+            forced.expect_globs();
+        }
         let mut pending = self.pending_within(id, target);
         if let (true, Target::List(list)) = (keeps, target) {
             let members = self.lists[list as usize].members(&self.slots);
@@ -502,11 +508,24 @@ impl<V> Cache<V> {
     /// What is still to be said about names of a collection: not that a glob is empty, which is said of the glob.
     pub(crate) fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
-        let Subscriber { type_index, ref leaving, ref forced, .. } = self.subscribers[id.index()];
-        let within = |name: &&ResourceName| !name.is_glob() && self.collections_of(type_index, name).contains(&list);
-        let mut pending: Vec<_> = leaving.iter().chain(forced).filter(within).cloned().collect();
-        pending.extend(self.brought_within(id, list).into_iter().filter(|name| !name.is_glob()));
+        let Subscriber { leaving, forced, .. } = &self.subscribers[id.index()];
+        let mut pending = self.names_within(id, leaving, list);
+        pending.extend(self.names_within(id, forced, list));
+        pending.extend(self.brought_within(id, list));
+        pending.retain(|name| !name.is_glob());
         pending
+    }
+
+    /// Those of a subscriber's names that belong to a collection.
+    pub(crate) fn names_within(&self, id: SubscriberId, names: &NameSet, list: u32) -> Vec<ResourceName> {
+        let type_index = self.subscribers[id.index()].type_index;
+        match &self.lists[list as usize].glob {
+            Some(glob) => names.of_glob(glob).cloned().collect(),
+            None => {
+                let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
+                names.iter().filter(within).cloned().collect()
+            }
+        }
     }
 
     /// What a subscriber is interested in.
