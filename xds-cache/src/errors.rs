@@ -13,7 +13,7 @@ use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, NEVER, NONE, Seq, State, Target};
 use crate::pull::Removals;
 use crate::resource::TypeUrl;
-use crate::subscribe::{Subscriber, SubscriberId};
+use crate::subscribe::SubscriberId;
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -331,8 +331,7 @@ impl<V> Cache<V> {
         if self.is_of_interest(type_index, name) {
             return;
         }
-        let is_spared = |of: &Subscriber| of.type_index == type_index && of.resumed.contains(name);
-        let spares = failure.error.is_transient() && self.subscribers.iter().any(|(_, of)| is_spared(of));
+        let spares = failure.error.is_transient() && self.who_brought_it(type_index, name).next().is_some();
         if !spares {
             self.clear_error(type_index, name);
         }

@@ -97,7 +97,7 @@ impl<V> Cache<V> {
     /// Whether a subscriber of a type brought a name along that is not here.
     pub fn is_brought_along(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return false };
-        !self.is_here(type_index, name) && self.who_brought(type_index).any(|(_, of)| of.resumed.contains(name))
+        !self.is_here(type_index, name) && self.who_brought_it(type_index, name).next().is_some()
     }
 
     /// Of what is [brought along](Self::is_brought_along), what only the answer to a collection decides, and that is not
@@ -131,6 +131,12 @@ impl<V> Cache<V> {
     fn who_brought(&self, type_index: u32) -> impl Iterator<Item = (SubscriberId, &Subscriber)> {
         let all = self.bringing.iter().map(|index| (self.id_of(*index), &self.subscribers[*index as usize]));
         all.filter(move |(_, subscriber)| subscriber.type_index == type_index)
+    }
+
+    /// Who said that they hold a name, and have not been told what became of it.
+    pub(crate) fn who_brought_it(&self, type_index: u32, name: &ResourceName) -> impl Iterator<Item = SubscriberId> {
+        let who_brought = self.who_brought(type_index).filter(|(_, of)| of.resumed.contains(name));
+        who_brought.map(|(id, _)| id)
     }
 
     fn is_here(&self, type_index: u32, name: &ResourceName) -> bool {

@@ -55,14 +55,9 @@ impl<V> Cache<V> {
         let type_index = self.lists[list as usize].type_index;
         let Self { bringing, subscribers, .. } = self;
         bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());
-        let holds = |index: &&u32| {
-            let subscriber = &subscribers[**index as usize];
-            subscriber.type_index == type_index && subscriber.resumed.contains(name)
-        };
-        for index in bringing.iter().filter(holds).copied().collect::<Vec<_>>() {
-            let id = self.id_of(index);
+        for id in self.who_brought_it(type_index, name).collect::<Vec<_>>() {
             let Some(link) = self.link_of(id, Target::List(list)) else { continue };
-            let subscriber = &mut self.subscribers[index as usize];
+            let subscriber = &mut self.subscribers[id.index()];
             let is_news = subscriber.leaving.insert(name.clone()) && self.links[link as usize].chain == Chain::Clean;
             woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
             if is_news {

@@ -222,16 +222,16 @@ impl Demand {
 
     /// Whether the origin was asked for anything that covers a name, and was not told otherwise: it may answer still.
     pub(crate) fn asks_for(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
-        covering(name).any(|interest| {
-            let wish = (type_url.clone(), interest);
-            self.wanted.contains(&wish) || self.asks.contains_key(&wish)
-        })
+        covering(name).any(|interest| self.may_answer(&(type_url.clone(), interest)))
     }
 
     /// The same of just this name.
     pub(crate) fn asks_for_itself(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
-        let wish = (type_url.clone(), Interest::Name(name.clone()));
-        self.wanted.contains(&wish) || self.asks.contains_key(&wish)
+        self.may_answer(&(type_url.clone(), Interest::Name(name.clone())))
+    }
+
+    fn may_answer(&self, wish: &Wish) -> bool {
+        self.wanted.contains(wish) || self.asks.contains_key(wish)
     }
 
     /// Whether anything of a type is subscribed upstream.
