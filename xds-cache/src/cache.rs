@@ -231,7 +231,7 @@ impl<V> Cache<V> {
         self.remove_asked(type_url, name, true, now, woken);
     }
 
-    fn remove_asked(
+    pub(crate) fn remove_asked(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,

@@ -1,9 +1,7 @@
-//! Why a resource is not sent: the resource errors of proposal TP3.
+//! Errors of resources and globs, told to who asked for them.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::time::Instant;
 
 use xdstp_uri::{NameKey, ResourceName};
@@ -13,70 +11,8 @@ use crate::interest::Interest;
 use crate::links::{Answer, Gone, Link, NEVER, NONE, Seq, State, Target};
 use crate::pull::Removals;
 use crate::resource::TypeUrl;
+use crate::resource_error::{Failed, Failure, ResourceError};
 use crate::subscribe::SubscriberId;
-
-/// Why an origin does not send a resource, or a collection.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct ResourceError {
-    /// A code of `google.rpc.Code`.
-    pub code: i32,
-    /// What is wrong, for people.
-    pub message: Arc<str>,
-}
-
-impl ResourceError {
-    /// The name does not exist: the same as a removal.
-    pub const NOT_FOUND: i32 = 5;
-    /// The client may not have it.
-    pub const PERMISSION_DENIED: i32 = 7;
-
-    /// An error with a code of `google.rpc.Code`, and a message.
-    pub fn new(code: i32, message: impl Into<Arc<str>>) -> Self {
-        Self { code, message: message.into() }
-    }
-
-    /// Whether a client must go on using what it has: all but `NOT_FOUND` and `PERMISSION_DENIED` say nothing
-    /// about the resource itself.
-    pub fn is_transient(&self) -> bool {
-        !matches!(self.code, Self::NOT_FOUND | Self::PERMISSION_DENIED)
-    }
-}
-
-impl fmt::Display for ResourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (code {})", self.message, self.code)
-    }
-}
-
-/// One entry of what [`Cache::pull_errors`] visits.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Failed<'a> {
-    /// The name of a resource, or a glob.
-    pub name: &'a ResourceName,
-    /// What is wrong with it.
-    pub error: &'a ResourceError,
-    /// The resource, or a member of the glob, is there: the error stands beside it.
-    pub beside: bool,
-    /// Whether clients that know no errors must be told that it is removed: it is not there (rule 117). Not where
-    /// the error is transient and the client said that it holds the resource.
-    pub removed: bool,
-}
-
-impl<'a> Failed<'a> {
-    /// An entry, for a source over several caches.
-    pub fn new(name: &'a ResourceName, error: &'a ResourceError, beside: bool, removed: bool) -> Self {
-        Self { name, error, beside, removed }
-    }
-}
-
-/// An error as the cache keeps it.
-pub(crate) struct Failure {
-    pub(crate) error: ResourceError,
-    /// When it was told to the cache.
-    pub(crate) seq: Seq,
-}
 
 impl<V> Cache<V> {
     /// Records why a resource, or a whole glob, is not sent (TP3). Who asked for the name, or for a glob that it
@@ -123,23 +59,51 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) {
+        self.fail_asked(type_url, name, error, false, now, woken);
+    }
+
+    /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
+    /// there, those who want the glob that they belong to are told no more errors than it keeps
+    /// [tombstones](crate::Options::tombstones), as with [`deny`](Self::deny).
+    pub fn fail_by_name(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        error: ResourceError,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.fail_asked(type_url, name, error, true, now, woken);
+    }
+
+    fn fail_asked(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        error: ResourceError,
+        asked: bool,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
         self.expire(now);
         if name.as_str() == "*" {
             return;
         }
         let type_index = self.type_index(type_url);
-        let known = self.types[type_index as usize].errors.get(name).is_some_and(|failure| failure.error == error);
-        if known || !(self.options.authoritative || self.is_of_interest(type_index, name)) {
+        let known = self.types[type_index as usize].errors.get(name);
+        let is_known = known.is_some_and(|failure| failure.error == error && (failure.listed || asked));
+        if is_known || !(self.options.authoritative || self.is_of_interest(type_index, name)) {
             self.drop_type_if_unused(type_index);
             return;
         }
+        let listed = !asked || known.is_some_and(|failure| failure.listed) || self.lists_error(type_index, name);
         if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
-            self.remove(type_url, name, now, woken);
+            self.remove_asked(type_url, name, asked, now, woken);
         }
         let type_index = self.type_index(type_url);
         let seq = self.next_seq();
         let lasting = !error.is_transient();
-        let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq });
+        let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq, listed });
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !name.is_glob() {
@@ -154,7 +118,16 @@ impl<V> Cache<V> {
             }
             self.mark(Target::Slot(at), woken);
         }
-        if let Some(glob) = glob_of(name) {
+        if !listed {
+            // Nobody else is told: it is kept for who asked for the name, and for who brought it along.
+            if lasting
+                && let Some(list) = glob_of(name).and_then(|glob| self.list_of(type_index, &Interest::Name(glob)))
+            {
+                self.tell_who_brought(list, name, woken);
+            }
+            self.forget_error(type_index, name);
+            self.drop_type_if_unused(type_index);
+        } else if let Some(glob) = glob_of(name) {
             let list = self.list(type_index, &Interest::Name(glob));
             let failed = &mut self.lists[list as usize].failed;
             failed.insert(seq, name.clone());
@@ -163,6 +136,15 @@ impl<V> Cache<V> {
             }
             self.mark(Target::List(list), woken);
         }
+    }
+
+    /// Whether those who want the glob of a name are told of an error that is the answer to who asked for just this name:
+    /// who asks for names that are not there decides how many these are.
+    fn lists_error(&self, type_index: u32, name: &ResourceName) -> bool {
+        let Some(glob) = name.glob_parent() else { return true };
+        let list = self.list_of(type_index, &Interest::Name(glob));
+        let listed = list.map_or(0, |list| self.lists[list as usize].failed.len());
+        listed < self.options.tombstones || self.is_here(type_index, name)
     }
 
     /// The error of a name, or of a glob.
@@ -244,6 +226,7 @@ impl<V> Cache<V> {
             true => of.globs.get(name),
             false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
         };
+        let glob = glob.filter(|_| failure.listed);
         let targets = [glob.copied().map(Target::List), self.slot_of(type_index, name).map(Target::Slot)];
         let links = targets.into_iter().flatten().filter_map(|target| self.link_of(id, target));
         let mut told = links.map(|link| self.told_up_to(link)).peekable();
@@ -328,7 +311,11 @@ impl<V> Cache<V> {
     /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
     pub(crate) fn forget_error(&mut self, type_index: u32, name: &ResourceName) {
         let Some(failure) = self.types[type_index as usize].errors.get(name) else { return };
-        if self.is_of_interest(type_index, name) {
+        let is_of_interest = match failure.listed {
+            true => self.is_of_interest(type_index, name),
+            false => self.slot_of(type_index, name).is_some(),
+        };
+        if is_of_interest {
             return;
         }
         let spares = failure.error.is_transient() && self.who_brought_it(type_index, name).next().is_some();

@@ -25,6 +25,7 @@ mod outcome;
 mod pool;
 mod pull;
 mod resource;
+mod resource_error;
 mod resume;
 mod subscribe;
 mod table;
@@ -35,9 +36,9 @@ mod waiting;
 
 pub use aliases::Aliases;
 pub use cache::{Cache, Options, Stored};
-pub use errors::{Failed, ResourceError};
 pub use interest::Interest;
 pub use outcome::{Outcome, Outcomes};
 pub use pull::{Pull, Pulled, Removals, Unanswered};
 pub use resource::{Resource, TypeUrl, Version};
+pub use resource_error::{Failed, ResourceError};
 pub use subscribe::{Subscribed, SubscriberId};

@@ -67,13 +67,10 @@ impl<V> Cache<V> {
 
     /// What a subscriber brought along of a collection.
     pub(crate) fn brought_within(&self, id: SubscriberId, list: u32) -> Vec<ResourceName> {
-        let Subscriber { type_index, ref resumed, .. } = self.subscribers[id.index()];
+        let Subscriber { ref resumed, .. } = self.subscribers[id.index()];
         match &self.lists[list as usize].glob {
             Some(glob) => resumed.of_glob(glob).cloned().collect(),
-            None => {
-                let within = |name: &&ResourceName| self.collections_of(type_index, name).contains(&list);
-                resumed.names().filter(within).cloned().collect()
-            }
+            None => resumed.names().filter(|name| self.is_in_wildcard(name)).cloned().collect(),
         }
     }
 
@@ -94,6 +91,11 @@ impl<V> Cache<V> {
         }
     }
 
+    /// Whether some of what a subscriber brought along was not compared yet.
+    pub fn brings(&self, id: SubscriberId) -> bool {
+        self.is_open(id) && !self.subscribers[id.index()].resumed.is_empty()
+    }
+
     /// Whether a subscriber of a type brought a name along that is not here.
     pub fn is_brought_along(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return false };
@@ -112,14 +114,13 @@ impl<V> Cache<V> {
             for (glob, names) in subscriber.resumed.by_glob() {
                 let list = glob.and_then(|glob| self.types[type_index as usize].globs.get(glob));
                 let directory = list.and_then(|list| self.link_of(id, Target::List(*list)));
-                let in_wildcard = |name: &ResourceName| name.is_opaque() || self.options.wildcard_covers_xdstp;
-                let wildcard = wildcard.filter(|_| glob.is_none_or(in_wildcard));
+                let wildcard = wildcard.filter(|_| glob.is_none_or(|glob| self.is_in_wildcard(glob)));
                 let mut covering = directory.into_iter().chain(wildcard).peekable();
                 if covering.peek().is_none() || covering.any(|link| self.is_complete(link)) {
                     continue;
                 }
                 let waits = |name: &&ResourceName| {
-                    let covered = glob.is_some() || in_wildcard(name);
+                    let covered = glob.is_some() || self.is_in_wildcard(name);
                     covered && !self.is_asked_for(id, type_index, name) && !self.is_here(type_index, name)
                 };
                 undecided.extend(names.filter(waits).cloned());
@@ -139,7 +140,7 @@ impl<V> Cache<V> {
         who_brought.map(|(id, _)| id)
     }
 
-    fn is_here(&self, type_index: u32, name: &ResourceName) -> bool {
+    pub(crate) fn is_here(&self, type_index: u32, name: &ResourceName) -> bool {
         self.slot_of(type_index, name).is_some_and(|at| self.slots[at as usize].state.resource().is_some())
     }
 

@@ -343,12 +343,7 @@ impl<V> Cache<V> {
         let Some(target) = self.existing_target(type_index, interest) else { return false };
         let Some(at) = self.link_of(id, target) else { return false };
         let position = self.links[at as usize].position;
-        let subscriber = &mut self.subscribers[id.index()];
-        subscriber.links.swap_remove(position as usize);
-        subscriber.first_unanswered = subscriber.first_unanswered.min(position as usize);
-        if let Some(moved) = subscriber.links.get(position as usize) {
-            self.links[*moved as usize].position = position;
-        }
+        self.take_link(id, position as usize);
         let names = match target {
             Target::Slot(slot) => self.names_of(at, slot),
             Target::List(_) => BTreeSet::new(),
@@ -700,6 +695,21 @@ impl<V> Cache<V> {
         let links: &mut Slab<Link> = links;
         let chain = links[at as usize].chain;
         links::unlink(links, head(slots, lists, subscribers, &links[at as usize], chain), at);
+    }
+
+    /// A link stands no longer among those of its subscriber.
+    fn take_link(&mut self, id: SubscriberId, position: usize) {
+        let Subscriber { links: held, first_unanswered, .. } = &mut self.subscribers[id.index()];
+        // The last of the answered takes its place, so that the unanswered one behind them need not be looked for anew.
+        let hole = if position < *first_unanswered { *first_unanswered - 1 } else { position };
+        *first_unanswered = hole.min(*first_unanswered);
+        held.swap(position, hole);
+        held.swap_remove(hole);
+        for at in [position, hole] {
+            if let Some(moved) = held.get(at) {
+                self.links[*moved as usize].position = at as u32;
+            }
+        }
     }
 
     /// Frees a link. True when its target has no watcher left.

@@ -7,11 +7,11 @@ use xdstp_uri::{NameKey, ResourceName};
 use crate::aliases::Aliases;
 use crate::cache::Cache;
 use crate::departed::Departures;
-use crate::errors::Failure;
 use crate::index::Index;
 use crate::interest::Interest;
 use crate::links::{self, Answer, Chain, Link, List, NONE, Place, Seq, Slot, State, Target};
 use crate::resource::{TypeUrl, Version};
+use crate::resource_error::Failure;
 use crate::subscribe::SubscriberId;
 
 pub(crate) struct Type<V> {
@@ -128,9 +128,14 @@ impl<V> Cache<V> {
     /// The lists a name belongs to, as far as they exist: wildcard, directory.
     pub(crate) fn collections_of(&self, type_index: u32, name: &ResourceName) -> [u32; 2] {
         let resources = &self.types[type_index as usize];
-        let wildcard = if name.is_opaque() || self.options.wildcard_covers_xdstp { resources.wildcard } else { NONE };
+        let wildcard = if self.is_in_wildcard(name) { resources.wildcard } else { NONE };
         let directory = name.glob_parent_key().and_then(|glob| resources.globs.get(&glob as &dyn NameKey).copied());
         [wildcard, directory.unwrap_or(NONE)]
+    }
+
+    /// Whether a name that is there is one of the wildcard's.
+    pub(crate) fn is_in_wildcard(&self, name: &ResourceName) -> bool {
+        name.is_opaque() || self.options.wildcard_covers_xdstp
     }
 
     pub(crate) fn enter_lists(&mut self, at: u32) {

@@ -51,7 +51,7 @@ impl<V> Cache<V> {
     }
 
     /// A name is gone that not all are told of: those are who said that they hold it.
-    fn tell_who_brought(&mut self, list: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn tell_who_brought(&mut self, list: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         let type_index = self.lists[list as usize].type_index;
         let Self { bringing, subscribers, .. } = self;
         bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());

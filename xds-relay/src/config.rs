@@ -199,7 +199,7 @@ pub struct Limits {
     pub connections: Option<NonZeroUsize>,
     /// The longest message to an origin, in bytes.
     pub max_upstream_request_bytes: usize,
-    /// How many names one stream may ask for, of all types together.
+    /// How many names one stream may ask for, of all types together, and how many it may bring along.
     pub names_per_stream: usize,
     /// How many types one stream may ask for.
     pub types_per_stream: usize,
@@ -227,7 +227,7 @@ pub struct Limits {
     pub groups: usize,
     /// How many authorities there may be names of.
     pub authorities: usize,
-    /// How many names all streams may ask for together.
+    /// How many names all streams may ask for together, with those that they bring along until these are compared.
     pub names: usize,
     /// How many names are looked at for one stream before others have their turn.
     pub names_per_turn: usize,

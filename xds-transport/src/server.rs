@@ -24,4 +24,4 @@ pub use error::{NodeError, ProtocolError, Refused};
 pub use source::Source;
 pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally, Variant};
 pub use transmit::Transmit;
-pub use weight::weight;
+pub use weight::{held_weight, weight};

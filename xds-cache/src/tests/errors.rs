@@ -13,6 +13,12 @@ impl World {
         });
         told
     }
+
+    fn fail_by_name(&mut self, text: &str, code: i32) -> Vec<SubscriberId> {
+        let mut woken = Vec::new();
+        self.cache.fail_by_name(&self.of, &name(text), ResourceError::new(code, "why"), self.now, &mut woken);
+        woken
+    }
 }
 
 #[test]
@@ -282,4 +288,50 @@ fn rule_158_nobody_waits_for_the_error_of_what_was_told_as_gone() {
 #[test]
 fn an_error_says_why_and_its_code() {
     assert_eq!(ResourceError::new(7, "not yours").to_string(), "not yours (code 7)");
+}
+
+/// Whoever asks for names that are not there decides how many these are, and who wants the glob pays for them.
+#[test]
+fn rule_117_of_names_that_only_strangers_ask_for_not_more_errors_are_told_than_tombstones_are_kept() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 3, ..Options::default() });
+    let [glob, stranger] = [GLOB, "a"].map(|text| world.subscriber(&[text]));
+    let members: Vec<_> = (0..20).map(|number| format!("xdstp://x/T/d/{}", number + 10)).collect();
+    for text in &members {
+        world.cache.subscribe(stranger, &interest(text));
+        world.fail_by_name(text, 7);
+    }
+    let told: Vec<_> = members.iter().map(|text| format!("-{text}:7")).collect();
+    for (id, most) in [(glob, 3), (stranger, 20)] {
+        assert_eq!(world.pull(id), [""; 0]);
+        assert_eq!(world.errors(id), told[..most]);
+    }
+    // What the origin says by itself is for all, whatever was asked for before; and so is what it says of a member.
+    world.fail(&members[10], 7);
+    world.put(MEMBER, "1");
+    world.fail_by_name(MEMBER, 14);
+    assert_eq!(world.pull(glob), [format!("{MEMBER}@1")]);
+    assert_eq!(world.errors(glob), [format!("{MEMBER}:14"), told[10].clone()]);
+
+    world.cache.close(stranger);
+    members.iter().for_each(|text| world.cache.evict(&world.of, &interest(text), world.now));
+    assert_eq!(world.cache.errors().count(), 5, "of what nobody asks for any more, no more is kept than is told");
+}
+
+#[test]
+fn rule_117_who_brought_along_what_only_a_stranger_asks_for_keeps_it_unless_it_may_not() {
+    for (code, told) in [(14, vec![]), (7, vec![format!("-{MEMBER}")])] {
+        let mut world = World::new(Options { authoritative: false, tombstones: 0, ..Options::default() });
+        let [holds, may_hold] = [(); 2].map(|()| world.subscriber(&[GLOB]));
+        world.bring(holds, MEMBER, "1");
+        let _ = [holds, may_hold].map(|id| world.pull(id));
+        let woken = world.fail_by_name(MEMBER, code);
+        assert_eq!(woken, [holds][..told.len()]);
+        assert_eq!(world.pull(holds), told);
+        world.answered(GLOB);
+        for id in [holds, may_hold] {
+            assert_eq!(world.pull(id), [format!("-{GLOB}")], "an error that says nothing of it lets it stay");
+        }
+        world.cache.close(holds);
+        assert_eq!(world.cache.errors().count(), 0);
+    }
 }

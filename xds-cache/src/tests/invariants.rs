@@ -89,6 +89,9 @@ fn check_links<V>(cache: &Cache<V>) {
         for (position, at) in subscriber.links.iter().enumerate() {
             let link = &cache.links[*at as usize];
             assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
+            let unanswered =
+                matches!(link.target, Target::Slot(at) if matches!(cache.slots[at as usize].state, State::Unknown));
+            assert!(!unanswered || position >= subscriber.first_unanswered, "it is passed over");
             assert_eq!(cache.held.find(&cache.links, Ends(link.subscriber, link.target)), Some(*at));
         }
         assert!(subscriber.resumed.is_empty() || cache.bringing.contains(&(index as u32)));
@@ -164,7 +167,7 @@ fn check_errors<V>(cache: &Cache<V>) {
         let expected: BTreeMap<_, _> = of
             .errors
             .iter()
-            .filter(|(name, _)| name.is_glob() || name.glob_parent().is_some())
+            .filter(|(name, failure)| failure.listed && (name.is_glob() || name.glob_parent().is_some()))
             .map(|(name, failure)| (name, failure.seq))
             .collect();
         assert_eq!(listed, expected);

@@ -83,6 +83,8 @@ struct Model {
     /// Who went, of which type, and what it held of the globs it had asked for.
     away: [Option<(usize, Held)>; SUBSCRIBERS],
     errors: [BTreeMap<ResourceName, ResourceError>; 2],
+    /// Of these, what is told to nobody but who asked for just that name.
+    unlisted: [BTreeSet<ResourceName>; 2],
     capacity: Capacity,
 }
 
@@ -105,6 +107,7 @@ impl Model {
             clients: Default::default(),
             away: Default::default(),
             errors: Default::default(),
+            unlisted: Default::default(),
             capacity: Capacity::default(),
         }
     }
@@ -146,6 +149,9 @@ impl Model {
 
     /// Whether a client is told of the errors of a name.
     fn hears(&self, client: &Client, name: &ResourceName) -> bool {
+        if self.unlisted[client.of].contains(name) && self.errors[client.of].contains_key(name) {
+            return Self::named(client, name);
+        }
         let asked = |interest: &Interest| matches!(interest, Interest::Name(asked) if name.answers(asked));
         client.interests.iter().any(asked)
     }
@@ -208,10 +214,14 @@ impl Model {
                 });
                 self.removed(*of, &name);
             }
-            Op::Fail { of, what, code, message } => {
+            Op::Fail { of, what, code, message, asked } => {
                 let (name, error) = (name(text(*what)), ResourceError::new(*code, *message));
-                self.change(|cache, now, woken| cache.fail(&url(*of), &name, error.clone(), now, woken));
-                self.failed(*of, &name, error);
+                let may_be_unlisted = *asked && self.may_be_unlisted(*of, &name);
+                self.change(|cache, now, woken| match asked {
+                    true => cache.fail_by_name(&url(*of), &name, error.clone(), now, woken),
+                    false => cache.fail(&url(*of), &name, error.clone(), now, woken),
+                });
+                self.failed(*of, &name, error, may_be_unlisted);
             }
             Op::Answered { of, what } => self.answered(*of, &interest(text(*what))),
             Op::Evict { of, what } => self.evict(*of, &interest(text(*what))),
@@ -306,13 +316,33 @@ impl Model {
         });
     }
 
-    fn failed(&mut self, of: usize, name: &ResourceName, error: ResourceError) {
+    /// Whether a glob has as many errors as it tells of names that are not there, because somebody asked for just them.
+    fn may_be_unlisted(&self, of: usize, name: &ResourceName) -> bool {
+        let Some(glob) = name.glob_parent() else { return false };
+        let listed = |other: &&ResourceName| other.answers(&glob) && !self.unlisted[of].contains(*other);
+        let told = self.errors[of].contains_key(name) && !self.unlisted[of].contains(name);
+        !told
+            && !self.resources[of].contains_key(name)
+            && self.errors[of].keys().filter(listed).count() >= self.options.tombstones
+    }
+
+    fn failed(&mut self, of: usize, name: &ResourceName, error: ResourceError, unlisted: bool) {
         let ignored = !self.options.authoritative && !self.is_of_interest(of, name);
-        if name.as_str() == "*" || ignored || self.errors[of].get(name) == Some(&error) {
+        let is_known = self.errors[of].get(name) == Some(&error) && (unlisted || !self.unlisted[of].contains(name));
+        if name.as_str() == "*" || ignored || is_known {
             return;
         }
         if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
             self.removed(of, name);
+        }
+        match unlisted {
+            true => self.unlisted[of].insert(name.clone()),
+            false => self.unlisted[of].remove(name),
+        };
+        if unlisted && self.cache.error(&TYPES[of].into(), name).is_none() {
+            assert!(!self.is_watched(of, &Interest::Name(name.clone())), "who asked for {name} is not told");
+            self.errors[of].remove(name);
+            return;
         }
         self.errors[of].insert(name.clone(), error);
         if self.is_watched(of, &Interest::Name(name.clone())) && !self.resources[of].contains_key(name) {

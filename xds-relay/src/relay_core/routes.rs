@@ -10,7 +10,7 @@ use std::task::Waker;
 use bytes::Bytes;
 use slab::Slab;
 use xds_transport::Frame;
-use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, weight};
+use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, held_weight, weight};
 use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -185,6 +185,19 @@ impl Routes {
         }
         let Self { private, subscribers, .. } = self;
         private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
+    }
+
+    /// Everything there is was said: what was compared is not held any more, and what does nothing any more is closed.
+    fn has_pulled(&mut self, id: SubscriberId, may_close: bool) {
+        if let Some(subscriber) = self.subscribers.get_mut(id.index())
+            && subscriber.brought > 0
+            && !subscriber.all_parts().any(|part| part.scope.brings(part.id))
+        {
+            self.names.shrink(std::mem::take(&mut subscriber.brought));
+        }
+        if may_close {
+            self.close_done(id);
+        }
     }
 
     /// Closes the parts of a subscriber that do nothing any more, so that their scopes can go.
@@ -415,6 +428,7 @@ impl Source for Routes {
             brings: false,
             moves: false,
             names: 0,
+            brought: 0,
             sizes: Vec::new(),
             may_close: false,
             asks_again: false,
@@ -431,7 +445,7 @@ impl Source for Routes {
         for part in subscriber.all_parts() {
             self.view.close(&subscriber.type_url, part);
         }
-        self.names.shrink(subscriber.names);
+        self.names.shrink(subscriber.names + subscriber.brought);
         self.relay.count(&subscriber.type_url, tally);
     }
 
@@ -530,6 +544,11 @@ impl Source for Routes {
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
             subscriber.brings = !held.is_empty();
+            let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
+            subscriber.brought += weight;
+            if let Err(error) = self.names.grow(weight) {
+                self.refuse(error);
+            }
         }
         let mut parts: BTreeMap<usize, (Part, Vec<(ResourceName, Version)>)> = BTreeMap::new();
         for (name, version) in held {
@@ -563,8 +582,8 @@ impl Source for Routes {
         let may_close = subscriber.may_close;
         if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
             let pulled = self.pull_parts(id, removals, &mut said, visitor);
-            if may_close && removals == Removals::Include && !pulled.more {
-                self.close_done(id);
+            if removals == Removals::Include && !pulled.more {
+                self.has_pulled(id, may_close);
             }
             return pulled;
         }
@@ -574,8 +593,8 @@ impl Source for Routes {
             return additions;
         }
         let pulled = additions.and(self.pull_parts(id, Removals::Include, &mut said, visitor));
-        if may_close && !pulled.more {
-            self.close_done(id);
+        if !pulled.more {
+            self.has_pulled(id, may_close);
         }
         pulled
     }

@@ -445,8 +445,13 @@ impl Scope {
                 }
                 // What an error is about may be removed too, and a removal ends an error.
                 if changed.len() == 0 && removed.len() == 0 {
-                    let errors = errors.by_ref().take(BATCH);
-                    errors.for_each(|(name, error)| cache.fail(type_url, &name, error, now, woken));
+                    for (name, error) in errors.by_ref().take(BATCH) {
+                        if demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, &name)) {
+                            cache.fail_by_name(type_url, &name, error, now, woken);
+                        } else {
+                            cache.fail(type_url, &name, error, now, woken);
+                        }
+                    }
                 }
                 for (name, ttl) in refreshed.by_ref().take(BATCH) {
                     if let Some(held) = cache.value_mut(type_url, &name) {
@@ -592,6 +597,11 @@ impl Scope {
     /// Whether a name that the subscriber asked for stands for a resource that is here.
     pub(crate) fn is_alias(&self, id: SubscriberId, name: &ResourceName) -> bool {
         self.lock().cache.is_alias(id, name)
+    }
+
+    /// Whether some of what a subscriber brought along was not compared.
+    pub(crate) fn brings(&self, id: SubscriberId) -> bool {
+        self.lock().cache.brings(id)
     }
 
     /// Whether a name that the subscriber asked for was not answered.

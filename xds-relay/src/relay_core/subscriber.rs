@@ -30,6 +30,8 @@ pub(crate) struct Subscriber {
     pub(crate) asks_again: bool,
     /// How many names it asked for, by their weight.
     pub(crate) names: usize,
+    /// How many it brought along, by theirs, until all of them are compared.
+    pub(crate) brought: usize,
     /// How many bytes these take in the requests to origins that cannot be sent in pieces.
     pub(crate) sizes: Vec<(Arc<RequestRoom>, usize)>,
     /// A part may have nothing to do once it is pulled: it was opened for what the client brought along, or all of it left.

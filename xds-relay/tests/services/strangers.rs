@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use bytes::Bytes;
 use prost::Message;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -17,6 +18,8 @@ struct Ask {
     node: String,
     type_url: String,
     names: Vec<String>,
+    /// What it says it holds.
+    held: Vec<String>,
 }
 
 /// A client that is there before the stranger.
@@ -27,7 +30,11 @@ struct Good {
 
 fn ask(type_url: &str, names: &[&str]) -> Ask {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    Ask { node: String::new(), type_url: type_url.to_owned(), names }
+    Ask { node: String::new(), type_url: type_url.to_owned(), names, held: Vec::new() }
+}
+
+fn ask_holding(type_url: &str, names: &[&str], held: &[&str]) -> Ask {
+    Ask { held: held.iter().map(|name| (*name).to_owned()).collect(), ..ask(type_url, names) }
 }
 
 /// Of authorities that nobody configured: they are the default origin's.
@@ -42,8 +49,19 @@ fn of_node(id: String) -> Ask {
 impl Ask {
     async fn send(self, call: &mut Call) {
         let node = Node { id: self.node, ..Node::default() }.encode_to_vec().into();
-        let Self { type_url, names: resource_names_subscribe, .. } = self;
-        let request = DeltaDiscoveryRequest { node, type_url, resource_names_subscribe, ..Default::default() };
+        let Self { type_url, names: resource_names_subscribe, held, .. } = self;
+        let held_at = |name: String| {
+            let name = name.into_bytes();
+            Bytes::from([&[0x0a, name.len() as u8], name.as_slice(), b"\x12\x01v"].concat())
+        };
+        let initial_resource_versions = held.into_iter().map(held_at).collect();
+        let request = DeltaDiscoveryRequest {
+            node,
+            type_url,
+            resource_names_subscribe,
+            initial_resource_versions,
+            ..Default::default()
+        };
         call.send(framed(&request.encode_to_vec())).await;
     }
 }
@@ -105,6 +123,13 @@ async fn rule_132_of_what_one_stream_asks_for() {
     )
     .await;
     meets(
+        "names_per_stream: 3",
+        "names_per_stream",
+        "more than 3 names on one stream",
+        vec![vec![ask_holding(CLUSTERS, &["a"], &["a", "b"]), ask_holding("T", &["a"], &["a", "b"])]],
+    )
+    .await;
+    meets(
         "types_per_stream: 2",
         "types_per_stream",
         "more than 2 types on one stream",
@@ -136,6 +161,14 @@ async fn rule_132_of_what_all_streams_ask_for() {
         "names",
         "more than 3 names",
         vec![vec![ask(CLUSTERS, &names[..1])], vec![ask(CLUSTERS, &names)]],
+    )
+    .await;
+    // What a client holds counts until it is compared, each of which is when its stream is answered.
+    meets(
+        "names: 5",
+        "names",
+        "more than 5 names",
+        (0..4).map(|_| vec![ask_holding(CLUSTERS, &["a"], &["a"])]).collect(),
     )
     .await;
     meets("authorities: 2", "authorities", "more than 2 authorities", vec![of_authorities(3)]).await;

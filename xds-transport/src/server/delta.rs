@@ -17,7 +17,7 @@ use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
 use crate::server::unacked::{Sent, Unacked};
-use crate::server::weight::weight;
+use crate::server::weight::{held_weight, weight};
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
 use crate::wire::{DeltaDiscoveryRequest, Status};
@@ -30,6 +30,8 @@ pub(crate) struct Session {
     pub(crate) tally: Tally,
     wildcard: bool,
     names: usize,
+    /// How many it brought along, by their weight.
+    brought: usize,
     spelling: Spelling,
     unacked: Unacked,
     responded: bool,
@@ -65,6 +67,7 @@ impl Session {
             tally: Tally { requests: 1, ..Tally::default() },
             wildcard: false,
             names: 0,
+            brought: 0,
             spelling: Spelling::default(),
             unacked: Unacked::default(),
             responded: false,
@@ -87,10 +90,11 @@ impl Session {
             let Ok(name) = ResourceName::parse(text) else { continue };
             // Rule 95; where it asks for the name, it is that spelling that counts.
             session.spelling.note(&name, text);
+            session.brought += held_weight(&name, version);
             held.insert(name, Version::from(version));
         }
         let opened = room
-            .check(request.initial_resource_versions.len())
+            .check_brought(session.brought)
             .and_then(|()| session.change_subscription(request, names, room, source));
         if opened.is_err() {
             return (session, opened);
@@ -248,6 +252,11 @@ impl Session {
             Interest::Name(name) => self.spelling.note(name, text),
         }
         interest
+    }
+
+    /// How many names it brought along: most are compared before long, but an origin that is silent may keep all of them.
+    pub(crate) fn brought(&self) -> usize {
+        self.brought
     }
 
     pub(crate) fn names(&self) -> usize {

@@ -153,10 +153,12 @@ enum Session {
     Delta(delta::Session),
 }
 
-/// How many names one type of a stream may have.
+/// How many names one type of a stream may have, by their weight.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Room {
     pub(crate) names: usize,
+    /// How many it may bring along.
+    pub(crate) brought: usize,
     /// All types together.
     pub(crate) limit: usize,
     /// How long each may be, in bytes.
@@ -165,7 +167,15 @@ pub(crate) struct Room {
 
 impl Room {
     pub(crate) fn check(self, names: usize) -> Result<(), ProtocolError> {
-        if names <= self.names { Ok(()) } else { Err(ProtocolError::TooMany { what: "names", limit: self.limit }) }
+        self.compare(names, self.names)
+    }
+
+    pub(crate) fn check_brought(self, names: usize) -> Result<(), ProtocolError> {
+        self.compare(names, self.brought)
+    }
+
+    fn compare(self, names: usize, most: usize) -> Result<(), ProtocolError> {
+        if names <= most { Ok(()) } else { Err(ProtocolError::TooMany { what: "names", limit: self.limit }) }
     }
 }
 
@@ -622,9 +632,12 @@ impl Stream {
     /// How many names a type may have beside those of the others.
     fn room_for_names(&self, type_url: &str) -> Room {
         let is_other = |url: &TypeUrl| self.only_type.is_none() && url.as_str() != type_url;
-        let others: usize = self.types.iter().filter(|of| is_other(&of.url)).map(|of| of.session.names()).sum();
+        let others = || self.types.iter().filter(|of| is_other(&of.url));
+        let names: usize = others().map(|of| of.session.names()).sum();
+        let brought: usize = others().map(|of| of.session.brought()).sum();
         let Settings { names_per_stream: limit, name_bytes, .. } = self.settings;
-        Room { names: limit.saturating_sub(others + self.refusals.names_but_of(type_url)), limit, name_bytes }
+        let names = limit.saturating_sub(names + self.refusals.names_but_of(type_url));
+        Room { names, brought: limit.saturating_sub(brought), limit, name_bytes }
     }
 
     /// What is kept of a stream is bounded: a name that is longer is none, and answered as such (rule 109).
@@ -820,6 +833,13 @@ impl Session {
         match self {
             Self::Sotw(session) => session.names(),
             Self::Delta(session) => session.names(),
+        }
+    }
+
+    fn brought(&self) -> usize {
+        match self {
+            Self::Sotw(_) => 0,
+            Self::Delta(session) => session.brought(),
         }
     }
 }

@@ -148,7 +148,7 @@ mod tests {
     fn the_names_of_two_clients_are_one_text() {
         let mut cache = Cache::<Frame>::new(Options::default());
         let endpoints = TypeUrl::from("endpoints");
-        let room = Room { names: 2, limit: 2, name_bytes: 10 };
+        let room = Room { names: 2, limit: 2, name_bytes: 10, ..Room::default() };
         let mut texts = Vec::new();
         for _ in 0..2 {
             let id = cache.open(&endpoints);

@@ -1,5 +1,7 @@
 //! How many names one text counts for.
 
+use xdstp_uri::ResourceName;
+
 /// How many names one counts for, among what there may be of them: what is kept of a stream is bounded in bytes, too, and a
 /// long name counts for each KiB that it begins.
 ///
@@ -10,4 +12,16 @@
 /// ```
 pub fn weight(text: &str) -> usize {
     1 + text.len() / 1024
+}
+
+/// The same of a name that a client brings along, with the version at which it holds the resource.
+///
+/// ```
+/// use xds_transport::server::held_weight;
+///
+/// let name = "cart".parse().unwrap();
+/// assert_eq!((held_weight(&name, "1"), held_weight(&name, &"x".repeat(5000))), (1, 5));
+/// ```
+pub fn held_weight(name: &ResourceName, version: &str) -> usize {
+    1 + (name.as_str().len() + version.len()) / 1024
 }

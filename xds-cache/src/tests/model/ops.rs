@@ -50,6 +50,7 @@ pub(super) enum Op {
         what: usize,
         code: i32,
         message: &'static str,
+        asked: bool,
     },
     Remove {
         of: usize,
@@ -98,8 +99,8 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(of, what, version, digest)| Op::Upsert { of, what, version, digest }),
         1 => (of(), any::<bool>(), prop::collection::vec((named(), 0..3_u8, 0..2_u8), 0..6))
             .prop_map(|(of, snapshot, resources)| Op::Upserts { of, snapshot, resources }),
-        4 => (of(), either(), prop::sample::select(vec![5, 7, 14]), prop::sample::select(vec!["one", "other"]))
-            .prop_map(|(of, what, code, message)| Op::Fail { of, what, code, message }),
+        4 => (of(), either(), prop::sample::select(vec![5, 7, 14]), prop::sample::select(vec!["one", "other"]), any::<bool>())
+            .prop_map(|(of, what, code, message, asked)| Op::Fail { of, what, code, message, asked }),
         1 => (of(), named()).prop_map(|(of, what)| Op::Touch { of, what }),
         4 => (of(), named(), any::<bool>()).prop_map(|(of, what, asked)| Op::Remove { of, what, asked }),
         2 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Answered { of, what }),

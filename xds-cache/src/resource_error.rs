@@ -1,0 +1,73 @@
+//! Why a resource is not sent: the resource errors of proposal TP3.
+
+use std::fmt;
+use std::sync::Arc;
+
+use xdstp_uri::ResourceName;
+
+use crate::links::Seq;
+
+/// Why an origin does not send a resource, or a collection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ResourceError {
+    /// A code of `google.rpc.Code`.
+    pub code: i32,
+    /// What is wrong, for people.
+    pub message: Arc<str>,
+}
+
+impl ResourceError {
+    /// The name does not exist: the same as a removal.
+    pub const NOT_FOUND: i32 = 5;
+    /// The client may not have it.
+    pub const PERMISSION_DENIED: i32 = 7;
+
+    /// An error with a code of `google.rpc.Code`, and a message.
+    pub fn new(code: i32, message: impl Into<Arc<str>>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Whether a client must go on using what it has: all but `NOT_FOUND` and `PERMISSION_DENIED` say nothing
+    /// about the resource itself.
+    pub fn is_transient(&self) -> bool {
+        !matches!(self.code, Self::NOT_FOUND | Self::PERMISSION_DENIED)
+    }
+}
+
+impl fmt::Display for ResourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (code {})", self.message, self.code)
+    }
+}
+
+/// One entry of what [`Cache::pull_errors`](crate::Cache::pull_errors) visits.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failed<'a> {
+    /// The name of a resource, or a glob.
+    pub name: &'a ResourceName,
+    /// What is wrong with it.
+    pub error: &'a ResourceError,
+    /// The resource, or a member of the glob, is there: the error stands beside it.
+    pub beside: bool,
+    /// Whether clients that know no errors must be told that it is removed: it is not there (rule 117). Not where
+    /// the error is transient and the client said that it holds the resource.
+    pub removed: bool,
+}
+
+impl<'a> Failed<'a> {
+    /// An entry, for a source over several caches.
+    pub fn new(name: &'a ResourceName, error: &'a ResourceError, beside: bool, removed: bool) -> Self {
+        Self { name, error, beside, removed }
+    }
+}
+
+/// An error as the cache keeps it.
+pub(crate) struct Failure {
+    pub(crate) error: ResourceError,
+    /// When it was told to the cache.
+    pub(crate) seq: Seq,
+    /// Whether those who want the glob of the name are told of it.
+    pub(crate) listed: bool,
+}
