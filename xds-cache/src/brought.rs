@@ -125,3 +125,56 @@ impl Names {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_kept_by_glob_is_what_a_plain_map_says(
+            steps in proptest::collection::vec((0..6_u8, 0..9_usize, proptest::option::of(0..3_u8)), 0..60),
+        ) {
+            let texts = ["plain", "other", "xdstp://a/T", "xdstp://a/T/0/*", "xdstp://a/T/1/*"];
+            let members = ["xdstp://a/T/0/1", "xdstp://a/T/0/2", "xdstp://a/T/1/1", "xdstp://a/T/1/2"];
+            let names = texts.iter().chain(&members).map(|text| text.parse().unwrap()).collect::<Vec<ResourceName>>();
+            let globs = &names[3..5];
+            let (mut brought, mut model) = (Brought::default(), BTreeMap::new());
+            let (mut left, link) = (None, 7);
+            for (step, number, version) in steps {
+                let (name, version) = (&names[number], version.map(|version| Version::from(version.to_string())));
+                match step {
+                    0 | 1 => {
+                        brought.insert(name.clone(), version.clone());
+                        model.insert(name.clone(), version);
+                        left = None;
+                    }
+                    2 | 3 => assert_eq!(brought.remove(name), model.remove(name)),
+                    4 => {
+                        brought.leave_sweep(link, vec![name.clone()]);
+                        left = Some(vec![name.clone()]);
+                    }
+                    _ => assert_eq!(brought.take_sweep(link), left.take()),
+                }
+                left = left.filter(|_| !model.is_empty());
+                assert_eq!(brought.version_mut(name), model.get_mut(name));
+                assert_eq!((brought.is_empty(), brought.len()), (model.is_empty(), model.len()));
+                assert!(brought.names().collect::<BTreeSet<_>>().into_iter().eq(model.keys()));
+                assert!(names.iter().all(|name| brought.contains(name) == model.contains_key(name)));
+                for glob in globs {
+                    let of = brought.of_glob(glob).collect::<BTreeSet<_>>();
+                    let members = model.keys().filter(|name| !name.is_glob() && name.answers(glob));
+                    assert!(of.into_iter().eq(members));
+                }
+                // No room is kept for a glob of which nothing is left.
+                for (glob, of) in brought.by_glob() {
+                    assert!(of.map(|name| assert_eq!(name.glob_parent().as_ref(), glob)).count() > 0 || glob.is_none());
+                }
+            }
+        }
+    }
+}
