@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod admin;
+mod causes;
 mod check;
 pub mod config;
 mod connections;
