@@ -100,8 +100,8 @@ fn says_the_same(locator: &Locator<'_>, read: &reference::Read) {
     assert_eq!(locator.directives().count(), read.directives.len());
     for (directive, read) in locator.directives().zip(&read.directives) {
         match read {
-            reference::Directive::Alt(read) => says_the_same(directive.alt().unwrap(), read),
-            reference::Directive::Entry(name) => assert_eq!(directive.entry(), Some(name.as_str())),
+            reference::Directive::Alt(read) => says_the_same(&directive.alt().unwrap(), read),
+            reference::Directive::Entry(name) => assert_eq!(directive.entry().as_deref(), Some(name.as_str())),
         }
     }
     assert_eq!(locator.to_canonical(), read.canonical());
