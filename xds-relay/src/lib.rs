@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
 mod causes;
@@ -7,6 +8,7 @@ pub mod config;
 mod connections;
 mod downstream;
 #[cfg(feature = "file-origin")]
+#[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
 pub mod file_origin;
 mod health;
 mod incoming;
