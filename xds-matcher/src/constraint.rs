@@ -46,11 +46,13 @@ impl Constraint {
     }
 
     /// `key=value`: the key is there and has exactly this value.
+    #[must_use]
     pub fn value(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         Self::from_bounded(Node::Value { key: key.into().into(), value: value.into().into() })
     }
 
     /// `exists(key)`: the key is there, whatever its value.
+    #[must_use]
     pub fn exists(key: impl Into<Box<str>>) -> Self {
         Self::from_bounded(Node::Exists { key: key.into().into() })
     }

@@ -253,7 +253,11 @@ impl<'a> Search<'a> {
                 }
                 Atom::Other => {
                     let mut spellings = (0..).map(|i| format!("other{i}"));
-                    spellings.find(|text| !mentions.texts.contains(text.as_str())).unwrap_or_default()
+                    let mut is_free = |text: &String| {
+                        !spend(steps, look_up(text.len(), mentions.texts.len()))
+                            || !mentions.texts.contains(text.as_str())
+                    };
+                    spellings.find(&mut is_free).unwrap_or_default()
                 }
             };
             Some((String::from(mentions.key), value))

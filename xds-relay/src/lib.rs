@@ -1,11 +1,14 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
+mod causes;
 mod check;
 pub mod config;
 mod connections;
 mod downstream;
 #[cfg(feature = "file-origin")]
+#[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
 pub mod file_origin;
 mod health;
 mod incoming;

@@ -14,6 +14,7 @@ use xds_relay::{
     config::{Origin, OriginKind},
 };
 
+mod causes;
 mod log;
 mod signals;
 
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("xds-relay: {failure}");
+            eprintln!("xds-relay: {}", causes::with_causes(&failure));
             ExitCode::from(match failure {
                 Failure::Config(_) | Failure::Relay(xds_relay::Error::Origin { .. }) => BAD_CONFIGURATION,
                 _ => FAILED,
@@ -77,10 +78,10 @@ fn main() -> ExitCode {
 enum Failure {
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error("cannot write the example mesh: {0}")]
-    Example(io::Error),
-    #[error("cannot start: {0}")]
-    Start(io::Error),
+    #[error("cannot write the example mesh")]
+    Example(#[source] io::Error),
+    #[error("cannot start")]
+    Start(#[source] io::Error),
     #[error(transparent)]
     Relay(#[from] xds_relay::Error),
     #[error("stopped by a second signal before the streams were drained")]

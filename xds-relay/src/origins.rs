@@ -10,6 +10,7 @@ use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
+use crate::causes::with_causes;
 use crate::config::{Config, Origin, OriginKind, Protocol};
 use crate::relay_core::{Dial, Dialed, RelayCore};
 use crate::serve::Error;
@@ -107,7 +108,7 @@ pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
 pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoint>, Error> {
     let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
     let endpoint = Endpoint::new(&uri.to_string())
-        .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: error.to_string() })?;
+        .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: with_causes(&error) })?;
     let protocol = match protocol {
         Protocol::Delta => xds_transport::Protocol::Delta,
         Protocol::Sotw => xds_transport::Protocol::Sotw,

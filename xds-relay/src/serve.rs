@@ -37,7 +37,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[non_exhaustive]
 pub enum Error {
     /// An address cannot be listened on.
-    #[error("cannot listen on {address} ({field}): {source}")]
+    #[error("cannot listen on {address} ({field})")]
     Listen {
         /// The address.
         address: SocketAddr,
@@ -55,7 +55,7 @@ pub enum Error {
         reason: String,
     },
     /// A server failed.
-    #[error("cannot serve: {0}")]
+    #[error("cannot serve")]
     Serve(#[from] io::Error),
 }
 

@@ -67,7 +67,7 @@ use crate::wire::walk::WalkError;
 #[non_exhaustive]
 pub enum ProtocolError {
     /// A response cannot be read at all, so that there is not even a nonce to refuse it by.
-    #[error("unreadable response: {0}")]
+    #[error("unreadable response")]
     Malformed(#[from] WalkError),
     /// The server goes on writing although it reads no answers.
     #[error("the server sends responses without reading their acknowledgements")]

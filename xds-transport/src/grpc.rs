@@ -2,8 +2,10 @@
 #![allow(clippy::disallowed_methods, reason = "this module is above the layer line: clocks and tasks live here")]
 
 #[cfg(feature = "grpc-client")]
+#[cfg_attr(docsrs, doc(cfg(feature = "grpc-client")))]
 pub mod client;
 #[cfg(feature = "grpc-server")]
+#[cfg_attr(docsrs, doc(cfg(feature = "grpc-server")))]
 pub mod server;
 
 pub mod methods;

@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod client;
 mod deadlines;
 mod frame;
 #[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
+#[cfg_attr(docsrs, doc(cfg(any(feature = "grpc-client", feature = "grpc-server"))))]
 pub mod grpc;
 mod put;
 mod rate;

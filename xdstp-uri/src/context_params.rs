@@ -189,6 +189,7 @@ impl<'a> ContextParams<'a> {
     /// assert_eq!(params.get("k").as_deref(), Some("b c"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn get(&self, key: &str) -> Option<Cow<'a, str>> {
         match &self.text {
             Text::Borrowed(text) => value_of(text, key).map(percent::decode),

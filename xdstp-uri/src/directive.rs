@@ -45,7 +45,7 @@ impl<'a> Directive<'a> {
     /// ```
     /// use xdstp_uri::Directive;
     ///
-    /// assert_eq!(Directive::parse("entry=a%2Cb")?.entry(), Some("a,b"));
+    /// assert_eq!(Directive::parse("entry=a%2Cb")?.entry().as_deref(), Some("a,b"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
@@ -121,39 +121,39 @@ impl<'a> Directive<'a> {
         }
     }
 
-    /// The locator to fall back to, of an `alt=` directive.
+    /// The locator to fall back to, of an `alt=` directive. It lives as long as the text.
     ///
     /// # Examples
     /// ```
-    /// use xdstp_uri::Directive;
+    /// use xdstp_uri::{Directive, Locator};
     ///
-    /// let directive = Directive::parse("alt=http://b/T/x")?;
-    /// assert_eq!(directive.alt().map(|locator| locator.authority()).as_deref(), Some("b"));
+    /// fn fallback(text: &str) -> Option<Locator<'_>> {
+    ///     Directive::parse(text).ok()?.alt()
+    /// }
+    /// assert_eq!(fallback("alt=http://b/T/x"), Some(Locator::parse("http://b/T/x")?));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     #[must_use]
-    pub fn alt(&self) -> Option<&Locator<'a>> {
-        match &self.0 {
-            Kind::Alt(locator) => Some(locator),
-            Kind::Entry(_) => None,
-        }
+    pub fn alt(&self) -> Option<Locator<'a>> {
+        self.clone().into_alt()
     }
 
-    /// The name of the entry that is meant, decoded, of an `entry=` directive.
+    /// The name of the entry that is meant, decoded, of an `entry=` directive. It lives as long as the text, borrowed where
+    /// it holds no escape.
     ///
     /// # Examples
     /// ```
+    /// use std::borrow::Cow;
     /// use xdstp_uri::Directive;
     ///
-    /// assert_eq!(Directive::parse("entry=m")?.entry(), Some("m"));
-    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// fn entry(text: &str) -> Option<Cow<'_, str>> {
+    ///     Directive::parse(text).ok()?.entry()
+    /// }
+    /// assert!(matches!(entry("entry=m"), Some(Cow::Borrowed("m"))));
     /// ```
     #[must_use]
-    pub fn entry(&self) -> Option<&str> {
-        match &self.0 {
-            Kind::Alt(_) => None,
-            Kind::Entry(name) => Some(name),
-        }
+    pub fn entry(&self) -> Option<Cow<'a, str>> {
+        self.clone().into_entry()
     }
 
     /// The directive with a text of its own.
@@ -163,7 +163,7 @@ impl<'a> Directive<'a> {
     /// use xdstp_uri::Directive;
     ///
     /// let directive: Directive<'static> = Directive::parse("entry=m")?.into_owned();
-    /// assert_eq!(directive.entry(), Some("m"));
+    /// assert_eq!(directive.entry().as_deref(), Some("m"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     #[must_use]

@@ -185,6 +185,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(locator.alt(), Some(Locator::parse("http://b/T/y")?));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn alt(&self) -> Option<Self> {
         self.directives().find_map(Directive::into_alt)
     }
@@ -198,6 +199,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(Locator::parse("xdstp://a/T/x#entry=m")?.entry().as_deref(), Some("m"));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn entry(&self) -> Option<Cow<'a, str>> {
         self.directives().find_map(Directive::into_entry)
     }
@@ -285,6 +287,7 @@ impl<'a> Locator<'a> {
     /// assert_eq!(locator.without_directives(), Locator::parse("http://a/T/x")?);
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn without_directives(&self) -> Locator<'static> {
         let mut text = String::new();
         // Writing to a string does not fail, and a locator without its fragment still is one.

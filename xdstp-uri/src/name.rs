@@ -215,7 +215,7 @@ impl ResourceName {
 
     /// The glob collection that this name is a member of: its last path segment replaced by `*`, all else equal.
     ///
-    /// `None` for an opaque name, for a glob, and for a name without an id.
+    /// `None` for an opaque name, for a glob, for a name without an id, and where the glob would be too long.
     ///
     /// # Examples
     /// ```
@@ -257,7 +257,9 @@ impl ResourceName {
             "" => self.split_path().is_some_and(|(_, id)| !id.is_empty()),
             _ => parts.directory.len() > self.authority_end as usize + 1,
         };
-        (has_id && parts.leaf != "*").then_some(GlobParent(NameParts { leaf: "*", ..parts }))
+        // The leaf of a name that is as long as one may be can be empty.
+        let fits = !parts.leaf.is_empty() || self.text.len() < MAX_LEN;
+        (has_id && fits && parts.leaf != "*").then_some(GlobParent(NameParts { leaf: "*", ..parts }))
     }
 
     /// A resource of this name answers a subscription to `subscription`: it is the same name, or a member of that glob
@@ -411,5 +413,14 @@ mod tests {
             assert_eq!(name(text).glob_parent(), None);
             assert!(name(text).answers(&name(text)));
         }
+    }
+
+    /// What is made keeps the limits of what is parsed.
+    #[test]
+    fn a_glob_that_would_be_too_long_is_none() {
+        let id = "x".repeat(MAX_LEN - "xdstp://a/T//".len());
+        let text = format!("xdstp://a/T/{id}/");
+        assert_eq!(name(&text).glob_parent(), None);
+        assert_eq!(name(&text[..MAX_LEN - 2]).glob_parent(), Some(name("xdstp://a/T/*")));
     }
 }

@@ -11,12 +11,14 @@ use crate::{ContextParams, Directive, Locator, ParseError, ResourceName, Urn};
 
 macro_rules! as_text {
     ($owned:ty, $any:ty) => {
+        #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
         impl Serialize for $any {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
+        #[cfg_attr(docsrs, doc(cfg(feature = "serde")))]
         impl<'de> Deserialize<'de> for $owned {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_str(Text(PhantomData))

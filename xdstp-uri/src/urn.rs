@@ -111,6 +111,7 @@ impl<'a> Urn<'a> {
     /// assert!(read()?.is_canonical());
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
+    #[must_use]
     pub fn into_owned(self) -> Urn<'static> {
         Urn(self.0.into_owned(grammar::name))
     }

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -19,7 +19,7 @@ use prost_types::{
 };
 use prost_types::{MessageOptions, field_descriptor_proto::Type};
 
-use crate::published;
+use crate::{published, workspace};
 
 const CRATE: &str = "envoy-types";
 const VERSION: &str = "0.7.7";
@@ -55,15 +55,11 @@ pub(crate) fn check() -> Result<String, Box<dyn Error>> {
 }
 
 fn committed() -> PathBuf {
-    workspace().join(format!("xds-relay/descriptors/{CRATE}-{VERSION}.binpb.gz"))
-}
-
-fn workspace() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new(".")).to_path_buf()
+    workspace::root().join(format!("xds-relay/descriptors/{CRATE}-{VERSION}.binpb.gz"))
 }
 
 fn made() -> Result<Vec<u8>, Box<dyn Error>> {
-    let scratch = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
+    let scratch = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from);
     let source = published::source(CRATE, VERSION, &scratch.join("xtask"))?;
     let set = FileDescriptorSet::decode(std::fs::read(source.join(SET_IN_CRATE))?.as_slice())?;
     Ok(stripped(set)?.encode_to_vec())

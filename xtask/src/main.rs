@@ -1,15 +1,20 @@
 //! `cargo xtask`: the chores of this workspace that are programs.
 
 mod descriptor;
+mod package;
 mod published;
+mod readme;
+mod workspace;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask descriptor [--check]
+usage: cargo xtask descriptor|package [--check]
 
   descriptor            write the descriptor set that the relay's file origin knows Envoy's types by
   descriptor --check    fail unless the committed set is the one this tool makes
+  package               write the lists of what each package holds, in ci/package
+  package --check       fail unless each package holds what its list says, and its README is one for the registry
 ";
 
 fn main() -> ExitCode {
@@ -17,6 +22,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["descriptor"] => descriptor::write(),
         ["descriptor", "--check"] => descriptor::check(),
+        ["package"] => package::write(),
+        ["package", "--check"] => package::check(),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

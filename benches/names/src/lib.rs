@@ -52,8 +52,8 @@ fn read_locator(locator: &xdstp_uri::Locator<'_>) -> usize {
     let directives: usize = locator
         .directives()
         .map(|directive| match directive.alt() {
-            Some(alt) => read_locator(alt),
-            None => directive.entry().map_or(0, str::len),
+            Some(alt) => read_locator(&alt),
+            None => directive.entry().map_or(0, |entry| entry.len()),
         })
         .sum();
     components + params + directives

@@ -114,7 +114,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
                         deliver(&mut upstream, &mut consumer);
                         continue;
                     }
-                    Err(error) => error.to_string(),
+                    Err(error) => ended::chain(&error),
                 }
             }
             Happened::Ended(error) => error,

@@ -99,6 +99,14 @@ impl<'v> Class<'v> {
         }
     }
 
+    /// In how many steps its integers are looked at.
+    pub(super) fn size(self) -> usize {
+        match self {
+            Self::Value(value) => look_up(value.map_or(0, str::len), 0),
+            Self::Integers(ranges) => ranges.len(),
+        }
+    }
+
     /// Its integers, from the first to the last of each run.
     pub(super) fn spans(self) -> impl Iterator<Item = (u64, u64)> + 'v {
         let (one, ranges) = match self {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use super::limits::Limits;
-use super::parts::Parts;
+use super::parts::{Parts, for_each_meeting};
 use crate::admitted::Admitted;
 use crate::steps::spend;
 
@@ -14,6 +14,10 @@ const FEW: usize = 4;
 
 /// How often variants are split by a key. Each splitting takes some stack, and by then few are left together.
 const MAX_SPLITS: usize = 64;
+
+/// A pair that is told apart in so few steps is told apart anew each time that it is met: noting it takes more memory than
+/// that is worth.
+const FEW_STEPS: usize = 8;
 
 /// Calls `visit` for each pair of variants that have values of every key in common, `i` before `j`, once, until it or the
 /// `steps` end that. Every key and value that is looked at is a step.
@@ -32,7 +36,7 @@ struct Pairs<'v, 'a> {
     limits: &'v Limits<'v>,
     steps: &'v mut usize,
     visit: &'v mut dyn FnMut(usize, usize, &mut usize) -> ControlFlow<()>,
-    /// Two variants that share several values are met several times.
+    /// Two variants that share several values, or have many ranges, are met several times.
     seen: BTreeSet<(usize, usize)>,
     split_by: Vec<usize>,
 }
@@ -111,9 +115,12 @@ impl<'v> Pairs<'v, '_> {
         right: &Parts<'_>,
         wanted: impl Fn(usize, usize) -> bool,
     ) -> ControlFlow<()> {
-        let met = left.for_each_meeting(right, self.limits, |one, another| {
+        let spans = left.spans_with(right, self.limits, self.steps);
+        let met = for_each_meeting(spans, |one, another| {
+            // Of two values, numbers tell whether they are the same.
+            let is_range = [one, another].into_iter().any(|class| self.limits.class(class).is_integers());
             let both = left.listed.get(&one).zip(right.listed.get(&another));
-            let pair = if spend(self.steps, 1) { both.filter(|_| wanted(one, another)) } else { None };
+            let pair = if spend(self.steps, 1) { both.filter(|_| is_range && wanted(one, another)) } else { None };
             let done = pair.map_or(ControlFlow::Continue(()), |(one, another)| self.between(one, another));
             if done.is_break() || *self.steps == 0 { Err(()) } else { Ok(()) }
         });
@@ -163,7 +170,15 @@ impl<'v> Pairs<'v, '_> {
         }
         let (Some(a), Some(b)) = (self.variants.get(i), self.variants.get(j)) else { return ControlFlow::Continue(()) };
         let pair = (i.min(j), i.max(j));
-        if i == j || a.excludes(b, self.steps) || !self.seen.insert(pair) {
+        if i == j || self.seen.contains(&pair) {
+            return ControlFlow::Continue(());
+        }
+        let before = *self.steps;
+        let excluded = a.excludes(b, self.steps);
+        if !excluded || before - *self.steps > FEW_STEPS {
+            self.seen.insert(pair);
+        }
+        if excluded {
             return ControlFlow::Continue(());
         }
         (self.visit)(pair.0, pair.1, self.steps)

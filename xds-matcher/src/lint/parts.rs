@@ -15,7 +15,7 @@ pub(super) struct Parts<'l> {
 }
 
 /// Integers from the first to the last, and whose they are.
-struct Span {
+pub(super) struct Span {
     first: u64,
     last: u64,
     class: usize,
@@ -56,13 +56,11 @@ impl<'l> Parts<'l> {
         if ranges.is_empty() && !exceptions.iter().any(|class| self.listed.contains_key(class)) {
             return None;
         }
-        let excepted = |class: &usize| {
-            exceptions.binary_search(class).is_ok()
-                || ranges.iter().any(|ranges| limits.class(*class).is_within(*ranges))
-        };
         let beyond = self.listed.iter().filter(|(class, members)| {
-            spend(steps, ranges.len() + members.len());
-            !excepted(class)
+            spend(steps, members.len());
+            let listed = limits.class(**class);
+            let mut within = ranges.iter().filter(|_| spend(steps, listed.size()));
+            exceptions.binary_search(class).is_err() && !within.any(|ranges| listed.is_within(*ranges))
         });
         Some(once_each(beyond.flat_map(|(_, members)| members)))
     }
@@ -72,43 +70,44 @@ impl<'l> Parts<'l> {
         once_each(self.listed.values().flatten())
     }
 
-    /// Calls `meet` with classes of the one and of the other that have some integer in common, and of which one has ranges.
-    pub(super) fn for_each_meeting<E>(
-        &self,
-        other: &Self,
-        limits: &Limits<'_>,
-        mut meet: impl FnMut(usize, usize) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut classes = self.listed.keys().chain(other.listed.keys());
-        if !classes.any(|class| limits.class(*class).is_integers()) {
-            return Ok(());
-        }
+    /// The integers of this, the left, and of the other, by their first; none where neither has ranges.
+    pub(super) fn spans_with(&self, other: &Self, limits: &Limits<'_>, steps: &mut usize) -> Vec<Span> {
         let left = self.listed.keys().map(|class| (*class, true));
         let all = left.chain(other.listed.keys().map(|class| (*class, false)));
-        let spans = all.flat_map(|(class, left)| {
+        if !all.clone().any(|(class, _)| limits.class(class).is_integers()) {
+            return Vec::new();
+        }
+        let spent = all.take_while(|(class, _)| spend(steps, limits.class(*class).size()));
+        let spans = spent.flat_map(|(class, left)| {
             limits.class(class).spans().map(move |(first, last)| Span { first, last, class, left })
         });
         let mut spans: Vec<Span> = spans.collect();
         spans.sort_unstable_by_key(|span| span.first);
-        // By last integer: those that the next span may still begin in.
-        let (mut open_left, mut open_right) = (BTreeSet::new(), BTreeSet::new());
-        for Span { first, last, class, left } in spans {
-            for open in [&mut open_left, &mut open_right] {
-                while open.first().is_some_and(|(last, _)| *last < first) {
-                    open.pop_first();
-                }
-            }
-            let (open, opposite) = if left { (&mut open_left, &open_right) } else { (&mut open_right, &open_left) };
-            for &(_, met) in opposite {
-                if limits.class(class).is_integers() || limits.class(met).is_integers() {
-                    let (one, another) = if left { (class, met) } else { (met, class) };
-                    meet(one, another)?;
-                }
-            }
-            open.insert((last, class));
-        }
-        Ok(())
+        spans
     }
+}
+
+/// Calls `meet` with a class of the left and one of the right for each two spans of theirs that have some integer in common.
+pub(super) fn for_each_meeting<E>(
+    spans: Vec<Span>,
+    mut meet: impl FnMut(usize, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    // By last integer: those that the next span may still begin in.
+    let (mut open_left, mut open_right) = (BTreeSet::new(), BTreeSet::new());
+    for Span { first, last, class, left } in spans {
+        for open in [&mut open_left, &mut open_right] {
+            while open.first().is_some_and(|(last, _)| *last < first) {
+                open.pop_first();
+            }
+        }
+        let (open, opposite) = if left { (&mut open_left, &open_right) } else { (&mut open_right, &open_left) };
+        for &(_, met) in opposite {
+            let (one, another) = if left { (class, met) } else { (met, class) };
+            meet(one, another)?;
+        }
+        open.insert((last, class));
+    }
+    Ok(())
 }
 
 fn once_each<'m>(members: impl Iterator<Item = &'m usize>) -> Vec<usize> {

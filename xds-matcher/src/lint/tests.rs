@@ -96,3 +96,27 @@ fn long_texts_are_as_many_steps_as_it_takes_to_compare_them() {
     };
     assert!(steps(12_800) > steps(4) + 256 * 8 * 2 * 100);
 }
+
+/// Ranges of all variants that lie between each other meet everywhere, while another key tells the variants apart.
+#[test]
+fn pairs_that_meet_in_many_ranges_are_looked_at_once() {
+    let interleaved = |i: u64| {
+        let ranges = (0..600).map(|at| crate::IntRange::new(100 * at + i, 100 * at + i + 50).unwrap());
+        Constraint::all([Constraint::int_in("shard", ranges).unwrap(), Constraint::value("zone", i.to_string())])
+            .unwrap()
+    };
+    let (overlaps, complete, steps) = lint((0..20).map(interleaved));
+    assert!(complete && overlaps == 0);
+    // Each is read, and each meeting of two ranges is found.
+    assert!(steps < 20 * 20 * 600 * 10, "{steps} steps");
+}
+
+/// Spellings of one integer are no ranges, but are met as such.
+#[test]
+fn values_that_meet_are_steps_too() {
+    let spelled = (0..400).map(|zeros| Constraint::value("shard", "0".repeat(zeros) + "5"));
+    let range = || "shard in 7..8".parse().unwrap();
+    let (overlaps, complete, steps) = lint(spelled.chain([range()]));
+    assert!(complete && overlaps == 0);
+    assert!(steps > 400 * 400, "{steps} steps");
+}

@@ -138,3 +138,17 @@ fn a_value_is_compared_once_with_each_that_is_like_it() {
     assert!(a.matches(&both) && b.matches(&both));
     assert_eq!(any(0).overlap(&any(50)), Overlap::Disjoint);
 }
+
+/// A text that no leaf mentions is looked for among those that they do.
+#[test]
+fn looking_for_another_text_is_steps_too() {
+    let used = |name: &str| {
+        let nots = (0..1000).map(|i| Constraint::value("k", format!("{name}{i}")).negate().unwrap());
+        let a = Constraint::all(nots.chain([Constraint::exists("k")])).unwrap();
+        let mut left = Overlap::STEPS;
+        let found = satisfy(&[&Subject::new(&a)], Scope::All, &mut left);
+        assert!(matches!(found, Overlap::Overlapping(_)));
+        Overlap::STEPS - left
+    };
+    assert!(used("other") >= used("what!") + 1000);
+}

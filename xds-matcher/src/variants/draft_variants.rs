@@ -36,6 +36,7 @@ pub struct DraftVariants<N> {
 
 impl<N: Ord> DraftVariants<N> {
     /// Compiles a set of variants, in time proportional to its size.
+    #[must_use]
     pub fn new(variants: impl IntoIterator<Item = (N, DynamicParameters)>) -> Self {
         let mut variants: Vec<_> = variants.into_iter().collect();
         // Parameters are ordered as lists of pairs sorted by key, which is the canonical order.

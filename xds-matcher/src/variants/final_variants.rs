@@ -63,6 +63,7 @@ const MAX_ENTRIES: usize = 256;
 
 impl<N: Ord> FinalVariants<N> {
     /// Compiles a set of variants, in time proportional to its size.
+    #[must_use]
     pub fn new(variants: impl IntoIterator<Item = (N, Constraint)>) -> Self {
         let mut variants: Vec<_> = variants.into_iter().collect();
         variants.sort_by(|a, b| a.0.cmp(&b.0));

@@ -5,12 +5,13 @@ use std::{
 
 use crate::yaml::{self, Position};
 
-/// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`.
+/// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`. Of a file that
+/// cannot be read, the [source](std::error::Error::source) says why.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{}: {source}", file.display())]
+    #[error("{}: cannot be read", file.display())]
     Unreadable {
         /// The file as given.
         file: PathBuf,

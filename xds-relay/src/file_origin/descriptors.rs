@@ -27,7 +27,7 @@ pub struct Descriptors {
 #[non_exhaustive]
 pub enum DescriptorsError {
     /// The file cannot be read.
-    #[error("{}", .file.display())]
+    #[error("{}: cannot be read", .file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,

@@ -8,6 +8,7 @@ use super::document::{self, Placed};
 use super::served::Served;
 use super::{Descriptors, FileError, FileResource};
 use crate::Error;
+use crate::causes::with_causes;
 use crate::config::Config;
 use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
@@ -68,7 +69,8 @@ pub(crate) fn load_origin(
     files: &Path,
     descriptors: Option<&Path>,
 ) -> Result<(Directory, Vec<FileResource>), Error> {
-    let failed = |error: &dyn std::error::Error| Error::Origin { origin: origin.to_owned(), reason: reason(error) };
+    let failed =
+        |error: &dyn std::error::Error| Error::Origin { origin: origin.to_owned(), reason: with_causes(error) };
     let descriptors =
         descriptors.map_or_else(Descriptors::built_in, Descriptors::load).map_err(|error| failed(&error))?;
     let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, origin) };
@@ -84,12 +86,6 @@ fn read(directory: &Path, descriptors: &Descriptors, served: &Served) -> Result<
         counts.insert(file, count);
     }
     Ok(Loaded { resources: resources.into_vec(), counts })
-}
-
-/// An error with its causes, in one line.
-fn reason(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// The files of a directory that hold resources, in the order of their names.

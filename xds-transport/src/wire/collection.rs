@@ -41,7 +41,7 @@ pub enum CollectionError {
     #[error("entry {0} of a collection has no content")]
     Empty(usize),
     /// A locator is none.
-    #[error("a locator that cannot be parsed: {0}")]
+    #[error("a locator that cannot be parsed")]
     Locator(#[from] ParseError),
     /// A locator has a scheme that nobody knows.
     #[error("a locator with an unknown scheme {0}")]

@@ -3,9 +3,12 @@
 
 pub(crate) mod reference;
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use xdstp_uri::{Locator, MAX_LEN, NameKey, ResourceName, Urn};
+use xdstp_uri::{ContextParams, Locator, MAX_LEN, NameKey, ResourceName, Urn};
+
+use self::reference::Read;
 
 /// A text read as a name.
 pub(crate) fn name(text: &str) {
@@ -37,9 +40,55 @@ pub(crate) fn name(text: &str) {
         }
         Err(_) => assert!(urn.is_err() && (text.starts_with("xdstp:") || text.len() > MAX_LEN)),
     }
+    names_the_same(text, urn.as_ref().ok(), name.as_ref().ok());
     for error in [urn.err(), name.err()].into_iter().flatten() {
         check_error(text, error);
     }
+}
+
+/// The crate and the reference take the same texts for names, and the same names for globs, members and collections.
+fn names_the_same(text: &str, urn: Option<&Urn<'_>>, name: Option<&ResourceName>) {
+    let read = reference::read_name(text);
+    assert_eq!(urn.is_some(), read.as_ref().is_some_and(|read| !read.is_glob()), "{text:?}");
+    let Some(read) = read else {
+        let opaque = !text.starts_with("xdstp:") && text.len() <= MAX_LEN;
+        assert_eq!(name.map(ResourceName::as_str), opaque.then_some(text), "{text:?}");
+        return assert!(name.is_none_or(|name| name.is_opaque() && !name.is_glob() && name.glob_parent().is_none()));
+    };
+    let name = name.unwrap_or_else(|| panic!("no name: {text:?}"));
+    let named = |read: &Read| ResourceName::parse(&read.canonical()).unwrap();
+    assert_eq!((name.as_str(), name), (read.canonical().as_str(), &named(&read)));
+    assert_eq!(name.locator().unwrap().authority(), read.authority);
+    assert_eq!((name.resource_type(), name.id().as_deref()), (Some(&*read.resource_type), Some(&*read.id)));
+    assert_eq!(name.is_glob(), read.is_glob());
+    assert_eq!(name.glob_parent(), read.parent().as_ref().map(named));
+    // Who may be asked for beside it: itself, globs near it, and each of these with other parameters.
+    let near = |id: String| Read { id, ..read.clone() };
+    let (segments, last) = read.id.rsplit_once('/').map_or(("", &*read.id), |(directory, last)| (directory, last));
+    let mut others = vec![read.clone(), near(format!("{}/*", read.id)), near("*".into()), near("*/".to_owned() + last)];
+    others.extend([near(format!("{segments}/*")), near(segments.to_owned()), near(String::new())]);
+    others.extend(read.parent());
+    let reparametrized = |read: &Read| {
+        let others = [BTreeMap::from([("k".to_owned(), "v".to_owned())]), BTreeMap::new()];
+        others.map(|params| Read { params, ..read.clone() })
+    };
+    let reparametrized: Vec<Read> = others.iter().flat_map(reparametrized).collect();
+    for other in others.into_iter().chain(reparametrized).filter(|other| other.canonical().len() <= MAX_LEN) {
+        assert_eq!(name.answers(&named(&other)), read.answers(&other), "{text:?} for {other:?}");
+        assert_eq!(named(&other).answers(name), other.answers(&read), "{other:?} for {text:?}");
+    }
+}
+
+/// What a node subscribes to for a collection.
+fn collects_the_same(locator: &Locator<'_>, read: &Read) {
+    for node in [&[][..], &[("k", "n"), ("xds.node.id", "1&2")]] {
+        let params = ContextParams::new(node.iter().copied()).unwrap();
+        let name = locator.to_collection_name(&read.resource_type, &params).ok();
+        let collection = read.collection(node).map(|read| read.canonical());
+        assert_eq!(name.as_ref().map(ResourceName::as_str), collection.as_deref());
+    }
+    let other = locator.to_collection_name("another.Type", &ContextParams::default());
+    assert!(other.is_err() || read.resource_type == "another.Type");
 }
 
 /// A text read as a locator.
@@ -55,6 +104,7 @@ pub(crate) fn locator(text: &str) {
     let canonical = locator.to_string();
     let read = read.unwrap_or_else(|| panic!("no locator: {text:?}"));
     says_the_same(&locator, &read);
+    collects_the_same(&locator, &read);
     // A spelling that depends on nothing but the text, so that a finding can be seen again.
     let mut state = text.len();
     let respelled = read.respelled(&mut || {
@@ -86,7 +136,7 @@ pub(crate) fn locator(text: &str) {
 }
 
 /// The crate and the reference read the same.
-fn says_the_same(locator: &Locator<'_>, read: &reference::Read) {
+fn says_the_same(locator: &Locator<'_>, read: &Read) {
     assert_eq!(locator.scheme().as_str(), read.scheme);
     assert_eq!(locator.authority(), read.authority);
     assert_eq!(locator.resource_type(), read.resource_type);
@@ -100,8 +150,8 @@ fn says_the_same(locator: &Locator<'_>, read: &reference::Read) {
     assert_eq!(locator.directives().count(), read.directives.len());
     for (directive, read) in locator.directives().zip(&read.directives) {
         match read {
-            reference::Directive::Alt(read) => says_the_same(directive.alt().unwrap(), read),
-            reference::Directive::Entry(name) => assert_eq!(directive.entry(), Some(name.as_str())),
+            reference::Directive::Alt(read) => says_the_same(&directive.alt().unwrap(), read),
+            reference::Directive::Entry(name) => assert_eq!(directive.entry().as_deref(), Some(name.as_str())),
         }
     }
     assert_eq!(locator.to_canonical(), read.canonical());

@@ -54,6 +54,11 @@ pub(crate) enum Directive {
     Entry(String),
 }
 
+/// What a text says, if it is an `xdstp:` name: one without directives.
+pub(crate) fn read_name(text: &str) -> Option<Read> {
+    read(text).filter(|read| read.scheme == "xdstp" && read.directives.is_empty())
+}
+
 /// What a text says, if it is a locator.
 pub(crate) fn read(text: &str) -> Option<Read> {
     if text.len() > MAX_LEN {
@@ -152,6 +157,31 @@ fn is_plain(part: Part, byte: u8) -> bool {
 impl Read {
     pub(crate) fn is_glob(&self) -> bool {
         self.id.split('/').next_back() == Some("*")
+    }
+
+    /// The glob that this is a member of.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        if self.id.is_empty() || self.is_glob() {
+            return None;
+        }
+        let mut segments: Vec<&str> = self.id.split('/').collect();
+        segments.pop();
+        segments.push("*");
+        Some(Self { id: segments.join("/"), ..self.clone() }).filter(|parent| parent.canonical().len() <= MAX_LEN)
+    }
+
+    /// A resource of this name is one that the other asks for.
+    pub(crate) fn answers(&self, other: &Self) -> bool {
+        self == other || self.parent().as_ref() == Some(other)
+    }
+
+    /// The collection that a node with these parameters asks for: its own go before theirs, directives stay behind.
+    pub(crate) fn collection(&self, node: &[(&str, &str)]) -> Option<Self> {
+        let mut params: BTreeMap<String, String> =
+            node.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        params.extend(self.params.clone());
+        let collection = Self { params, directives: Vec::new(), ..self.clone() };
+        Some(collection).filter(|read| read.scheme == "xdstp" && read.canonical().len() <= MAX_LEN)
     }
 
     pub(crate) fn canonical(&self) -> String {

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(error) => {
-            show::complain(error);
+            show::complain(show::with_causes(&*error));
             ExitCode::FAILURE
         }
     }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use unicode_width::UnicodeWidthChar;
@@ -10,6 +11,12 @@ use unicode_width::UnicodeWidthChar;
 /// Says on standard error what is wrong, if anybody reads that.
 pub(crate) fn complain(problem: impl Display) {
     let _ = writeln!(io::stderr(), "xds: {problem}");
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let causes = iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// How many columns are shown before and from an error.

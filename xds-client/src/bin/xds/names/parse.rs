@@ -144,7 +144,7 @@ fn print_parts(out: &mut impl Write, locator: &Locator<'_>, level: usize) -> io:
         if let Some(alt) = directive.alt() {
             writeln!(out, "{:level$}{:<15}{}", "", "alternative", visible(&alt.to_canonical()), level = 2 * level)?;
             // As deep as locators are nested, which has a bound.
-            print_parts(out, alt, level + 1)?;
+            print_parts(out, &alt, level + 1)?;
         }
     }
     Ok(())

@@ -117,7 +117,7 @@ fn locator(locator: &Locator<'_>) -> Map<String, Value> {
     let directives: Vec<Value> = locator
         .directives()
         .map(|directive| match directive.alt() {
-            Some(alt) => json!({"alt": self::locator(alt)}),
+            Some(alt) => json!({"alt": self::locator(&alt)}),
             None => json!({ "entry": directive.entry() }),
         })
         .collect();
