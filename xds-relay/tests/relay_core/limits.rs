@@ -10,6 +10,7 @@ use xds_relay::relay_core::{RelayCore, Routes};
 use xds_transport::server::{Source, Stream, Tally};
 use xds_transport::wire::DeltaDiscoveryRequest;
 use xdstp_cache::{Interest, SubscriberId};
+use xdstp_uri::CanonicalText;
 
 use crate::support::*;
 
@@ -95,6 +96,38 @@ fn all_streams_have_so_many_names() {
     let id = next.open(&ENDPOINTS.into());
     assert_eq!(["a", "b", "c"].map(|name| ask(&mut next, id, name)), [None, None, None]);
     assert_eq!(refused(&world, "names"), 2);
+}
+
+/// A name that others asked for need not be read, and is one more all the same.
+#[test]
+fn rule_132_a_name_that_is_known_counts_among_all_names_as_a_new_one_does() {
+    let (_world, core) = relay("names: 4");
+    let [mut one, mut other] = ["n", "m"].map(|node| stream(&core, node));
+    let [a, b, c] = ["a", "b", "c"].map(|id| format!("xdstp://shared/T/{id}"));
+    for name in [&a, &b] {
+        assert_eq!(ask(&mut one.0, one.1, name), None);
+    }
+    assert_eq!(ask(&mut other.0, other.1, &c), None);
+    let mut ask_known = |name: &str| {
+        let new = other.0.subscribe_known(other.1, &CanonicalText::new(name)).map(|(_, new)| new);
+        (new, other.0.refused().map(|refused| refused.to_string()))
+    };
+    assert_eq!(ask_known(&a), (Some(true), None));
+    assert_eq!(ask_known(&a), (Some(false), None), "again");
+    let words = "more than 4 names (limits.names of the relay)";
+    assert_eq!(ask_known(&b), (Some(true), Some(words.to_owned())));
+}
+
+#[test]
+fn rule_132_a_long_name_counts_for_each_kib_until_it_is_left() {
+    let (_world, core) = relay("names: 10");
+    let (mut routes, id) = stream(&core, "n");
+    let [one, other] = ["x", "y"].map(|text| text.repeat(5000));
+    assert_eq!([ask(&mut routes, id, &one), ask(&mut routes, id, &other)], [None, None]);
+    routes.unsubscribe(id, &Interest::Name(one.parse().unwrap()));
+    assert_eq!(["a", "b", "c", "d", "e"].map(|name| ask(&mut routes, id, name)), [const { None }; 5]);
+    let words = "more than 10 names (limits.names of the relay)";
+    assert_eq!(ask(&mut routes, id, "f").as_deref(), Some(words));
 }
 
 #[test]
