@@ -20,6 +20,7 @@ use tonic::metadata::MetadataMap;
 use tower_service::Service;
 use xdstp_client::upstream::{Place, Pool};
 
+use crate::causes::with_causes;
 use crate::relay_core::RelayCore;
 
 /// The one method of the load reporting service.
@@ -81,8 +82,8 @@ impl LoadReports {
             |words| Status::unavailable(format!("the origin {:?} cannot be reached: {words}", self.origin));
         let mut place = pool.place().await.map_err(|error| unreachable(error.error))?;
         let mut channel = place.channel();
-        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| unreachable(chain(&error)))?;
-        let response = channel.call(reports).await.map_err(|error| unreachable(chain(&error)))?;
+        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| unreachable(with_causes(&error)))?;
+        let response = channel.call(reports).await.map_err(|error| unreachable(with_causes(&error)))?;
         // Where a balancer has no origin, the status comes without an answer.
         if !response.headers().contains_key("grpc-status") {
             place.answered();
@@ -186,7 +187,7 @@ impl http_body::Body for Passed {
         } else {
             match Pin::new(&mut self.body).poll_frame(cx) {
                 Poll::Ready(Some(Err(broken))) => {
-                    Status::unavailable(format!("the stream to the origin broke: {}", chain(&broken)))
+                    Status::unavailable(format!("the stream to the origin broke: {}", with_causes(&broken)))
                 }
                 Poll::Ready(Some(Ok(frame))) => return Poll::Ready(Some(Ok(frame))),
                 Poll::Ready(None) => return Poll::Ready(None),
@@ -218,10 +219,4 @@ impl Ended {
 
 fn shutting_down() -> Status {
     Status::unavailable("the relay is shutting down")
-}
-
-/// An error and its causes: tonic's own texts say "transport error" only.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

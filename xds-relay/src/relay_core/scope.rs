@@ -410,6 +410,9 @@ impl Scope {
         while !over {
             self.change(|state, woken| {
                 let State { cache, demand, system_versions, .. } = state;
+                // Who asked for just this may have left, and decides how much of it there is.
+                let is_asked =
+                    |name: &ResourceName| demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, name));
                 let gives_up = demand.as_ref().is_some_and(|demand| demand.gives_up(type_url));
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
@@ -435,8 +438,7 @@ impl Scope {
                 if changed.len() == 0 {
                     for name in removed.by_ref().take(BATCH) {
                         bereft.extend(cache.canonical(type_url, &name).cloned());
-                        // Whoever asked for it may have left.
-                        if demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, &name)) {
+                        if is_asked(&name) {
                             cache.deny(type_url, &name, now, woken);
                         } else {
                             cache.remove(type_url, &name, now, woken);
@@ -446,7 +448,7 @@ impl Scope {
                 // What an error is about may be removed too, and a removal ends an error.
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
-                        if demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, &name)) {
+                        if is_asked(&name) {
                             cache.fail_by_name(type_url, &name, error, now, woken);
                         } else {
                             cache.fail(type_url, &name, error, now, woken);

@@ -11,7 +11,7 @@ use xdstp_uri::ResourceName;
 /// assert_eq!((weight("cart"), weight(&"x".repeat(5000))), (1, 5));
 /// ```
 pub fn weight(text: &str) -> usize {
-    1 + text.len() / 1024
+    of_bytes(text.len())
 }
 
 /// The same of a name that a client brings along, with the version at which it holds the resource.
@@ -23,5 +23,9 @@ pub fn weight(text: &str) -> usize {
 /// assert_eq!((held_weight(&name, "1"), held_weight(&name, &"x".repeat(5000))), (1, 5));
 /// ```
 pub fn held_weight(name: &ResourceName, version: &str) -> usize {
-    1 + (name.as_str().len() + version.len()) / 1024
+    of_bytes(name.as_str().len() + version.len())
+}
+
+fn of_bytes(count: usize) -> usize {
+    1 + count / 1024
 }
