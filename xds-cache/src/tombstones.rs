@@ -39,18 +39,16 @@ impl<V> Cache<V> {
             if told_later || members.watchers > 0 && (was_present || recovers || !too_many && !told()) {
                 self.bury(list, Gone { unseen: gone.unseen && !recovers, ..gone.clone() }, woken);
             } else {
-                if too_many {
+                // An error spared what they hold of it until now.
+                if too_many || failed {
                     self.tell_who_brought(list, &gone.name, woken);
-                }
-                if failed {
-                    self.mark(Target::List(list), woken);
                 }
             }
             self.drop_list_if_unused(list);
         }
     }
 
-    /// A name is gone that not all are told of: those are who said that they hold it.
+    /// A name is gone that not all are told of: those are who said that they hold it, whatever was looked at of that.
     pub(crate) fn tell_who_brought(&mut self, list: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         let type_index = self.lists[list as usize].type_index;
         let Self { bringing, subscribers, .. } = self;

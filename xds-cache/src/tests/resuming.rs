@@ -69,6 +69,7 @@ fn pull_in_parts(world: &mut World, id: SubscriberId) -> (Vec<String>, usize) {
         assert!(said.is_empty() || !pulled.paused, "nothing is said before all is looked at");
         told.extend(said);
         pulls += 1;
+        assert!(pulls < 1000, "it ends");
     }
     (told, pulls)
 }
@@ -98,6 +99,59 @@ fn rule_084_what_is_brought_along_of_globs_is_looked_at_in_parts() {
         assert_eq!(told.len(), 100 + globs, "and that each glob is empty");
         assert!((10..30).contains(&pulls), "{pulls} pulls of {globs} globs");
     }
+}
+
+/// Names, and one who asks for each and for all.
+fn asked_for_each(world: &mut World) -> (Vec<String>, SubscriberId) {
+    let names: Vec<_> = (10..40).map(|number| number.to_string()).collect();
+    let asks = world.subscriber(&names.iter().map(String::as_str).chain(["*"]).collect::<Vec<_>>());
+    world.answered("*");
+    (names, asks)
+}
+
+fn holding(world: &mut World, names: &[String]) -> SubscriberId {
+    let id = world.subscriber(&["*"]);
+    resume(world, id, &names.iter().map(|name| (name.as_str(), "1")).collect::<Vec<_>>());
+    id
+}
+
+#[test]
+fn rule_118_what_an_error_spares_is_looked_at_once_in_as_many_parts_as_that_takes() {
+    let mut world = World::new(FEW_LOOKS);
+    let (names, _) = asked_for_each(&mut world);
+    names[5..].iter().for_each(|name| _ = world.fail(name, 14));
+    let id = holding(&mut world, &names);
+    let (mut told, pulls) = pull_in_parts(&mut world, id);
+    told.sort();
+    assert_eq!(told, names[..5].iter().map(|name| format!("-{name}")).collect::<Vec<_>>());
+    assert!(pulls <= 5, "{pulls}");
+}
+
+/// The collection told it as gone to others before, and its complete answer is being compared.
+#[test]
+fn rule_118_what_an_error_spared_of_a_wildcard_is_told_as_gone_if_that_ends_while_the_rest_is_looked_at() {
+    let mut world = World::new(Options { tombstones: 100, tombstone_age: Duration::from_secs(60), ..FEW_LOOKS });
+    let (names, _) = asked_for_each(&mut world);
+    names.iter().for_each(|name| _ = world.put(name, "1"));
+    names.iter().for_each(|name| _ = world.remove(name));
+    names.iter().for_each(|name| _ = world.fail(name, 14));
+    let id = holding(&mut world, &names);
+    assert!(world.pull_as(id, Removals::Include).1.paused, "some were looked at");
+    names.iter().for_each(|name| _ = world.remove(name));
+    let (told, _) = pull_in_parts(&mut world, id);
+    assert_eq!(told.len(), names.len(), "{told:?}");
+}
+
+/// What was asked for itself is for its own answer.
+#[test]
+fn rule_083_what_a_complete_collection_lacks_is_not_sent_again_if_it_comes_for_who_asked_for_it_itself() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB, MEMBER]);
+    world.bring(id, MEMBER, "1");
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [format!("-{GLOB}")]);
+    world.put(MEMBER, "1");
+    assert_eq!(world.pull(id), [""; 0]);
 }
 
 #[test]

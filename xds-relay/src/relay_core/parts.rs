@@ -89,3 +89,69 @@ impl DerefMut for Parts {
         &mut self.all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::task::Waker;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::relay_core::node_group::NodeGroup;
+    use crate::relay_core::scope::Scope;
+    use crate::relay_core::scope_key::ScopeKey;
+
+    const AUTHORITIES: [&str; 4] = ["a", "b", "c", "d"];
+    const PLACES: usize = AUTHORITIES.len() + 3;
+
+    fn place(number: usize) -> Place<'static> {
+        match AUTHORITIES.get(number) {
+            Some(authority) => Place::Authority { authority, origin: 0 },
+            None => Place::Group { origin: number },
+        }
+    }
+
+    fn part(number: usize) -> Part {
+        let key = match AUTHORITIES.get(number) {
+            Some(authority) => ScopeKey::Authority((*authority).to_owned()),
+            None => ScopeKey::Group(number, NodeGroup::new(Vec::new(), String::new())),
+        };
+        let scope = Arc::new(Scope::of_files(key, number, 1));
+        let id = scope.open(&"type".into(), Waker::noop().clone());
+        Part { scope, id, seat: number, sets_aside: false }
+    }
+
+    proptest! {
+        #[test]
+        fn each_part_is_found_by_its_place_whatever_came_and_went(
+            steps in proptest::collection::vec((0..3_u8, 0..PLACES, any::<u8>()), 0..60),
+        ) {
+            let (mut parts, mut model) = (Parts::default(), BTreeSet::new());
+            for (step, number, over) in steps {
+                let of = |parts: Vec<Part>| parts.into_iter().map(|part| part.seat).collect::<BTreeSet<_>>();
+                match step {
+                    0 if model.insert(number) => parts.push(part(number)),
+                    0 | 1 => {
+                        let removed = parts.remove(place(number)).map(|part| part.seat);
+                        assert_eq!(removed, model.take(&number));
+                    }
+                    _ => {
+                        let removed = of(parts.remove_all(|part| over & 1 << part.seat != 0));
+                        let (gone, left) = model.into_iter().partition(|number| over & 1 << number != 0);
+                        model = left;
+                        assert_eq!(removed, gone);
+                    }
+                }
+                for number in 0..PLACES {
+                    let found = parts.at(place(number)).map(|part| part.seat);
+                    assert_eq!(found, model.get(&number).copied());
+                }
+                // Nothing is kept of what went.
+                let indexed = parts.by_authority.len() + parts.of_groups.len();
+                assert_eq!((parts.len(), indexed), (model.len(), model.len()));
+            }
+        }
+    }
+}
