@@ -139,7 +139,7 @@ fn print_parts(out: &mut impl Write, locator: &Locator<'_>, level: usize) -> io:
     }
     for directive in locator.directives() {
         if let Some(entry) = directive.entry() {
-            writeln!(out, "{:level$}{:<15}{}", "", "entry", visible(entry), level = 2 * level)?;
+            writeln!(out, "{:level$}{:<15}{}", "", "entry", visible(&entry), level = 2 * level)?;
         }
         if let Some(alt) = directive.alt() {
             writeln!(out, "{:level$}{:<15}{}", "", "alternative", visible(&alt.to_canonical()), level = 2 * level)?;
