@@ -297,7 +297,7 @@ impl Config {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text = text_file::read(path).map_err(|error| match error {
-            Unread::File(source) => ConfigError::Unreadable { file: path.to_owned(), source },
+            Unread::File(reason) => ConfigError::Unreadable { file: path.to_owned(), reason },
             Unread::Text(error) => ConfigError::in_document(path, error),
         })?;
         Self::parse(path, &text)

@@ -5,18 +5,18 @@ use std::{
 
 use crate::yaml::{self, Position};
 
-/// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`. Of a file that
-/// cannot be read, the [source](std::error::Error::source) says why.
+/// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`. It is
+/// all there is to say: there is no [source](std::error::Error::source).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{}: cannot be read", file.display())]
+    #[error("{}: {reason}", file.display())]
     Unreadable {
         /// The file as given.
         file: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// What the file says cannot be done.
     #[error("{}:{line}:{column}: {}{problem}", file.display(), Prefix(field))]

@@ -27,7 +27,7 @@ pub struct Descriptors {
 #[non_exhaustive]
 pub enum DescriptorsError {
     /// The file cannot be read.
-    #[error("{}: cannot be read", .file.display())]
+    #[error("{}", .file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
