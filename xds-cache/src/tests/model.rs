@@ -339,6 +339,16 @@ impl Model {
             true => self.unlisted[of].insert(name.clone()),
             false => self.unlisted[of].remove(name),
         };
+        if unlisted && !error.is_transient() {
+            // Who brought it along may not have it, and is not told the error.
+            self.removed[of].insert(name.clone());
+            let brought = |client: &&mut Client| client.of == of && client.brought.contains(name);
+            self.clients
+                .iter_mut()
+                .flatten()
+                .filter(brought)
+                .for_each(|client| _ = client.may_remove.insert(name.clone()));
+        }
         if unlisted && self.cache.error(&TYPES[of].into(), name).is_none() {
             assert!(!self.is_watched(of, &Interest::Name(name.clone())), "who asked for {name} is not told");
             self.errors[of].remove(name);

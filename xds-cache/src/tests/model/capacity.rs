@@ -95,7 +95,12 @@ impl Model {
                 .into_iter()
                 .partition(|(name, _)| self.cache.error(&(*url).into(), name).is_some());
             self.errors[of] = kept;
-            let lost = over.keys().find(|name| self.is_of_interest(of, name));
+            // What nobody is told but who asked for just the name, is of interest to nobody else.
+            let is_of_interest = |name: &&ResourceName| match self.unlisted[of].contains(*name) {
+                true => self.is_watched(of, &Interest::Name((*name).clone())),
+                false => self.is_of_interest(of, name),
+            };
+            let lost = over.keys().find(is_of_interest);
             assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
         }
         let present: usize = self.resources.iter().map(BTreeMap::len).sum();
