@@ -81,8 +81,9 @@ impl<V> Cache<V> {
         for alias in aliases {
             self.clear_error(type_index, &alias);
             let of = &mut self.types[type_index as usize];
-            of.aliases.insert(alias, &name);
+            let before = of.aliases.insert(alias, &name);
             of.had_aliases = true;
+            before.iter().for_each(|before| self.look_again(type_index, before));
         }
         self.changed(at, woken);
     }
@@ -168,10 +169,22 @@ impl<V> Cache<V> {
         }
     }
 
+    /// A name stands for nothing but itself from now on. Whether it did.
+    pub(crate) fn end_alias(&mut self, type_index: u32, alias: &ResourceName) -> bool {
+        let before = self.types[type_index as usize].aliases.remove(alias);
+        before.iter().for_each(|before| self.look_again(type_index, before));
+        before.is_some()
+    }
+
     /// The aliases of a resource stand for nothing from now on: who asked for one of them is told so.
     pub(crate) fn drop_aliases(&mut self, at: u32, woken: &mut Vec<SubscriberId>) {
         let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        for alias in self.types[type_index as usize].aliases.clear(name) {
+        if self.types[type_index as usize].aliases.of(name).is_empty() {
+            return;
+        }
+        let name = name.clone();
+        self.look_again(type_index, &name);
+        for alias in self.types[type_index as usize].aliases.clear(&name) {
             if let Some(at) = self.slot_of(type_index, &alias) {
                 self.slots[at as usize].seq = self.next_seq();
                 self.mark(Target::Slot(at), woken);

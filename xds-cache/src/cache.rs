@@ -243,7 +243,7 @@ impl<V> Cache<V> {
         let Some(type_index) = self.type_index.get(type_url).copied() else { return };
         let seq = self.next_seq();
         let failed = self.clear_error(type_index, name);
-        let was_alias = self.types[type_index as usize].aliases.remove(name).is_some();
+        let was_alias = self.end_alias(type_index, name);
         let found = self.slot_of(type_index, name);
         let (mut was_present, mut born) = (false, NEVER);
         if let Some(at) = found {
@@ -462,7 +462,7 @@ impl<V> Cache<V> {
             slot.changed_at = Some(self.moments.of(now));
         }
         if outcome == Outcome::Added {
-            self.types[type_index as usize].aliases.remove(name);
+            self.end_alias(type_index, name);
             self.present += 1;
             self.enter_lists(at);
         }

@@ -181,6 +181,18 @@ impl<V> Cache<V> {
         self.disclaim(id);
     }
 
+    /// An alias stands for a resource no longer: who is looking at what it may hold by one, and was past the resource, goes
+    /// on before it.
+    pub(crate) fn look_again(&mut self, type_index: u32, name: &ResourceName) {
+        for id in self.who_brought_it(type_index, name).collect::<Vec<_>>() {
+            let Subscriber { unclaimed, disclaimed, .. } = &mut self.subscribers[id.index()];
+            if disclaimed.as_ref().is_some_and(|up_to| up_to >= name) {
+                *disclaimed =
+                    unclaimed.range::<ResourceName, _>((Bound::Unbounded, Bound::Excluded(name))).next_back().cloned();
+            }
+        }
+    }
+
     /// Whether a name that a subscriber asked for was not answered: it may be an alias of what the subscriber holds.
     pub fn awaits_names(&mut self, id: SubscriberId) -> bool {
         if !self.is_open(id) {

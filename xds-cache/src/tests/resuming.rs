@@ -169,3 +169,28 @@ fn rule_084_what_nobody_asked_for_is_looked_at_in_parts() {
     resume(&mut world, id, &[("a0", "1"), ("c", "1")]);
     assert_eq!(pull_in_parts(&mut world, id).0, ["-a0", "-c"]);
 }
+
+/// What stands behind an alias was looked at, and is held by it; the rest is still to be looked at.
+#[test]
+fn rule_105_what_was_held_by_an_alias_that_ends_while_the_rest_is_looked_at_is_gone() {
+    let ends: [fn(&mut World) -> Vec<SubscriberId>; 5] = [
+        |world| world.put("alias", "1"),
+        |world| world.alias("other", &["alias"], "1"),
+        |world| world.alias("0", &[], "1"),
+        |world| world.remove("alias"),
+        |world| world.remove("0"),
+    ];
+    for (number, end) in ends.into_iter().enumerate() {
+        let mut world = World::new(FEW_LOOKS);
+        let id = world.subscriber(&["alias"]);
+        let others: Vec<_> = (10..40).map(|number| number.to_string()).collect();
+        let held = others.iter().map(String::as_str).chain(["0"]).map(|name| (name, "1"));
+        resume(&mut world, id, &held.collect::<Vec<_>>());
+        world.alias("0", &["alias"], "1");
+        let (told, pulled) = world.pull_as(id, Removals::Include);
+        assert!(told.is_empty() && pulled.paused, "{number}");
+        end(&mut world);
+        let (told, _) = pull_in_parts(&mut world, id);
+        assert!(told.contains(&"-0".to_owned()), "{number}: {told:?}");
+    }
+}
