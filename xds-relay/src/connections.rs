@@ -1,10 +1,13 @@
 //! HTTP on the connections of clients, from the first byte to the last.
 
+mod begun;
+mod http2;
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::Router;
 use axum::response::Response;
@@ -12,26 +15,16 @@ use axum::routing::future::RouteFuture;
 use bytes::Bytes;
 use http::Request;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::Connected;
 use tower_service::Service;
 
+use self::begun::Begun;
 use crate::config::Limits;
-
-/// As gRPC's own do. Clients may ping as often as they like (rule 137).
-const KEEPALIVE: Duration = Duration::from_secs(300);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
-/// How much of the requests of a stream may be under way, in bytes: hyper's default.
-const STREAM_WINDOW: u32 = 1 << 20;
-/// How many streams of a connection may be stuck, with all that fits into their windows, before the others are: load reports
-/// are read when their origin reads them.
-const UNREAD_STREAMS: u32 = 100;
-/// How much of what a stream is told is copied out before its client takes it, in bytes, but for the chunk that exceeds it.
-const UNSENT: usize = 16 << 10;
 
 /// Serves what comes until `stop` resolves, and then until every connection is over. A call knows its connection: what that
 /// says of itself is among the extensions of the request.
@@ -43,11 +36,11 @@ pub(crate) async fn serve<I>(
 ) where
     I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
 {
-    let http = http(limits);
-    let open = GracefulShutdown::new();
+    let settings = http2::settings(limits);
+    let (stopped, stopping) = watch::channel(false);
     {
         // Dropped before the connections end: who comes later is refused, and does not wait.
-        let (mut incoming, mut stop) = (std::pin::pin!(incoming), std::pin::pin!(stop));
+        let (mut incoming, mut stop) = (pin!(incoming), pin!(stop));
         loop {
             let io = tokio::select! {
                 () = &mut stop => break,
@@ -62,9 +55,8 @@ pub(crate) async fn serve<I>(
                 None => break,
             };
             let calls = OfOne { router: router.clone(), connection: io.connect_info() };
-            let connection = http.serve_connection(TokioIo::new(io), TowerToHyperService::new(calls)).into_owned();
             // A task that moves what it awaits has room for it twice.
-            let connection = Box::pin(open.watch(connection));
+            let connection = Box::pin(serve_one(settings.clone(), io, calls, stopping.clone()));
             tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!("a connection failed: {error}");
@@ -72,22 +64,49 @@ pub(crate) async fn serve<I>(
             });
         }
     }
-    open.shutdown().await;
+    drop(stopping);
+    let _ = stopped.send(true);
+    // Each connection has a receiver until it is over.
+    stopped.closed().await;
 }
 
-fn http(limits: &Limits) -> Builder<TokioExecutor> {
-    // HTTP/1 for an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
-    let mut http = Builder::new(TokioExecutor::new());
-    http.http1().timer(TokioTimer::new());
-    http.http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(KEEPALIVE)
-        .keep_alive_timeout(KEEPALIVE_TIMEOUT)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
-        .max_concurrent_streams(limits.streams_per_connection)
-        .max_send_buf_size(UNSENT);
-    http
+async fn serve_one<I, C>(
+    settings: h2::server::Builder,
+    io: I,
+    calls: OfOne<C>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), axum::BoxError>
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    C: Clone + Send + Sync + 'static,
+{
+    let begun = tokio::select! {
+        begun = Begun::read(io) => begun?,
+        _ = stopping.wait_for(|stop| *stop) => None,
+    };
+    let stop = async { drop(stopping.wait_for(|stop| *stop).await) };
+    match begun {
+        Some(io) if io.is_http2() => Ok(http2::serve(settings, io, calls, stop).await?),
+        Some(io) => serve_http1(io, calls, stop).await,
+        None => Ok(()),
+    }
+}
+
+/// HTTP/1 for an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
+async fn serve_http1<I, C>(io: Begun<I>, calls: OfOne<C>, stop: impl Future<Output = ()>) -> Result<(), axum::BoxError>
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    C: Clone + Send + Sync + 'static,
+{
+    let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
+    http1.http1().timer(TokioTimer::new());
+    let mut serving = pin!(http1.serve_connection(TokioIo::new(io), TowerToHyperService::new(calls)));
+    tokio::select! {
+        served = &mut serving => return served,
+        () = stop => {}
+    }
+    serving.as_mut().graceful_shutdown();
+    serving.await
 }
 
 /// The calls of one connection.

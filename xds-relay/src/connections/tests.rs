@@ -1,16 +1,20 @@
 //! Connections on which nothing is said, with frames of HTTP/2 written by hand: a library answers pings before a test sees
 //! them.
 
+mod calls;
+
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
 use http_body::Frame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::http2::UNSENT;
 use super::*;
 use crate::config::Config;
 
@@ -124,4 +128,35 @@ async fn a_client_that_opens_no_window_is_told_no_more_than_fits_into_it_and_a_l
     sleep(Duration::from_secs(1)).await;
     let asked = asked.load(Ordering::Relaxed);
     assert!((WINDOW as usize..=WINDOW as usize + UNSENT + 1024).contains(&asked), "{asked}");
+}
+
+/// What a relay without a call says to this, until it ends the connection.
+async fn answered(pieces: &[&[u8]]) -> Vec<u8> {
+    let (mut near, far) = tokio::io::duplex(1 << 16);
+    let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
+    let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
+    tokio::spawn(async move { serve(&config.limits, Router::new(), connections, sleep(Duration::from_secs(10))).await });
+    for piece in pieces {
+        near.write_all(piece).await.unwrap();
+        sleep(Duration::from_millis(10)).await;
+    }
+    let mut answer = Vec::new();
+    near.read_to_end(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_bytes_say_what_a_client_speaks_in_pieces_of_any_size() {
+    let first = |answer: Vec<u8>| answer.get(3).copied();
+    assert_eq!(first(answered(&[PREFACE, &[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0]]).await), Some(SETTINGS));
+    let pieces: Vec<_> = PREFACE.chunks(1).chain([&[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0][..]]).collect();
+    assert_eq!(first(answered(&pieces).await), Some(SETTINGS));
+    for request in ["GET / HTTP/1.1\r\nhost: a\r\n\r\n", "PRI / HTTP/1.1\r\nhost: a\r\n\r\n", "P / HTTP/1.1\r\nhost: a\r\n\r\n"] {
+        let whole = answered(&[request.as_bytes()]).await;
+        assert!(whole.starts_with(b"HTTP/1.1 404"), "{}", String::from_utf8_lossy(&whole));
+        let pieces: Vec<_> = request.as_bytes().chunks(1).collect();
+        assert!(answered(&pieces).await.starts_with(b"HTTP/1.1 404"));
+    }
+    assert_eq!(answered(&[]).await, b"", "who says nothing is let go when all stop");
+    assert_eq!(answered(&[&PREFACE[..10]]).await, b"");
 }

@@ -1,0 +1,103 @@
+//! The first bytes of a connection, which say what it speaks.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+
+/// What every connection of HTTP/2 begins with (RFC 9113, 3.4).
+pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A connection that has begun: who reads it is given the first bytes once more.
+pub(super) struct Begun<I> {
+    io: I,
+    first: [u8; PREFACE.len()],
+    /// How many of them came.
+    came: usize,
+    /// How many of them were read again.
+    read: usize,
+    heard: Heard,
+}
+
+/// Whether anything was read since the last look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Heard(Arc<AtomicBool>);
+
+impl Heard {
+    pub(super) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+impl<I: AsyncRead + Unpin> Begun<I> {
+    /// Reads until it is known whether this is HTTP/2. `None` if the connection is over before.
+    ///
+    /// # Errors
+    /// It breaks.
+    pub(super) async fn read(mut io: I) -> io::Result<Option<Self>> {
+        let (mut first, mut came) = ([0; PREFACE.len()], 0);
+        while PREFACE.starts_with(first.get(..came).unwrap_or_default()) {
+            let Some(rest) = first.get_mut(came..).filter(|rest| !rest.is_empty()) else { break };
+            match io.read(rest).await? {
+                0 => return Ok(None),
+                more => came += more,
+            }
+        }
+        Ok(Some(Self { io, first, came, read: 0, heard: Heard::default() }))
+    }
+
+    pub(super) fn is_http2(&self) -> bool {
+        self.first == *PREFACE
+    }
+
+    pub(super) fn heard(&self) -> Heard {
+        self.heard.clone()
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Begun<I> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if let Some(again) = this.first.get(this.read..this.came).filter(|again| !again.is_empty()) {
+            let many = again.len().min(into.remaining());
+            into.put_slice(again.get(..many).unwrap_or_default());
+            this.read += many;
+            return Poll::Ready(Ok(()));
+        }
+        let before = into.filled().len();
+        ready!(Pin::new(&mut this.io).poll_read(cx, into))?;
+        if into.filled().len() > before {
+            this.heard.0.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Begun<I> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}

@@ -1,0 +1,86 @@
+//! HTTP/2 on one connection, on `h2` alone: a task for the connection, and one for each of its calls. What every update
+//! costs a client is mostly this, so that nothing is woken or asked twice.
+
+mod answer;
+mod doorbell;
+mod liveness;
+mod requests;
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use axum::response::Response;
+use bytes::Bytes;
+use h2::server::Builder;
+use http::Request;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tower_service::Service;
+
+use super::begun::Begun;
+use crate::config::Limits;
+use answer::answer;
+use liveness::Liveness;
+pub(super) use requests::Requests;
+
+/// How much of the requests of a stream may be under way, in bytes.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// How many streams of a connection may be stuck, with all that fits into their windows, before the others are: load reports
+/// are read when their origin reads them.
+const UNREAD_STREAMS: u32 = 100;
+/// How much of what a stream is told is copied out before its client takes it, in bytes, but for the chunk that exceeds it.
+pub(super) const UNSENT: usize = 16 << 10;
+/// How long the headers of a request may be, in bytes, as HTTP/2 counts them.
+const MAX_HEADERS: u32 = 16 << 10;
+
+pub(super) fn settings(limits: &Limits) -> Builder {
+    let mut settings = Builder::new();
+    settings
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(STREAM_WINDOW * UNREAD_STREAMS)
+        .max_concurrent_streams(limits.streams_per_connection)
+        .max_header_list_size(MAX_HEADERS)
+        .max_send_buffer_size(UNSENT);
+    settings
+}
+
+/// Serves calls until the client ends the connection; once `stop` resolves, those that are open, and no more.
+///
+/// # Errors
+/// The connection breaks, or the client breaks the protocol.
+pub(super) async fn serve<I, S>(
+    settings: Builder,
+    io: Begun<I>,
+    mut calls: S,
+    stop: impl Future<Output = ()>,
+) -> Result<(), h2::Error>
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+    S: Service<Request<Requests>, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    let heard = io.heard();
+    let mut http2 = settings.handshake::<_, Bytes>(io).await?;
+    let mut liveness = Liveness::new(http2.ping_pong(), heard);
+    let mut stop = pin!(stop);
+    let mut stopped = false;
+    loop {
+        let call = poll_fn(|cx| {
+            if !stopped && stop.as_mut().poll(cx).is_ready() {
+                stopped = true;
+                http2.graceful_shutdown();
+            }
+            if liveness.poll_dead(cx).is_ready() {
+                // Nothing more can be said either.
+tracing::debug!("a client does not answer");
+                return Poll::Ready(None);
+            }
+            http2.poll_accept(cx)
+        });
+        let Some(call) = call.await else { return Ok(()) };
+        let (request, respond) = call?;
+        // A router is always ready.
+        tokio::spawn(answer(respond, calls.call(request.map(Requests))));
+    }
+}
