@@ -1,99 +1,121 @@
-//! HTTP on the connections of clients, from the first byte to the last.
+//! The connections of clients, from the first byte to the last: HTTP on each, and how long it may take to begin and be without a
+//! call.
 
 mod begun;
+mod calls;
 mod http2;
 
-use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
 
-use axum::Router;
-use axum::response::Response;
-use axum::routing::future::RouteFuture;
-use bytes::Bytes;
-use http::Request;
+use axum::{BoxError, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::Connected;
-use tower_service::Service;
 
 use self::begun::Begun;
+pub(crate) use self::calls::OpenCalls;
+use self::calls::{Calls, OfOne};
 use crate::config::Limits;
 
-/// Serves what comes until `stop` resolves, and then until every connection is over. A call knows its connection: what that
-/// says of itself is among the extensions of the request.
-pub(crate) async fn serve<I>(
-    limits: &Limits,
-    router: Router,
-    incoming: impl Stream<Item = io::Result<I>>,
-    stop: impl Future<Output = ()>,
-) where
-    I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
-{
-    let settings = http2::settings(limits);
-    let (stopped, stopping) = watch::channel(false);
-    {
-        // Dropped before the connections end: who comes later is refused, and does not wait.
-        let (mut incoming, mut stop) = (pin!(incoming), pin!(stop));
-        loop {
-            let io = tokio::select! {
-                () = &mut stop => break,
-                io = incoming.next() => io,
-            };
-            let io = match io {
-                Some(Ok(io)) => io,
-                Some(Err(error)) => {
-                    tracing::debug!("a connection is not accepted: {error}");
-                    continue;
-                }
-                None => break,
-            };
-            let calls = OfOne { router: router.clone(), connection: io.connect_info() };
-            // A task that moves what it awaits has room for it twice.
-            let connection = Box::pin(serve_one(settings.clone(), io, calls, stopping.clone()));
-            tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!("a connection failed: {error}");
-                }
-            });
-        }
-    }
-    drop(stopping);
-    let _ = stopped.send(true);
-    // Each connection has a receiver until it is over.
-    stopped.closed().await;
+/// What connections are served with.
+pub(crate) struct Serving {
+    pub(crate) router: Router,
+    pub(crate) limits: Limits,
+    /// Told which limit ended a connection.
+    pub(crate) ended: Box<dyn Fn(&'static str) + Send + Sync>,
+    pub(crate) open: OpenCalls,
 }
 
-async fn serve_one<I, C>(
-    settings: h2::server::Builder,
-    io: I,
-    calls: OfOne<C>,
-    mut stopping: watch::Receiver<bool>,
-) -> Result<(), axum::BoxError>
-where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    C: Clone + Send + Sync + 'static,
-{
-    let begun = tokio::select! {
-        begun = Begun::read(io) => begun?,
-        _ = stopping.wait_for(|stop| *stop) => None,
-    };
-    let stop = async { drop(stopping.wait_for(|stop| *stop).await) };
-    match begun {
-        Some(io) if io.is_http2() => Ok(http2::serve(settings, io, calls, stop).await?),
-        Some(io) => serve_http1(io, calls, stop).await,
-        None => Ok(()),
+impl Serving {
+    /// Serves what comes until `stop` resolves, and then until every connection is over. What is beside a connection is kept
+    /// as long as that, and a call knows what the connection says of itself: it is among the extensions of the request.
+    pub(crate) async fn serve<I, K>(
+        self,
+        incoming: impl Stream<Item = io::Result<(I, K)>>,
+        stop: impl Future<Output = ()>,
+    ) where
+        I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+        K: Send + 'static,
+    {
+        let serving = Arc::new(self);
+        let (stopped, stopping) = watch::channel(false);
+        {
+            // Dropped before the connections end: who comes later is refused, and does not wait.
+            let (mut incoming, mut stop) = (pin!(incoming), pin!(stop));
+            loop {
+                let io = tokio::select! {
+                    () = &mut stop => break,
+                    io = incoming.next() => io,
+                };
+                let (io, kept) = match io {
+                    Some(Ok(connection)) => connection,
+                    Some(Err(error)) => {
+                        tracing::debug!("a connection is not accepted: {error}");
+                        continue;
+                    }
+                    None => break,
+                };
+                let (serving, stopping) = (serving.clone(), stopping.clone());
+                // A task that moves what it awaits has room for it twice.
+                let connection = Box::pin(async move { serving.connection(io, stopping).await });
+                tokio::spawn(async move {
+                    if let Err(error) = connection.await {
+                        tracing::debug!("a connection failed: {error}");
+                    }
+                    drop(kept);
+                });
+            }
+        }
+        drop(stopping);
+        let _ = stopped.send(true);
+        // Each connection has a receiver until it is over.
+        stopped.closed().await;
+    }
+
+    async fn connection<I>(&self, io: I, mut stopping: watch::Receiver<bool>) -> Result<(), BoxError>
+    where
+        I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+    {
+        let calls = Calls::new(self.open.clone());
+        let of_one = OfOne::new(self.router.clone(), io.connect_info(), calls.clone());
+        let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
+        let begun = tokio::select! {
+            begun = timeout(self.limits.preface, Begun::read(io)) => match begun {
+                Ok(begun) => begun?,
+                Err(_) => {
+                    (self.ended)("preface");
+                    return Ok(());
+                }
+            },
+            () = &mut stop => return Ok(()),
+        };
+        let idle = async {
+            calls.none_for(self.limits.first_request).await;
+            (self.ended)("first_request");
+        };
+        match begun {
+            Some(io) if io.is_http2() => Ok(http2::serve(http2::settings(&self.limits), io, of_one, stop, idle).await?),
+            Some(io) => serve_http1(io, of_one, stop, idle).await,
+            None => Ok(()),
+        }
     }
 }
 
 /// HTTP/1 for an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
-async fn serve_http1<I, C>(io: Begun<I>, calls: OfOne<C>, stop: impl Future<Output = ()>) -> Result<(), axum::BoxError>
+async fn serve_http1<I, C>(
+    io: Begun<I>,
+    calls: OfOne<C>,
+    stop: impl Future<Output = ()>,
+    idle: impl Future<Output = ()>,
+) -> Result<(), BoxError>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     C: Clone + Send + Sync + 'static,
@@ -101,38 +123,16 @@ where
     let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
     http1.http1().timer(TokioTimer::new());
     let mut serving = pin!(http1.serve_connection(TokioIo::new(io), TowerToHyperService::new(calls)));
+    let mut idle = pin!(idle);
     tokio::select! {
         served = &mut serving => return served,
+        () = &mut idle => return Ok(()),
         () = stop => {}
     }
     serving.as_mut().graceful_shutdown();
-    serving.await
-}
-
-/// The calls of one connection.
-#[derive(Clone)]
-struct OfOne<C> {
-    router: Router,
-    connection: C,
-}
-
-impl<C, B> Service<Request<B>> for OfOne<C>
-where
-    C: Clone + Send + Sync + 'static,
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<axum::BoxError>,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = RouteFuture<Infallible>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Service::<Request<B>>::poll_ready(&mut self.router, cx)
-    }
-
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        request.extensions_mut().insert(self.connection.clone());
-        self.router.call(request)
+    tokio::select! {
+        served = serving => served,
+        () = idle => Ok(()),
     }
 }
 

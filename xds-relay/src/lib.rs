@@ -15,7 +15,6 @@ mod incoming;
 mod load_reports;
 pub mod metrics;
 mod origins;
-mod patience;
 pub mod relay_core;
 mod serve;
 mod text_file;

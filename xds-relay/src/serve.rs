@@ -10,22 +10,20 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
-use tokio_stream::StreamExt;
 use tonic::service::Routes;
 use xds_transport::grpc::server::Service;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
-use crate::config::{Config, Limits, Origin, OriginKind, XdstpStreams};
-use crate::connections;
+use crate::config::{Config, Origin, OriginKind, XdstpStreams};
+use crate::connections::{OpenCalls, Serving};
 use crate::downstream::Downstream;
 use crate::health::Health;
 use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
-use crate::patience::{Ended, OpenCalls, Patience, Patient, count_calls};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 
 const SWEEP: Duration = Duration::from_secs(1);
@@ -152,13 +150,11 @@ impl Relay {
         let (end_reports, reports_end) = watch::channel(false);
         let routes = routes(&core, load_reports(&config, &core, reports_end)?);
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
-        let (patience, ended) = patience(&config.limits, &core);
         let open_calls = OpenCalls::default();
-        let incoming =
-            incoming.map(move |io| io.map(|(io, counted)| Patient::new(io, counted, patience, ended.clone())));
-        let router = count_calls(health.add_to(routes).into_axum_router(), open_calls.clone());
-        let stopped = async move { drop(grpc_stopped.wait_for(|stop| *stop).await) };
-        let grpc = connections::serve(&config.limits, router, incoming, stopped);
+        let router = health.add_to(routes).into_axum_router();
+        let (ended, open) = (count_ended(&core), open_calls.clone());
+        let serving = Serving { router, limits: config.limits.clone(), ended, open };
+        let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
             let pages = pages.clone();
             async move {
@@ -232,14 +228,13 @@ async fn sweep(core: &RelayCore, pages: &Pages, health: &Health) {
     }
 }
 
-/// How long clients may take, and who counts those that take longer.
-fn patience(limits: &Limits, core: &Arc<RelayCore>) -> (Patience, Ended) {
+/// Counts the connections that a limit ends.
+fn count_ended(core: &Arc<RelayCore>) -> Box<dyn Fn(&'static str) + Send + Sync> {
     let core = core.clone();
-    let ended = move |limit| {
+    Box::new(move |limit| {
         tracing::debug!("a connection is ended: {limit}");
         core.metrics().downstream_refused(limit);
-    };
-    (Patience { preface: limits.preface, call: limits.first_request }, Arc::new(ended))
+    })
 }
 
 /// Discovery, and load reports beside it.

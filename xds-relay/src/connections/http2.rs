@@ -11,16 +11,17 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use axum::response::Response;
 use bytes::Bytes;
 use h2::server::Builder;
-use http::Request;
+use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_service::Service;
 
 use super::begun::Begun;
+use super::calls::Answer;
 use crate::config::Limits;
 use answer::answer;
+use doorbell::Doorbell;
 use liveness::Liveness;
 pub(super) use requests::Requests;
 
@@ -45,7 +46,8 @@ pub(super) fn settings(limits: &Limits) -> Builder {
     settings
 }
 
-/// Serves calls until the client ends the connection; once `stop` resolves, those that are open, and no more.
+/// Serves calls until the client ends the connection or does not answer, or `idle` resolves; once `stop` does, those that are
+/// open, and no more.
 ///
 /// # Errors
 /// The connection breaks, or the client breaks the protocol.
@@ -54,27 +56,32 @@ pub(super) async fn serve<I, S>(
     io: Begun<I>,
     mut calls: S,
     stop: impl Future<Output = ()>,
+    idle: impl Future<Output = ()>,
 ) -> Result<(), h2::Error>
 where
     I: AsyncRead + AsyncWrite + Unpin,
-    S: Service<Request<Requests>, Response = Response, Error = Infallible>,
+    S: Service<Request<Requests>, Response = Response<Answer>, Error = Infallible>,
     S::Future: Send + 'static,
 {
     let heard = io.heard();
     let mut http2 = settings.handshake::<_, Bytes>(io).await?;
-    let mut liveness = Liveness::new(http2.ping_pong(), heard);
-    let mut stop = pin!(stop);
-    let mut stopped = false;
+    let mut liveness = Liveness::new(heard);
+    let (mut stop, mut idle) = (pin!(stop), pin!(idle));
+    let (mut stopped, mut doorbell) = (false, Doorbell::default());
     loop {
         let call = poll_fn(|cx| {
-            if !stopped && stop.as_mut().poll(cx).is_ready() {
-                stopped = true;
-                http2.graceful_shutdown();
-            }
-            if liveness.poll_dead(cx).is_ready() {
-                // Nothing more can be said either.
-tracing::debug!("a client does not answer");
-                return Poll::Ready(None);
+            doorbell.wakes(cx.waker());
+            // These seldom have something to say, and the connection is looked at for every frame.
+            if doorbell.has_rung() {
+                let cx = &mut doorbell.context();
+                if !stopped && stop.as_mut().poll(cx).is_ready() {
+                    stopped = true;
+                    http2.graceful_shutdown();
+                }
+                if liveness.poll_dead(&mut http2, cx).is_ready() || idle.as_mut().poll(cx).is_ready() {
+                    // To say more would be in vain.
+                    return Poll::Ready(None);
+                }
             }
             http2.poll_accept(cx)
         });

@@ -5,18 +5,53 @@ mod calls;
 
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
+use bytes::Bytes;
+use http::{Request, Response};
 use http_body::Frame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::http2::UNSENT;
 use super::*;
 use crate::config::Config;
+
+/// Which limits ended connections.
+type EndedBy = Arc<Mutex<Vec<&'static str>>>;
+
+fn limits() -> Limits {
+    Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap().limits
+}
+
+/// Serves one connection with the defaults.
+fn serve(
+    io: DuplexStream,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> (JoinHandle<()>, EndedBy) {
+    serve_within(limits(), io, router, stop)
+}
+
+fn serve_within(
+    limits: Limits,
+    io: DuplexStream,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> (JoinHandle<()>, EndedBy) {
+    let ended = EndedBy::default();
+    let tell = ended.clone();
+    let ended_by = Box::new(move |limit| tell.lock().unwrap().push(limit));
+    let serving = Serving { router, limits, ended: ended_by, open: OpenCalls::default() };
+    let connections = tokio_stream::iter([Ok((io, ()))]).chain(tokio_stream::pending());
+    (tokio::spawn(async move { serving.serve(connections, stop).await }), ended)
+}
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const SETTINGS: u8 = 4;
@@ -24,15 +59,15 @@ const PING: u8 = 6;
 const ACK: u8 = 1;
 
 /// A client that asks for nothing.
-struct Quiet(DuplexStream);
+struct Quiet(DuplexStream, EndedBy);
 
 impl Quiet {
-    async fn connect() -> Self {
+    /// It may be without a call for so long.
+    async fn connect(patience: Duration) -> Self {
         let (near, far) = tokio::io::duplex(1 << 16);
-        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
-        let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
-        tokio::spawn(async move { serve(&config.limits, Router::new(), connections, pending()).await });
-        let mut client = Self(near);
+        let limits = Limits { first_request: patience, ..limits() };
+        let (_, ended) = serve_within(limits, far, Router::new(), pending());
+        let mut client = Self(near, ended);
         client.0.write_all(PREFACE).await.unwrap();
         client.write(SETTINGS, 0, &[]).await;
         client
@@ -68,7 +103,7 @@ impl Quiet {
 
 #[tokio::test(start_paused = true)]
 async fn rule_137_a_quiet_client_is_pinged_every_five_minutes_and_let_go_20_seconds_after_it_does_not_answer() {
-    let mut client = Quiet::connect().await;
+    let mut client = Quiet::connect(Duration::from_secs(1 << 20)).await;
     for _ in 0..12 {
         let before = Instant::now();
         let ping = client.next(PING, 0).await.unwrap();
@@ -84,7 +119,7 @@ async fn rule_137_a_quiet_client_is_pinged_every_five_minutes_and_let_go_20_seco
 /// A gRPC server with its defaults would end the connection at the third ping.
 #[tokio::test(start_paused = true)]
 async fn rule_137_a_client_that_pings_every_second_is_answered_each_time() {
-    let mut client = Quiet::connect().await;
+    let mut client = Quiet::connect(Duration::from_secs(1 << 20)).await;
     let start = Instant::now();
     for _ in 0..3600 {
         sleep(Duration::from_secs(1)).await;
@@ -113,12 +148,10 @@ impl http_body::Body for Endless {
 async fn a_client_that_opens_no_window_is_told_no_more_than_fits_into_it_and_a_little() {
     const WINDOW: u32 = 100_000;
     let (near, far) = tokio::io::duplex(1 << 16);
-    let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
     let asked = Arc::new(AtomicUsize::new(0));
     let endless = asked.clone();
     let router = Router::new().fallback(move || async move { Response::new(Body::new(Endless(endless))) });
-    let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
-    tokio::spawn(async move { serve(&config.limits, router, connections, pending()).await });
+    serve(far, router, pending());
     let mut client = h2::client::Builder::new();
     client.initial_window_size(WINDOW).initial_connection_window_size(1 << 20);
     let (mut http2, connection) = client.handshake::<_, Bytes>(near).await.unwrap();
@@ -133,9 +166,7 @@ async fn a_client_that_opens_no_window_is_told_no_more_than_fits_into_it_and_a_l
 /// What a relay without a call says to this, until it ends the connection.
 async fn answered(pieces: &[&[u8]]) -> Vec<u8> {
     let (mut near, far) = tokio::io::duplex(1 << 16);
-    let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
-    let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
-    tokio::spawn(async move { serve(&config.limits, Router::new(), connections, sleep(Duration::from_secs(10))).await });
+    serve(far, Router::new(), sleep(Duration::from_secs(5)));
     for piece in pieces {
         near.write_all(piece).await.unwrap();
         sleep(Duration::from_millis(10)).await;
@@ -159,4 +190,31 @@ async fn the_first_bytes_say_what_a_client_speaks_in_pieces_of_any_size() {
     }
     assert_eq!(answered(&[]).await, b"", "who says nothing is let go when all stop");
     assert_eq!(answered(&[&PREFACE[..10]]).await, b"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_say_what_it_speaks_is_let_go() {
+    let (mut near, far) = tokio::io::duplex(1 << 16);
+    let (_serving, ended) = serve(far, Router::new(), pending());
+    let start = Instant::now();
+    near.write_all(&PREFACE[..20]).await.unwrap();
+    near.read_to_end(&mut Vec::new()).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 10);
+    assert_eq!(*ended.lock().unwrap(), ["preface"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_call_is_let_go() {
+    let start = Instant::now();
+    let mut client = Quiet::connect(Duration::from_secs(200)).await;
+    while client.next(PING, 0).await.is_some() {}
+    assert_eq!(start.elapsed().as_secs(), 200);
+    assert_eq!(*client.1.lock().unwrap(), ["first_request"]);
+
+    let (mut near, far) = tokio::io::duplex(1 << 16);
+    let (_serving, _ended) = serve(far, Router::new(), pending());
+    let start = Instant::now();
+    near.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+    near.read_to_end(&mut Vec::new()).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 30, "a request that does not come whole");
 }

@@ -6,19 +6,19 @@ use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use axum::body::{Body, HttpBody};
-use axum::response::Response;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, SendStream};
-use http_body::Frame;
+use http::Response;
+use http_body::{Body, Frame};
 
 use super::doorbell::Doorbell;
+use crate::connections::calls::Answer;
 
 /// Answers a call, until its client takes it back.
 pub(super) async fn answer(
     mut respond: SendResponse<Bytes>,
-    response: impl Future<Output = Result<Response, Infallible>>,
+    response: impl Future<Output = Result<Response<Answer>, Infallible>>,
 ) {
     let response = {
         let mut response = pin!(response);
@@ -33,7 +33,7 @@ pub(super) async fn answer(
     // An error, here and below: the call is over, and there is nobody to tell.
     let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_whole) else { return };
     if !is_whole {
-        Writing { stream, body, doorbell: Doorbell::default() }.await;
+        Writing { stream, body, has_room: false, doorbell: Doorbell::default() }.await;
     }
 }
 
@@ -41,21 +41,24 @@ pub(super) async fn answer(
 /// is so then.
 struct Writing {
     stream: SendStream<Bytes>,
-    body: Body,
+    body: Answer,
+    /// There was when it was asked for, and nothing was written since.
+    has_room: bool,
     doorbell: Doorbell,
 }
 
 impl Writing {
     /// Room for a byte is room for a chunk: the rest is copied out.
     fn has_room(&mut self) -> bool {
-        if self.stream.capacity() == 0 {
+        if !self.has_room {
             self.doorbell.unheard(|| self.stream.reserve_capacity(1));
-            return self.stream.capacity() > 0;
+            self.has_room = self.stream.capacity() > 0;
         }
-        true
+        self.has_room
     }
 
     fn write(&mut self, frame: Option<Result<Frame<Bytes>, axum::Error>>) -> ControlFlow<()> {
+        self.has_room = false;
         let (written, ends) = match frame {
             None => (self.stream.send_data(Bytes::new(), true), true),
             Some(Err(error)) => {

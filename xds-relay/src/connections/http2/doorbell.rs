@@ -1,11 +1,10 @@
-//! A waker that its own task can be deaf to.
+//! A waker of which its task knows whether it was rung, and to which it can be deaf.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Wake, Waker};
 
-/// Who asks `h2` for room is woken when there is some, though he is told at once: for each update a task would run a second
-/// time, and find nothing.
+/// A task is woken for many things: what waits with this is looked at when it has something to say.
 pub(super) struct Doorbell {
     bell: Arc<Bell>,
     /// The bell, as others have it.
@@ -14,18 +13,25 @@ pub(super) struct Doorbell {
 
 struct Bell {
     task: Waker,
+    rung: AtomicBool,
     unheard: AtomicBool,
 }
 
 impl Doorbell {
-    /// Rings for this task from now on.
+    /// Rings for this task from now on, and has rung if it did for another.
     pub(super) fn wakes(&mut self, task: &Waker) {
         if !self.bell.task.will_wake(task) {
             *self = Self::of(task.clone());
         }
     }
 
-    /// Does something that may ring, and does not hear it. What anybody else rings for is not heard either: look for that
+    /// Whether it has rung since the last look. What waits is to be looked at then.
+    pub(super) fn has_rung(&self) -> bool {
+        self.bell.rung.swap(false, Ordering::AcqRel)
+    }
+
+    /// Does something that may ring, and does not hear it: who asks `h2` for room is woken when there is some, though it is
+    /// told at once, and for each update a task would run a second time and find nothing. What anybody else rings for is not heard either: look for that
     /// afterwards, once the bell is where it is rung.
     pub(super) fn unheard(&self, act: impl FnOnce()) {
         // Where the bell is put and rung there is a lock, and it orders these.
@@ -39,7 +45,7 @@ impl Doorbell {
     }
 
     fn of(task: Waker) -> Self {
-        let bell = Arc::new(Bell { task, unheard: AtomicBool::new(false) });
+        let bell = Arc::new(Bell { task, rung: AtomicBool::new(true), unheard: AtomicBool::new(false) });
         Self { waker: Waker::from(bell.clone()), bell }
     }
 }
@@ -58,6 +64,7 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !self.unheard.load(Ordering::Relaxed) {
+            self.rung.store(true, Ordering::Release);
             self.task.wake_by_ref();
         }
     }

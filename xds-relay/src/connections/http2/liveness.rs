@@ -3,7 +3,10 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use h2::server::Connection;
 use h2::{Ping, PingPong};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use xds_transport::grpc::server::Alarm;
 
@@ -15,6 +18,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// Anything that is read is an answer: a pong may come behind much else.
 pub(super) struct Liveness {
+    /// Taken when the first is sent: from then on `h2` looks for them in each turn.
     pings: Option<PingPong>,
     heard: Heard,
     alarm: Alarm,
@@ -22,20 +26,27 @@ pub(super) struct Liveness {
 }
 
 impl Liveness {
-    pub(super) fn new(pings: Option<PingPong>, heard: Heard) -> Self {
-        Self { pings, heard, alarm: Alarm::at(Instant::now() + BETWEEN), asked: false }
+    pub(super) fn new(heard: Heard) -> Self {
+        Self { pings: None, heard, alarm: Alarm::at(Instant::now() + BETWEEN), asked: false }
     }
 
     /// Ready once the client did not answer in time.
-    pub(super) fn poll_dead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll_dead<I>(&mut self, http2: &mut Connection<I, Bytes>, cx: &mut Context<'_>) -> Poll<()>
+    where
+        I: AsyncRead + AsyncWrite + Unpin,
+    {
         while self.alarm.poll(cx).is_ready() {
             let heard = self.heard.take();
             let next = if self.asked {
                 if !heard {
+                    tracing::debug!("a client does not answer");
                     return Poll::Ready(());
                 }
                 BETWEEN - ANSWER_WITHIN
             } else {
+                if self.pings.is_none() {
+                    self.pings = http2.ping_pong();
+                }
                 self.ask(cx);
                 ANSWER_WITHIN
             };

@@ -1,7 +1,6 @@
 //! Calls over HTTP/2, with the `h2` of a client.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::task::Waker;
 
 use h2::client::SendRequest;
@@ -77,9 +76,10 @@ impl http_body::Body for Spoken {
 /// A client, and the relay that serves every call with the next of these scripts.
 struct Bed {
     http2: SendRequest<Bytes>,
-    connection: tokio::task::JoinHandle<Result<(), h2::Error>>,
+    connection: JoinHandle<Result<(), h2::Error>>,
     stop: oneshot::Sender<()>,
-    serving: tokio::task::JoinHandle<()>,
+    serving: JoinHandle<()>,
+    ended: EndedBy,
     scripts: Arc<Mutex<VecDeque<Spoken>>>,
 }
 
@@ -95,15 +95,11 @@ impl Bed {
             Response::new(Body::new(spoken))
         });
         let (stop, stopped) = oneshot::channel();
-        let config = Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap();
-        let connections = tokio_stream::iter([Ok::<_, io::Error>(far)]).chain(tokio_stream::pending());
-        let serving = tokio::spawn(async move {
-            serve(&config.limits, router, connections, async { drop(stopped.await) }).await;
-        });
+        let (serving, ended) = serve(far, router, async { drop(stopped.await) });
         let mut client = h2::client::Builder::new();
         client.initial_window_size(windows).initial_connection_window_size(windows.max(65_535));
         let (http2, connection) = client.handshake::<_, Bytes>(near).await.unwrap();
-        Self { http2, connection: tokio::spawn(connection), stop, serving, scripts }
+        Self { http2, connection: tokio::spawn(connection), stop, serving, ended, scripts }
     }
 
     /// Opens a call; the second resolves when the relay has let go of its answer.
@@ -226,7 +222,7 @@ async fn what_a_client_says_makes_room_for_more() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_ends_with_its_last_call_once_it_is_to_stop() {
     let mut bed = Bed::new(1 << 20).await;
-    let (script, _kept, mut body, _requests) = bed.call(false).await;
+    let (script, _kept, mut body, mut requests) = bed.call(false).await;
     bed.stop.send(()).unwrap();
     sleep(Duration::from_secs(1000)).await;
     assert!(!bed.serving.is_finished(), "a call is open");
@@ -234,8 +230,25 @@ async fn a_connection_ends_with_its_last_call_once_it_is_to_stop() {
     script.end();
     assert_eq!(read(&mut body, 8).await, b"the last");
     assert!(body.data().await.is_none_or(|data| data.unwrap().is_empty()));
+    // As gRPC's clients do when they have their status.
+    requests.send_reset(Reason::NO_ERROR);
     timeout(Duration::from_secs(1), bed.serving).await.expect("it is served still").unwrap();
     bed.connection.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_is_let_go_up_to_twice_its_patience_after_its_last_call() {
+    let mut bed = Bed::new(1 << 20).await;
+    let start = Instant::now();
+    let (script, _kept, mut body, requests) = bed.call(false).await;
+    sleep(Duration::from_secs(1000)).await;
+    assert!(!bed.connection.is_finished());
+    script.end();
+    assert!(body.data().await.is_none_or(|data| data.unwrap().is_empty()));
+    drop(requests);
+    let _ = bed.connection.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 1500);
+    assert_eq!(*bed.ended.lock().unwrap(), ["first_request"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,122 @@
+//! The calls on one connection, and how many there are on all.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Frame, SizeHint};
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tower_service::Service;
+
+/// How many calls are open on all connections.
+pub(crate) type OpenCalls = Arc<watch::Sender<usize>>;
+
+/// The calls on one connection.
+pub(super) struct Calls {
+    open: AtomicUsize,
+    /// One ended since the last look.
+    lately: AtomicBool,
+    all: OpenCalls,
+}
+
+/// An open call.
+struct Call(Arc<Calls>);
+
+/// What serves the calls of one connection.
+#[derive(Clone)]
+pub(super) struct OfOne<C> {
+    router: Router,
+    /// What it says of itself.
+    connection: C,
+    calls: Arc<Calls>,
+}
+
+/// The answer to a call, which is open as long as this is there.
+pub(super) struct Answer {
+    body: Body,
+    _call: Call,
+}
+
+impl Calls {
+    pub(super) fn new(all: OpenCalls) -> Arc<Self> {
+        Arc::new(Self { open: AtomicUsize::new(0), lately: AtomicBool::new(false), all })
+    }
+
+    /// Resolves when there was no call for so long: from now on, and after the last up to twice that.
+    pub(super) async fn none_for(&self, patience: Duration) {
+        loop {
+            sleep(patience).await;
+            if self.open.load(Ordering::Relaxed) == 0 && !self.lately.swap(false, Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    fn begin(self: &Arc<Self>) -> Call {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.all.send_modify(|open| *open += 1);
+        Call(self.clone())
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let Calls { open, lately, all } = &*self.0;
+        lately.store(true, Ordering::Relaxed);
+        open.fetch_sub(1, Ordering::Relaxed);
+        all.send_modify(|open| *open -= 1);
+    }
+}
+
+impl<C> OfOne<C> {
+    pub(super) fn new(router: Router, connection: C, calls: Arc<Calls>) -> Self {
+        Self { router, connection, calls }
+    }
+}
+
+impl<C, B> Service<Request<B>> for OfOne<C>
+where
+    C: Clone + Send + Sync + 'static,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<axum::BoxError>,
+{
+    type Response = Response<Answer>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<Request<B>>::poll_ready(&mut self.router, cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        request.extensions_mut().insert(self.connection.clone());
+        let (call, answering) = (self.calls.begin(), self.router.call(request));
+        Box::pin(async move { Ok(answering.await?.map(|body| Answer { body, _call: call })) })
+    }
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
