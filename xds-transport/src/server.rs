@@ -1,5 +1,6 @@
 //! The server's side of a stream: sessions that pull change sets from a [`Source`], without I/O.
 
+mod ack;
 mod delta;
 mod entries;
 mod error;

@@ -3,9 +3,9 @@
 
 mod calls;
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::pin::Pin;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -182,7 +182,9 @@ async fn the_first_bytes_say_what_a_client_speaks_in_pieces_of_any_size() {
     assert_eq!(first(answered(&[PREFACE, &[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0]]).await), Some(SETTINGS));
     let pieces: Vec<_> = PREFACE.chunks(1).chain([&[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0][..]]).collect();
     assert_eq!(first(answered(&pieces).await), Some(SETTINGS));
-    for request in ["GET / HTTP/1.1\r\nhost: a\r\n\r\n", "PRI / HTTP/1.1\r\nhost: a\r\n\r\n", "P / HTTP/1.1\r\nhost: a\r\n\r\n"] {
+    for request in
+        ["GET / HTTP/1.1\r\nhost: a\r\n\r\n", "PRI / HTTP/1.1\r\nhost: a\r\n\r\n", "P / HTTP/1.1\r\nhost: a\r\n\r\n"]
+    {
         let whole = answered(&[request.as_bytes()]).await;
         assert!(whole.starts_with(b"HTTP/1.1 404"), "{}", String::from_utf8_lossy(&whole));
         let pieces: Vec<_> = request.as_bytes().chunks(1).collect();

@@ -130,6 +130,12 @@ impl Session {
         });
     }
 
+    /// A request that is an ACK and nothing else.
+    pub(crate) fn accepted(&mut self, now: Instant, nonce: &str) {
+        self.tally.requests += 1;
+        self.acknowledge(now, nonce, None);
+    }
+
     /// A later request of the same type.
     pub(crate) fn handle_request(
         &mut self,

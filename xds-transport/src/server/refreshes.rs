@@ -100,6 +100,9 @@ impl Refreshes {
 
     /// The client accepted a response.
     pub(crate) fn accepted(&mut self, nonce: u64) {
+        if self.alone.is_empty() {
+            return;
+        }
         if let Some(name) = self.alone.remove(&nonce)
             && let Some(refresh) = self.told.get_mut(&name)
         {

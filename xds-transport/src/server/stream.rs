@@ -18,7 +18,7 @@ use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::server::wanted::Names;
 use crate::server::weight::weight;
-use crate::server::{delta, entries, sotw};
+use crate::server::{ack, delta, entries, sotw};
 use crate::type_rules::{TypeRule, TypeRules};
 use crate::wire::names::Split;
 use crate::wire::walk::{FieldValue, Fields};
@@ -387,6 +387,9 @@ impl Stream {
         let limit = self.settings.names_per_stream;
         match self.variant {
             Variant::Delta => {
+                if self.is_acknowledged(now, &message)? {
+                    return Ok(None);
+                }
                 if entries::are_many(self.variant, &message, limit)? && !may_take_long {
                     return Ok(Some(message));
                 }
@@ -450,6 +453,17 @@ impl Stream {
             }
         }
         source.refused().map_or(Ok(None), |refused| Err(refused.into()))
+    }
+
+    /// Whether this is an ACK of a type that is open, and nothing else: then it is done with.
+    fn is_acknowledged(&mut self, now: Instant, message: &[u8]) -> Result<bool, ProtocolError> {
+        let Some((type_url, nonce)) = self.node.as_ref().and_then(|_| ack::of_delta(message)) else { return Ok(false) };
+        let Some(at) = self.types.iter().position(|of| of.url.as_str() == type_url) else { return Ok(false) };
+        self.admit(now)?;
+        if let Some(Type { session: Session::Delta(session), .. }) = self.types.get_mut(at) {
+            session.accepted(now, nonce);
+        }
+        Ok(true)
     }
 
     /// Whether a list of names is the last one of its type again.

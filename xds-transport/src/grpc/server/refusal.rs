@@ -1,9 +1,9 @@
 //! Requests that are no gRPC of ours, answered so that who reads the answer knows what to do.
 
+use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode, Version};
 use tonic::Status;
-use tonic::body::Body;
 
 /// An answer in plain HTTP to what is no gRPC at all.
 pub(crate) fn of_other_protocols<B>(request: &Request<B>) -> Option<Response<Body>> {

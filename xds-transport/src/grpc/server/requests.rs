@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use tonic::Status;
-use tonic::body::Body;
 
 use crate::grpc::now;
 use crate::grpc::server::service::StreamState;

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
+use axum::body::Body;
 use http::{Request, Response, header};
-use tonic::body::Body;
 use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
@@ -323,7 +323,7 @@ impl<A> Clone for Service<A> {
     }
 }
 
-impl<A: Accept> tower_service::Service<Request<axum::body::Body>> for Service<A> {
+impl<A: Accept> tower_service::Service<Request<Body>> for Service<A> {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Ready<Result<Response<Body>, Infallible>>;
@@ -332,8 +332,7 @@ impl<A: Accept> tower_service::Service<Request<axum::body::Body>> for Service<A>
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<axum::body::Body>) -> Self::Future {
-        let request = request.map(Body::new);
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
         if let Some(refusal) = refusal::of_other_protocols(&request) {
             return ready(Ok(refusal));
         }
