@@ -153,7 +153,7 @@ impl Relay {
         let open_calls = OpenCalls::default();
         let router = health.add_to(routes).into_axum_router();
         let (ended, open) = (count_ended(&core), open_calls.clone());
-        let serving = Serving { router, limits: config.limits.clone(), ended, open };
+        let serving = Serving { router, limits: config.limits, ended, open };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
             let pages = pages.clone();

@@ -30,9 +30,9 @@ impl Doorbell {
         self.bell.rung.swap(false, Ordering::AcqRel)
     }
 
-    /// Does something that may ring, and does not hear it: who asks `h2` for room is woken when there is some, though it is
-    /// told at once, and for each update a task would run a second time and find nothing. What anybody else rings for is not heard either: look for that
-    /// afterwards, once the bell is where it is rung.
+    /// Does something that may ring, and does not hear it. Who asks `h2` for room is told at once and rung for as well: for each
+    /// update a task would run a second time, and find nothing. What somebody else rings for meanwhile is not heard either: look
+    /// for that once the bell is again where it is rung.
     pub(super) fn unheard(&self, act: impl FnOnce()) {
         // Where the bell is put and rung there is a lock, and it orders these.
         self.bell.unheard.store(true, Ordering::Relaxed);
