@@ -8,6 +8,7 @@ use fan_out::content::Naming;
 
 use crate::clients::{Clients, Variant};
 use crate::measure::percentile;
+use crate::pick::Pick;
 use crate::processes::{Kind, Origin, Programs, Server};
 
 /// How long a server has to notice that clients have left.
@@ -20,24 +21,11 @@ pub(crate) struct Arrivals {
     /// Few clients: shows that it works, not how fast.
     #[arg(long)]
     short: bool,
-    /// Measures this many clients only, as the options below say.
-    #[arg(long)]
-    clients: Option<usize>,
-    /// How many resources each has.
-    #[arg(long, default_value_t = 1000)]
-    resources: usize,
-    /// They subscribe to every name instead of the glob, as they have to over SotW.
-    #[arg(long)]
-    exact: bool,
-    /// How they are told.
-    #[arg(long, value_enum, default_value = "delta")]
-    variant: Variant,
+    #[command(flatten)]
+    pick: Pick,
     /// None waits for the others.
     #[arg(long)]
     at_once: bool,
-    /// How many turns each server has.
-    #[arg(long, default_value_t = 5)]
-    turns: usize,
 }
 
 /// How clients come.
@@ -73,9 +61,9 @@ impl Arrivals {
             at_once: false,
             turns,
         };
-        if let Some(clients) = self.clients {
-            let Self { resources, variant, at_once, turns, .. } = *self;
-            let exact = self.exact || variant == Variant::Sotw;
+        if let Some(clients) = self.pick.clients {
+            let Pick { resources, variant, turns, .. } = self.pick;
+            let (exact, at_once) = (self.pick.by_name(), self.at_once);
             return vec![Scenario { clients, resources, variant, exact, at_once, turns }];
         }
         let exact = |of| Scenario { exact: true, ..of };

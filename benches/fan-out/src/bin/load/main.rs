@@ -9,6 +9,7 @@ mod measure;
 mod memory;
 mod nodes;
 mod origin;
+mod pick;
 mod processes;
 
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ use crate::instructions::Instructions;
 use crate::measure::{Measured, Scenario};
 use crate::memory::Memory;
 use crate::nodes::Nodes;
+use crate::pick::Pick;
 use crate::processes::Programs;
 
 /// What it costs to bring one update to many clients.
@@ -65,18 +67,8 @@ struct Measure {
     /// A few rounds: shows that it works, not how fast.
     #[arg(long)]
     short: bool,
-    /// Measures this many clients only, as the options below say.
-    #[arg(long)]
-    clients: Option<usize>,
-    /// How many resources the collection holds.
-    #[arg(long, default_value_t = 1000)]
-    resources: usize,
-    /// Clients subscribe to every name instead of the glob, as they have to over SotW.
-    #[arg(long)]
-    exact: bool,
-    /// How clients are told.
-    #[arg(long, value_enum, default_value = "delta")]
-    variant: Variant,
+    #[command(flatten)]
+    pick: Pick,
     /// As many clients beside these, who are told in this way.
     #[arg(long, value_enum)]
     beside: Option<Variant>,
@@ -86,9 +78,6 @@ struct Measure {
     /// How many rounds a turn has.
     #[arg(long, default_value_t = 500)]
     rounds: usize,
-    /// How many turns each server has.
-    #[arg(long, default_value_t = 5)]
-    turns: usize,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -132,9 +121,9 @@ impl Measure {
             rounds,
             turns: if self.short { 2 } else { 5 },
         };
-        if let Some(clients) = self.clients {
-            let Self { resources, variant, changes, rounds, turns, .. } = *self;
-            let exact = self.exact || variant == Variant::Sotw;
+        if let Some(clients) = self.pick.clients {
+            let Self { pick: Pick { resources, variant, turns, .. }, changes, rounds, .. } = *self;
+            let exact = self.pick.by_name();
             let of = glob(clients, resources, rounds);
             return vec![Scenario { variant, beside: self.beside, exact, changes, turns, ..of }];
         }
