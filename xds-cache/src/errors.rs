@@ -320,7 +320,7 @@ impl<V> Cache<V> {
 
     /// Who was to keep what it holds of a name that is not there, is not any more: what it has of a collection that is
     /// complete may have been looked at already.
-    fn end_sparing(&mut self, type_index: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn end_sparing(&mut self, type_index: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         for list in self.collections_of(type_index, name).into_iter().filter(|list| *list != NONE) {
             if self.lists[list as usize].answer == Answer::Complete {
                 self.tell_who_brought(list, name, woken);

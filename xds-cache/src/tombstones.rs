@@ -55,7 +55,13 @@ impl<V> Cache<V> {
         let type_index = self.lists[list as usize].type_index;
         let Self { bringing, subscribers, .. } = self;
         bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());
+        let aliases = &self.types[type_index as usize].aliases;
+        let stands_for = if aliases.is_empty() { None } else { aliases.canonical(name).cloned() };
         for id in self.who_brought_it(type_index, name).collect::<Vec<_>>() {
+            // Who wants what it stands for sees from that what became of it.
+            if stands_for.as_ref().is_some_and(|canonical| self.is_wanted(id, type_index, canonical)) {
+                continue;
+            }
             let Some(link) = self.link_of(id, Target::List(list)) else { continue };
             let subscriber = &mut self.subscribers[id.index()];
             let is_news = subscriber.leaving.insert(name.clone()) && self.links[link as usize].chain == Chain::Clean;
