@@ -307,3 +307,36 @@ fn rule_132_what_crosses_a_change_of_mind_counts_for_nothing_however_often_that_
     }
     assert_eq!(room(&core), 97);
 }
+
+/// Each once, whatever a client writes: twice, in one request with what it leaves, otherwise than canonically, or no name.
+#[test]
+fn rule_132_what_is_asked_for_in_odd_ways_is_given_back_for_each_way_to_leave_it() {
+    let odd = "xdstp://a/envoy.config.cluster.v3.Cluster/x?b=1&a=2";
+    let (long, too_long) = ("y".repeat(5000), "z".repeat((64 << 10) + 1));
+    let asks =
+        ["x", "x", "*", "", odd, odd, GLOB, OTHER, &long, &too_long, "xdstp:", &GLOB.replace('*', "1"), "w", "w"];
+    for up in [false, true] {
+        let mut world = World::of(&[DELTA, DELTA], &[&["a"], &["b"]], "limits: { names: 100 }\nlinger: 0s");
+        let core = world.relays[0].core.clone();
+        world.put(0, CLUSTERS, &GLOB.replace('*', "1"), "1");
+        world.put(0, CLUSTERS, "x", "1");
+        world.fail(0, CLUSTERS, odd, 14, "later");
+        world.set_up(0, up);
+        world.set_up(1, false);
+        let mut client = Raw::new(&core);
+        let held = [GLOB.replace('*', "1"), GLOB.replace('*', "2"), OTHER.replace('*', "1"), "v".to_owned()];
+        let holds: Vec<_> = held.iter().map(|name| (name.as_str(), "1")).collect();
+        client.send(&world, &asks, &["w", "never"], &holds);
+        world.advance(30 * SECOND);
+        client.read(&world);
+        client.send(&world, &asks, &["w"], &[]);
+        client.read(&world);
+        // `x`, the wildcard, the empty one, the odd one, two globs, a member, and a long one.
+        let asked = 7 + 5;
+        assert_eq!(room(&core), 100 - asked - held.len(), "up: {up}");
+        client.send(&world, &["x"], &asks, &[]);
+        client.send(&world, &[], &asks, &[]);
+        client.read(&world);
+        assert_eq!(room(&core), 100, "up: {up}");
+    }
+}
