@@ -78,14 +78,17 @@ impl<V> Cache<V> {
         }
         let name = name.clone();
         self.drop_aliases(at, woken);
+        let mut spared = Vec::new();
         for alias in aliases {
-            self.clear_error(type_index, &alias);
+            let failure = self.clear_error(type_index, &alias);
+            spared.extend(failure.filter(|failure| failure.error.is_transient()).map(|_| alias.clone()));
             let of = &mut self.types[type_index as usize];
             let before = of.aliases.insert(alias, &name);
             of.had_aliases = true;
             before.iter().for_each(|before| self.look_again(type_index, before));
         }
         self.changed(at, woken);
+        spared.iter().for_each(|alias| self.end_sparing(type_index, alias, woken));
     }
 
     /// The slot that who asked for the name in `at` is sent: another one if the name is an alias.

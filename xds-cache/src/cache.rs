@@ -252,7 +252,7 @@ impl<V> Cache<V> {
             if was_present {
                 born = slot.born;
             }
-            if matches!(slot.state, State::Absent) && !failed && !was_alias {
+            if matches!(slot.state, State::Absent) && failed.is_none() && !was_alias {
                 return;
             }
             self.drop_aliases(at, woken);
@@ -273,7 +273,7 @@ impl<V> Cache<V> {
         }
         let unseen = !was_present && (asked || found.is_some());
         let gone = Gone { name: name.clone(), seq, at: now, born, unseen };
-        self.bury_in_collections(type_index, &gone, was_present, failed, woken);
+        self.bury_in_collections(type_index, &gone, was_present, failed.as_ref(), woken);
         self.drop_type_if_unused(type_index);
     }
 

@@ -52,7 +52,7 @@ impl<V> Cache<V> {
         let covering: Vec<_> = self.covering(id, type_index, name).collect();
         self.subscribers[id.index()].parting.extend(covering);
         self.pull_parting(id);
-        self.subscribers[id.index()].resumed.remove(name);
+        self.drop_brought(id, name);
         // An error is told all the same.
         if self.is_gone(id, name) && !self.waits_for_error(id, name) {
             let Subscriber { leaving, missing, .. } = &mut self.subscribers[id.index()];

@@ -133,9 +133,7 @@ impl<V> Cache<V> {
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !name.is_glob() {
-            // Who was to keep what it holds of it, is not any more.
-            let collections = self.collections_of(type_index, name);
-            collections.into_iter().filter(|list| *list != NONE).for_each(|list| self.mark(Target::List(list), woken));
+            self.end_sparing(type_index, name, woken);
         }
         if let Some(at) = self.slot_of(type_index, name) {
             let slot = &mut self.slots[at as usize];
@@ -320,18 +318,28 @@ impl<V> Cache<V> {
         self.subscribers[subscriber as usize].failing.extend(names);
     }
 
-    /// Ends the error of a name. False when there was none.
-    pub(crate) fn clear_error(&mut self, type_index: u32, name: &ResourceName) -> bool {
+    /// Who was to keep what it holds of a name that is not there, is not any more: what it has of a collection that is
+    /// complete may have been looked at already.
+    pub(crate) fn end_sparing(&mut self, type_index: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+        for list in self.collections_of(type_index, name).into_iter().filter(|list| *list != NONE) {
+            if self.lists[list as usize].answer == Answer::Complete {
+                self.tell_who_brought(list, name, woken);
+            }
+        }
+    }
+
+    /// Ends the error of a name, if there is one.
+    pub(crate) fn clear_error(&mut self, type_index: u32, name: &ResourceName) -> Option<Failure> {
         let of = &mut self.types[type_index as usize];
         if of.errors.is_empty() {
-            return false;
+            return None;
         }
-        let Some(failure) = of.errors.remove(name) else { return false };
+        let failure = of.errors.remove(name)?;
         if let Some(list) = glob_of(name).and_then(|glob| of.globs.get(&glob).copied()) {
             self.lists[list as usize].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);
         }
-        true
+        Some(failure)
     }
 
     /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
@@ -362,13 +370,13 @@ impl<V> Cache<V> {
             let seq = self.next_seq();
             self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false }, woken);
         }
-        self.clear_error(self.lists[list as usize].type_index, &glob)
+        self.clear_error(self.lists[list as usize].type_index, &glob).is_some()
     }
 
     /// Ends the error of a glob that a member came to. The member says so, or if it goes before it is told, that the glob
     /// is empty.
     pub(crate) fn recover(&mut self, type_index: u32, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
-        if self.clear_error(type_index, &glob)
+        if self.clear_error(type_index, &glob).is_some()
             && let Some(at) = self.now
             && let Some(list) = self.list_of(type_index, &Interest::Name(glob.clone()))
             && self.lists[list as usize].watchers > 0

@@ -58,6 +58,14 @@ impl<V> Cache<V> {
         self.bringing.insert(id.index() as u32);
     }
 
+    /// A subscriber holds nothing of a name any more: a relay may have kept the error of that only to spare it.
+    pub(crate) fn drop_brought(&mut self, id: SubscriberId, name: &ResourceName) {
+        let Subscriber { type_index, ref mut resumed, .. } = self.subscribers[id.index()];
+        if resumed.remove(name).is_some() && !self.options.authoritative {
+            self.forget_error(type_index, name);
+        }
+    }
+
     /// Some of what a subscriber brought along was compared: it may have been the last.
     pub(crate) fn has_compared(&mut self, id: SubscriberId) {
         if self.subscribers[id.index()].resumed.is_empty() {
@@ -163,8 +171,8 @@ impl<V> Cache<V> {
                 unclaimed.remove(name);
             } else if !wanted {
                 unclaimed.remove(name);
-                resumed.remove(name);
                 leaving.insert(name.clone());
+                self.drop_brought(id, name);
             }
             // What is wanted stays until it is compared: its alias may yet go.
         }

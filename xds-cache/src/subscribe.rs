@@ -402,13 +402,13 @@ impl<V> Cache<V> {
                 *held = None;
             }
             if !wanted {
-                resumed.remove(&name);
                 forced.remove(&name);
                 if keeps {
-                    leaving.insert(name);
+                    leaving.insert(name.clone());
                 } else {
                     leaving.remove(&name);
                 }
+                self.drop_brought(id, &name);
             }
         }
         self.disclaim_anew(id);
@@ -476,12 +476,13 @@ impl<V> Cache<V> {
         let type_index = self.subscribers[id.index()].type_index;
         let other_name = self.is_asked_for(id, type_index, &name);
         let covered = self.covered(id, type_index, &name);
-        let subscriber = &mut self.subscribers[id.index()];
-        match subscriber.resumed.version_mut(&name) {
+        match self.subscribers[id.index()].resumed.version_mut(&name) {
             // That is about to be sent for the other name, unless this stops being one.
             Some(held) if other_name => *held = None,
-            _ => _ = subscriber.resumed.remove(&name),
+            Some(_) => self.drop_brought(id, &name),
+            None => {}
         }
+        let subscriber = &mut self.subscribers[id.index()];
         if keeps && !other_name && !covered {
             subscriber.leaving.insert(name);
             return;

@@ -6,6 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::links::{Answer, Chain, Gone, Link, List, NEVER, NONE, Seq, Target, Walk};
+use crate::resource_error::Failure;
 use crate::subscribe::SubscriberId;
 
 /// As an age of tombstones: a century.
@@ -21,7 +22,7 @@ impl<V> Cache<V> {
         type_index: u32,
         gone: &Gone,
         was_present: bool,
-        failed: bool,
+        failed: Option<&Failure>,
         woken: &mut Vec<SubscriberId>,
     ) {
         let collections = self.collections_of(type_index, &gone.name);
@@ -33,14 +34,15 @@ impl<V> Cache<V> {
             // Nobody who comes to a wildcard later is told of its tombstones.
             let told_later = was_present && members.glob.is_some();
             // Whoever was told of its error is told that it is over; a wildcard has no errors.
-            let recovers = failed && members.glob.is_some();
+            let recovers = failed.is_some_and(|failure| failure.listed) && members.glob.is_some();
             // Whoever asks for names that are not there decides how many these are.
             let too_many = gone.unseen && members.unseen >= self.options.tombstones;
             if told_later || members.watchers > 0 && (was_present || recovers || !too_many && !told()) {
-                self.bury(list, Gone { unseen: gone.unseen && !recovers, ..gone.clone() }, woken);
+                // Beyond what there may be of the unseen, it takes the place of others.
+                self.bury(list, Gone { unseen: gone.unseen && !too_many, ..gone.clone() }, woken);
             } else {
                 // An error spared what they hold of it until now.
-                if too_many || failed {
+                if too_many || failed.is_some() {
                     self.tell_who_brought(list, &gone.name, woken);
                 }
             }
@@ -53,7 +55,13 @@ impl<V> Cache<V> {
         let type_index = self.lists[list as usize].type_index;
         let Self { bringing, subscribers, .. } = self;
         bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());
+        let aliases = &self.types[type_index as usize].aliases;
+        let stands_for = if aliases.is_empty() { None } else { aliases.canonical(name).cloned() };
         for id in self.who_brought_it(type_index, name).collect::<Vec<_>>() {
+            // Who wants what it stands for sees from that what became of it.
+            if stands_for.as_ref().is_some_and(|canonical| self.is_wanted(id, type_index, canonical)) {
+                continue;
+            }
             let Some(link) = self.link_of(id, Target::List(list)) else { continue };
             let subscriber = &mut self.subscribers[id.index()];
             let is_news = subscriber.leaving.insert(name.clone()) && self.links[link as usize].chain == Chain::Clean;

@@ -254,3 +254,20 @@ fn rule_084_what_was_brought_along_is_told_as_gone_when_the_last_name_it_is_call
     world.alias("b", &[], "1");
     assert_eq!(world.pull(id), ["-b", "-d"]);
 }
+
+#[test]
+fn rule_105_what_an_error_spared_is_gone_once_its_name_stands_for_what_is_not_asked_for() {
+    for (collection, held) in [(super::GLOB, MEMBER), ("*", "a")] {
+        let mut world = World::relay();
+        let (holds, _asks) = (world.subscriber(&[collection]), world.subscriber(&[held]));
+        world.bring(holds, held, "1");
+        world.fail(held, 14);
+        world.answered(collection);
+        for _ in 0..2 {
+            world.pull(holds);
+            world.cache.pull_errors(holds, Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
+        }
+        assert!(world.alias("xdstp://x/T/other/1", &[held], "1").contains(&holds));
+        assert_eq!(world.pull(holds), [format!("-{held}")]);
+    }
+}

@@ -335,3 +335,66 @@ fn rule_117_who_brought_along_what_only_a_stranger_asks_for_keeps_it_unless_it_m
         assert_eq!(world.cache.errors().count(), 0);
     }
 }
+
+/// What only a stranger asks for leaves nothing behind, though somebody held it for a while.
+#[test]
+fn an_error_that_only_lets_somebody_keep_what_it_holds_is_forgotten_once_that_is_left() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 0, ..Options::default() });
+    let holds = world.subscriber(&[GLOB, "a"]);
+    world.bring(holds, MEMBER, "1");
+    let stranger = world.subscriber(&[MEMBER]);
+    world.fail_by_name(MEMBER, 14);
+    world.cache.close(stranger);
+    world.cache.evict(&world.of, &interest(MEMBER), world.now);
+    assert_eq!(world.cache.errors().count(), 1, "it spares what is held");
+    world.cache.unsubscribe(holds, &interest(GLOB));
+    assert_eq!(world.cache.errors().count(), 0, "nobody is left whom it concerns");
+}
+
+#[test]
+fn rule_117_who_was_not_told_of_an_error_is_not_told_of_its_end_beyond_what_is_told_of_strangers_names() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 3, ..Options::default() });
+    let [glob, stranger] = [GLOB, "a"].map(|text| world.subscriber(&[text]));
+    world.put(MEMBER, "1");
+    world.answered(GLOB);
+    world.pull(glob);
+    world.remove(MEMBER);
+    world.pull(glob);
+    for number in 0..20 {
+        let text = format!("xdstp://x/T/d/{}", number + 10);
+        world.cache.subscribe(stranger, &interest(&text));
+        world.fail_by_name(&text, 14);
+    }
+    world.pull(glob);
+    assert_eq!(world.errors(glob).len(), 3);
+    for number in 0..20 {
+        world.fail_by_name(&format!("xdstp://x/T/d/{}", number + 10), 5);
+    }
+    let told = world.pull(glob).len() + world.errors(glob).len();
+    assert!(told <= 6, "{told} of a stranger's names");
+    let back = world.subscriber(&[GLOB]);
+    let told = world.pull(back);
+    assert!(told.contains(&format!("-{MEMBER}")), "who was away holds it for ever: {told:?}");
+}
+
+#[test]
+fn rule_117_what_an_error_spared_is_gone_once_the_error_says_so_though_the_look_at_it_is_not_over() {
+    let mut world = World::new(Options { authoritative: false, looks: 1, ..Options::default() });
+    let _asks = world.subscriber(&["a", "b", "c"]);
+    let holds = world.subscriber(&["*"]);
+    for text in ["a", "b", "c"] {
+        world.bring(holds, text, "1");
+        world.fail(text, 14);
+    }
+    world.answered("*");
+    world.pull(holds);
+    for text in ["a", "b", "c"] {
+        world.fail(text, 7);
+    }
+    let mut told = Vec::new();
+    for _ in 0..20 {
+        told.extend(world.pull(holds));
+    }
+    told.sort();
+    assert_eq!(told, ["-a", "-b", "-c"]);
+}

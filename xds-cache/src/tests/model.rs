@@ -11,8 +11,9 @@ use proptest::prelude::*;
 use xdstp_uri::ResourceName;
 
 use self::capacity::Capacity;
-use self::ops::{Op, op};
+use self::ops::{Op, history};
 use super::{interest, invariants, name};
+use crate::subscribe::Subscriber;
 use crate::{
     Cache, Interest, Options, Outcome, Outcomes, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Version,
 };
@@ -57,6 +58,8 @@ struct Client {
     may_errors: BTreeSet<ResourceName>,
     /// What it holds of globs from before, and does not say, as Envoy does not.
     silent: BTreeSet<ResourceName>,
+    /// What was not there by an answer that was complete when it was looked at for this client.
+    concluded: BTreeSet<ResourceName>,
 }
 
 /// What a client holds, by what it was told; the digest is not known of what it came with.
@@ -79,12 +82,16 @@ struct Model {
     /// Names removed since they were last there.
     removed: [BTreeSet<ResourceName>; 2],
     known: [BTreeSet<Interest>; 2],
+    /// Of these, what is all there is.
+    complete: [BTreeSet<Interest>; 2],
     clients: [Option<Client>; SUBSCRIBERS],
     /// Who went, of which type, and what it held of the globs it had asked for.
     away: [Option<(usize, Held)>; SUBSCRIBERS],
     errors: [BTreeMap<ResourceName, ResourceError>; 2],
     /// Of these, what is told to nobody but who asked for just that name.
     unlisted: [BTreeSet<ResourceName>; 2],
+    /// What was evicted, but for its error, which lets somebody keep what it holds.
+    spared: [BTreeSet<ResourceName>; 2],
     capacity: Capacity,
 }
 
@@ -104,10 +111,12 @@ impl Model {
             absent: Default::default(),
             removed: Default::default(),
             known: Default::default(),
+            complete: Default::default(),
             clients: Default::default(),
             away: Default::default(),
             errors: Default::default(),
             unlisted: Default::default(),
+            spared: Default::default(),
             capacity: Capacity::default(),
         }
     }
@@ -135,6 +144,10 @@ impl Model {
         self.options.authoritative || self.known[of].contains(collection)
     }
 
+    fn is_complete(&self, of: usize, collection: &Interest) -> bool {
+        self.options.authoritative || self.complete[of].contains(collection)
+    }
+
     /// Whether a name that is not there is known not to be, as far as a client is concerned.
     fn known_absent(&self, client: &Client, name: &ResourceName) -> bool {
         if Self::named(client, name) {
@@ -143,7 +156,7 @@ impl Model {
                 || self.errors[client.of].contains_key(name);
         }
         client.interests.iter().any(|interest| {
-            interest.is_collection() && self.matches(interest, name) && self.is_known(client.of, interest)
+            interest.is_collection() && self.matches(interest, name) && self.is_complete(client.of, interest)
         })
     }
 
@@ -178,6 +191,7 @@ impl Model {
                     owed_errors: BTreeSet::new(),
                     may_errors: BTreeSet::new(),
                     silent: BTreeSet::new(),
+                    concluded: BTreeSet::new(),
                 });
                 for what in asks {
                     self.subscribe(*who, &interest(text(*what)));
@@ -208,29 +222,34 @@ impl Model {
             }
             Op::Remove { of, what, asked } => {
                 let name = name(text(*what));
+                let untold = (*asked && self.is_untold(*of, &name)).then_some(self.cache.seq);
                 self.change(|cache, now, woken| match asked {
                     true => cache.deny(&url(*of), &name, now, woken),
                     false => cache.remove(&url(*of), &name, now, woken),
                 });
                 self.removed(*of, &name);
+                self.check_unseen(*of, &name, untold);
             }
             Op::Fail { of, what, code, message, asked } => {
-                let (name, error) = (name(text(*what)), ResourceError::new(*code, *message));
-                let may_be_unlisted = *asked && self.may_be_unlisted(*of, &name);
-                self.change(|cache, now, woken| match asked {
-                    true => cache.fail_by_name(&url(*of), &name, error.clone(), now, woken),
-                    false => cache.fail(&url(*of), &name, error.clone(), now, woken),
-                });
-                self.failed(*of, &name, error, may_be_unlisted);
+                self.fail(*of, &name(text(*what)), ResourceError::new(*code, *message), *asked);
+            }
+            Op::FailAll { of, code, asked } => {
+                universe().for_each(|name| self.fail(*of, &name, ResourceError::new(*code, "all"), *asked));
             }
             Op::Answered { of, what } => self.answered(*of, &interest(text(*what))),
+            Op::Begun { of, what } => self.begun(*of, &interest(text(*what))),
+            Op::Lost => {
+                self.cache.origin_lost();
+                self.complete = Default::default();
+            }
             Op::Evict { of, what } => self.evict(*of, &interest(text(*what))),
             Op::Pull { who, entries, defer } => {
                 let removals = if *defer { Removals::Defer } else { Removals::Include };
                 self.pull(*who, *entries, removals);
             }
-            Op::PullErrors { who, entries } => {
-                self.pull_errors(*who, *entries);
+            Op::PullErrors { who, entries, defer } => {
+                let removals = if *defer { Removals::Defer } else { Removals::Include };
+                self.pull_errors(*who, *entries, removals);
             }
             Op::PullAll { who } => self.pull_all(*who),
             Op::Wait { seconds } => {
@@ -248,6 +267,78 @@ impl Model {
             let all = COLLECTIONS.iter().map(|text| interest(text));
             assert_eq!(*known, all.filter(is_known).collect(), "what is known until it is evicted");
         }
+        for (complete, known) in self.complete.iter_mut().zip(&self.known) {
+            complete.retain(|collection| known.contains(collection));
+        }
+        if !self.options.authoritative {
+            self.sync_errors();
+        }
+    }
+
+    /// Takes over which errors a relay has forgotten: none that concerns anybody, and all that did no longer when they were
+    /// evicted or since.
+    fn sync_errors(&mut self) {
+        for (of, url) in TYPES.map(TypeUrl::from).into_iter().enumerate() {
+            let is_of_interest = |name: &ResourceName| self.is_error_of_interest(of, name);
+            let gone: Vec<_> =
+                self.errors[of].keys().filter(|name| self.cache.error(&url, name).is_none()).cloned().collect();
+            let lost = gone.iter().find(|name| is_of_interest(name));
+            assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
+            let brought = |name: &ResourceName| {
+                let held = |subscriber: &Subscriber| subscriber.resumed.contains(name);
+                self.cache.subscribers.iter().any(|(_, subscriber)| held(subscriber))
+            };
+            let spared: BTreeSet<_> = self.spared[of]
+                .iter()
+                .filter(|name| self.errors[of].contains_key(*name) && !gone.contains(*name) && !is_of_interest(name))
+                .cloned()
+                .collect();
+            let left = spared.iter().find(|name| !brought(name));
+            assert_eq!(left, None, "an error is kept that concerns nobody");
+            gone.iter().for_each(|name| drop(self.errors[of].remove(name)));
+            self.spared[of] = spared;
+        }
+    }
+
+    fn fail(&mut self, of: usize, name: &ResourceName, error: ResourceError, asked: bool) {
+        let url = TypeUrl::from(TYPES[of]);
+        let may_be_unlisted = asked && self.may_be_unlisted(of, name);
+        let untold = (asked && self.is_untold(of, name)).then_some(self.cache.seq);
+        self.change(|cache, now, woken| match asked {
+            true => cache.fail_by_name(&url, name, error.clone(), now, woken),
+            false => cache.fail(&url, name, error.clone(), now, woken),
+        });
+        self.failed(of, name, error, may_be_unlisted);
+        self.check_unseen(of, name, untold);
+    }
+
+    /// Whether a name that is not there has an error of which only those were told who asked for just that name.
+    fn is_untold(&self, of: usize, name: &ResourceName) -> bool {
+        let untold = self.unlisted[of].contains(name) && self.errors[of].contains_key(name);
+        untold && !self.resources[of].contains_key(name)
+    }
+
+    /// What a stranger's name that nobody was told of leaves since a moment, takes the place of nothing that was here.
+    fn check_unseen(&self, of: usize, name: &ResourceName, untold_at: Option<u64>) {
+        let glob = name.glob_parent().map(Interest::Name);
+        let type_index = self.cache.type_index.get(&TypeUrl::from(TYPES[of]));
+        let list = glob.zip(type_index).and_then(|(glob, of)| self.cache.list_of(*of, &glob));
+        let (Some(list), Some(before)) = (list, untold_at) else { return };
+        let mut since = self.cache.lists[list as usize].gone.iter().filter(|gone| gone.seq > before);
+        assert!(since.all(|gone| gone.name != *name || gone.unseen), "{name} takes the place of what was here");
+    }
+
+    fn begun(&mut self, of: usize, collection: &Interest) {
+        let url = TypeUrl::from(TYPES[of]);
+        let before = self.cache.is_known(&url, collection);
+        self.change(|cache, _, woken| cache.begun(&url, collection, woken));
+        let certain = self.options.capacity.is_none() || self.is_watched(of, collection);
+        if certain || self.cache.is_known(&url, collection) {
+            self.known[of].insert(collection.clone());
+        }
+        if !before && self.known[of].contains(collection) {
+            self.renew_interest(of, collection);
+        }
     }
 
     /// What an upsert does; the cache has done it already.
@@ -256,6 +347,9 @@ impl Model {
         let old = self.resources[of].insert(name.clone(), (version.clone(), digest));
         self.absent[of].remove(name);
         self.removed[of].remove(name);
+        self.clients.iter_mut().flatten().filter(|client| client.of == of).for_each(|client| {
+            client.concluded.remove(name);
+        });
         let failed = self.errors[of].remove(name).is_some();
         let outcome = match old {
             None => Outcome::Added,
@@ -385,7 +479,7 @@ impl Model {
         if let Interest::Name(glob) = collection {
             self.errors[of].remove(glob);
         }
-        if !before && self.known[of].contains(collection) {
+        if self.known[of].contains(collection) && self.complete[of].insert(collection.clone()) {
             self.renew_interest(of, collection);
         }
     }
@@ -460,9 +554,14 @@ impl Model {
                 client.owed_removal.insert(name);
             }
         }
+        self.conclude(&mut client);
         if let Interest::Name(asked) = interest {
             for name in self.errors[client.of].keys().filter(|name| name.answers(asked)) {
-                client.owe_error(name);
+                // A glob repeats none that it does not tell.
+                match name != asked && self.unlisted[client.of].contains(name) {
+                    true => _ = client.may_errors.insert(name.clone()),
+                    false => client.owe_error(name),
+                }
             }
         }
         self.clients[who] = Some(client);
@@ -536,7 +635,7 @@ impl Model {
         if !self.options.authoritative {
             // What let only this one keep what it held need not stay.
             let stays = |name: &ResourceName| self.cache.error(&TYPES[client.of].into(), name).is_some();
-            let over = |name: &&ResourceName| !self.is_of_interest(client.of, name) && !stays(name);
+            let over = |name: &&ResourceName| !self.is_error_of_interest(client.of, name) && !stays(name);
             let over: Vec<_> = self.errors[client.of].keys().filter(over).cloned().collect();
             over.iter().for_each(|name| drop(self.errors[client.of].remove(name)));
         }
@@ -571,7 +670,7 @@ impl Model {
 
     /// Whether a client may still hold what nobody knows that it holds: no glob of that was answered.
     fn may_be_silent(&self, client: &Client, name: &ResourceName) -> bool {
-        client.silent.contains(name) && !Self::globs_of(client, name).any(|glob| self.is_known(client.of, glob))
+        client.silent.contains(name) && !Self::globs_of(client, name).any(|glob| self.is_complete(client.of, glob))
     }
 
     /// That a name is absent is known as long as somebody asks for it.
@@ -605,7 +704,7 @@ impl Model {
             self.resources[of].remove(&name);
         }
         if let Interest::Name(asked) = interest {
-            let over = |name: &&ResourceName| name.answers(asked) && !self.is_of_interest(of, name);
+            let over = |name: &&ResourceName| name.answers(asked) && !self.is_error_of_interest(of, name);
             let over: Vec<_> = self.errors[of].keys().filter(over).cloned().collect();
             for name in over {
                 // It may be what lets somebody keep what it holds.
@@ -614,6 +713,8 @@ impl Model {
                 let spares = error.is_transient() && self.clients.iter().flatten().any(held);
                 if !spares || self.cache.error(&TYPES[of].into(), &name).is_none() {
                     self.errors[of].remove(&name);
+                } else {
+                    self.spared[of].insert(name);
                 }
             }
         }
@@ -663,7 +764,7 @@ proptest! {
         tombstones in prop_oneof![Just(1000), 0..4_usize],
         tombstone_age in prop_oneof![Just(3600), 1..9_u64],
         looks in prop_oneof![Just(usize::MAX), 0..4_usize],
-        history in prop::collection::vec(op(), 1..80),
+        history in history(),
     ) {
         let tombstone_age = Duration::from_secs(tombstone_age);
         let options = Options { authoritative, wildcard_covers_xdstp, capacity, tombstones, tombstone_age, looks, ..Options::default() };

@@ -187,16 +187,13 @@ impl Routes {
         private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
     }
 
-    /// Everything there is was said: what was compared is not held any more, and what does nothing any more is closed.
-    fn has_pulled(&mut self, id: SubscriberId, may_close: bool) {
+    /// What the client brought along counts no more once all of it was compared, told, or left.
+    fn give_back_brought(&mut self, id: SubscriberId) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index())
             && subscriber.brought > 0
             && !subscriber.all_parts().any(|part| part.scope.brings(part.id))
         {
             self.names.shrink(std::mem::take(&mut subscriber.brought));
-        }
-        if may_close {
-            self.close_done(id);
         }
     }
 
@@ -506,6 +503,8 @@ impl Source for Routes {
         let left = subscriber.left_to_others(&self.relay, part, interest);
         let moves = *interest == Interest::Wildcard && subscriber.has_of_wildcard(part);
         let (scope, part_id) = (part.scope.clone(), part.id);
+        let brings = subscriber.brought > 0 && scope.brings(part_id);
+        let private = subscriber.private.len();
         let held = scope.unsubscribe(&subscriber.type_url, part_id, interest);
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return held };
         subscriber.moves |= moves;
@@ -538,16 +537,23 @@ impl Source for Routes {
                 over.iter().for_each(|part| close_part(&self.view, subscriber, part));
             }
         }
+        // It may have been the last that had any; a look at all of them for each name that is left would be too many.
+        if brings && !scope.brings(part_id) || subscriber.private.len() < private {
+            self.give_back_brought(id);
+        }
         held
     }
 
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
             subscriber.brings = !held.is_empty();
-            let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
-            subscriber.brought += weight;
-            if let Err(error) = self.names.grow(weight) {
-                self.refuse(error);
+            // What it was sent here, and is said to hold later, is no more than was on its way at once.
+            if subscriber.opening {
+                let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
+                match self.names.grow(weight) {
+                    Ok(()) => subscriber.brought += weight,
+                    Err(error) => self.refuse(error),
+                }
             }
         }
         let mut parts: BTreeMap<usize, (Part, Vec<(ResourceName, Version)>)> = BTreeMap::new();
@@ -582,8 +588,12 @@ impl Source for Routes {
         let may_close = subscriber.may_close;
         if removals == Removals::Defer || subscriber.all_parts().count() <= 1 {
             let pulled = self.pull_parts(id, removals, &mut said, visitor);
-            if removals == Removals::Include && !pulled.more {
-                self.has_pulled(id, may_close);
+            // Everything there is was said, but for what may be left of it if removals wait.
+            if !pulled.more {
+                self.give_back_brought(id);
+            }
+            if may_close && removals == Removals::Include && !pulled.more {
+                self.close_done(id);
             }
             return pulled;
         }
@@ -594,7 +604,10 @@ impl Source for Routes {
         }
         let pulled = additions.and(self.pull_parts(id, Removals::Include, &mut said, visitor));
         if !pulled.more {
-            self.has_pulled(id, may_close);
+            self.give_back_brought(id);
+            if may_close {
+                self.close_done(id);
+            }
         }
         pulled
     }
@@ -616,6 +629,8 @@ impl Source for Routes {
         if !gone.is_empty() {
             self.drop_private(id, |name, _, _| gone.contains(name));
         }
+        // What is gone with its error was told.
+        self.give_back_brought(id);
         more
     }
 

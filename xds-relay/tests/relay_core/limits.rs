@@ -190,3 +190,153 @@ fn refused(world: &World, limit: &str) -> u32 {
     let text = world.metrics_of(0);
     text.lines().find_map(|text| text.strip_prefix(&line)).unwrap().parse().unwrap()
 }
+
+const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
+const OTHER: &str = "xdstp://b/envoy.config.cluster.v3.Cluster/g/*";
+
+/// A client that says what a machine would not.
+struct Raw {
+    stream: Stream,
+    routes: Routes,
+}
+
+impl Raw {
+    fn new(core: &Arc<RelayCore>) -> Self {
+        Self {
+            stream: Stream::new(DELTA, core.settings()),
+            routes: core.open_stream(DELTA, Waker::noop().clone(), None),
+        }
+    }
+
+    fn send(&mut self, world: &World, asks: &[&str], leaves: &[&str], holds: &[(&str, &str)]) {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.into()).collect();
+        let held_at = |(name, version): &(&str, &str)| {
+            let field = |key: u8, text: &str| [&[key, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+            Bytes::from([field(0x0a, name), field(0x12, version)].concat())
+        };
+        let request = DeltaDiscoveryRequest {
+            type_url: CLUSTERS.into(),
+            resource_names_subscribe: texts(asks),
+            resource_names_unsubscribe: texts(leaves),
+            initial_resource_versions: holds.iter().map(held_at).collect(),
+            ..Default::default()
+        };
+        self.stream.handle_message(world.now, request.encode_to_vec().into(), &mut self.routes).unwrap();
+    }
+
+    /// Reads what there is, as a driver does that polls only where there may be something.
+    fn read(&mut self, world: &World) -> usize {
+        let mut read = 0;
+        while self.stream.has_work(&self.routes)
+            && self.stream.poll_transmit(world.now, &mut self.routes).unwrap().is_some()
+        {
+            read += 1;
+        }
+        read
+    }
+
+    fn acknowledge(&mut self, world: &World, nonce: usize) {
+        let request = DeltaDiscoveryRequest {
+            type_url: CLUSTERS.into(),
+            response_nonce: nonce.to_string(),
+            ..Default::default()
+        };
+        self.stream.handle_message(world.now, request.encode_to_vec().into(), &mut self.routes).unwrap();
+    }
+}
+
+/// How many names somebody else may ask for.
+fn room(core: &Arc<RelayCore>) -> usize {
+    let (mut routes, id) = stream(core, "probe");
+    (0..).take_while(|at| ask(&mut routes, id, &format!("probe{at}")).is_none()).count()
+}
+
+#[test]
+fn rule_132_what_is_brought_along_counts_no_more_once_all_of_it_is_left() {
+    for (leaves, left) in [(vec![GLOB, OTHER], 20), (vec![GLOB], 13)] {
+        let (world, core) = relay("names: 20");
+        let mut client = Raw::new(&core);
+        let held = [GLOB, OTHER].map(|glob| ["1", "2", "3"].map(|id| glob.replace('*', id)));
+        let holds: Vec<_> = held.iter().flatten().map(|name| (name.as_str(), "1")).collect();
+        client.send(&world, &[GLOB, OTHER], &[], &holds);
+        assert_eq!((client.read(&world), room(&core)), (0, 12));
+        client.send(&world, &[], &leaves, &[]);
+        client.read(&world);
+        assert_eq!(room(&core), left, "{leaves:?}");
+    }
+}
+
+#[test]
+fn rule_132_what_is_brought_along_counts_no_more_once_it_is_compared_though_removals_would_wait() {
+    let limits = "limits: { names: 20 }\nlinger: 0s";
+    let mut world = World::of(&[DELTA, DELTA], &[&["a"], &["b"]], limits);
+    let core = world.relays[0].core.clone();
+    let [one, other] = [GLOB, OTHER].map(|glob| glob.replace('*', "1"));
+    world.put(0, CLUSTERS, &one, "1");
+    world.put(1, CLUSTERS, &other, "1");
+    world.set_up(1, false);
+    let mut client = Raw::new(&core);
+    client.send(&world, &[GLOB, OTHER], &[], &[(&one, "1"), (&other, "1")]);
+    world.advance(30 * SECOND);
+    assert_eq!((client.read(&world), room(&core)), (1, 16), "of the second nobody said anything");
+    client.acknowledge(&world, 1);
+    world.set_up(1, true);
+    world.advance(60 * SECOND);
+    assert_eq!(client.read(&world), 1);
+    client.acknowledge(&world, 2);
+    assert_eq!((client.read(&world), room(&core)), (0, 18));
+}
+
+#[test]
+fn rule_132_what_crosses_a_change_of_mind_counts_for_nothing_however_often_that_changes() {
+    let mut world = World::of(&[DELTA, DELTA], &[&["a"], &["b"]], "limits: { names: 100 }\nlinger: 0s");
+    let core = world.relays[0].core.clone();
+    for at in 0..10 {
+        world.put(0, CLUSTERS, &GLOB.replace('*', &at.to_string()), "1");
+    }
+    world.set_up(1, false);
+    let mut client = Raw::new(&core);
+    client.send(&world, &[GLOB, OTHER], &[], &[(&OTHER.replace('*', "1"), "1")]);
+    world.advance(30 * SECOND);
+    assert_eq!((client.read(&world), room(&core)), (1, 97));
+    for _ in 0..20 {
+        client.send(&world, &[], &[GLOB], &[]);
+        client.send(&world, &[GLOB], &[], &[]);
+        assert_eq!(room(&core), 97);
+        client.read(&world);
+    }
+    assert_eq!(room(&core), 97);
+}
+
+/// Each once, whatever a client writes: twice, in one request with what it leaves, otherwise than canonically, or no name.
+#[test]
+fn rule_132_what_is_asked_for_in_odd_ways_is_given_back_for_each_way_to_leave_it() {
+    let odd = "xdstp://a/envoy.config.cluster.v3.Cluster/x?b=1&a=2";
+    let (long, too_long) = ("y".repeat(5000), "z".repeat((64 << 10) + 1));
+    let asks =
+        ["x", "x", "*", "", odd, odd, GLOB, OTHER, &long, &too_long, "xdstp:", &GLOB.replace('*', "1"), "w", "w"];
+    for up in [false, true] {
+        let mut world = World::of(&[DELTA, DELTA], &[&["a"], &["b"]], "limits: { names: 100 }\nlinger: 0s");
+        let core = world.relays[0].core.clone();
+        world.put(0, CLUSTERS, &GLOB.replace('*', "1"), "1");
+        world.put(0, CLUSTERS, "x", "1");
+        world.fail(0, CLUSTERS, odd, 14, "later");
+        world.set_up(0, up);
+        world.set_up(1, false);
+        let mut client = Raw::new(&core);
+        let held = [GLOB.replace('*', "1"), GLOB.replace('*', "2"), OTHER.replace('*', "1"), "v".to_owned()];
+        let holds: Vec<_> = held.iter().map(|name| (name.as_str(), "1")).collect();
+        client.send(&world, &asks, &["w", "never"], &holds);
+        world.advance(30 * SECOND);
+        client.read(&world);
+        client.send(&world, &asks, &["w"], &[]);
+        client.read(&world);
+        // `x`, the wildcard, the empty one, the odd one, two globs, a member, and a long one.
+        let asked = 7 + 5;
+        assert_eq!(room(&core), 100 - asked - held.len(), "up: {up}");
+        client.send(&world, &["x"], &asks, &[]);
+        client.send(&world, &[], &asks, &[]);
+        client.read(&world);
+        assert_eq!(room(&core), 100, "up: {up}");
+    }
+}

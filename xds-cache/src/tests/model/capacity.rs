@@ -95,12 +95,7 @@ impl Model {
                 .into_iter()
                 .partition(|(name, _)| self.cache.error(&(*url).into(), name).is_some());
             self.errors[of] = kept;
-            // What nobody is told but who asked for just the name, is of interest to nobody else.
-            let is_of_interest = |name: &&ResourceName| match self.unlisted[of].contains(*name) {
-                true => self.is_watched(of, &Interest::Name((*name).clone())),
-                false => self.is_of_interest(of, name),
-            };
-            let lost = over.keys().find(is_of_interest);
+            let lost = over.keys().find(|name| self.is_error_of_interest(of, name));
             assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
         }
         let present: usize = self.resources.iter().map(BTreeMap::len).sum();
@@ -116,6 +111,15 @@ impl Model {
             assert_eq!(older, None, "stays though it was wanted before {newest:?}");
             let same_age = units.keys().filter(|unit| age(unit) == age(newest)).count();
             assert!(same_age > 1 || present + freed > capacity, "{newest:?} need not have gone");
+        }
+    }
+
+    /// Whether somebody is told of the error of a name, or may be. What nobody is told but who asked for just the name, is of
+    /// interest to nobody else.
+    pub(super) fn is_error_of_interest(&self, of: usize, name: &ResourceName) -> bool {
+        match self.unlisted[of].contains(name) {
+            true => self.is_watched(of, &Interest::Name(name.clone())),
+            false => self.is_of_interest(of, name),
         }
     }
 

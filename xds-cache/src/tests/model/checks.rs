@@ -13,6 +13,7 @@ impl Model {
     pub(super) fn pull(&mut self, who: usize, entries: usize, removals: Removals) -> bool {
         let Some(mut client) = self.clients[who].take() else { return false };
         let mut said = Vec::new();
+        self.conclude(&mut client);
         let has_additions = self.cache.has_additions(client.id);
         let pulled = self.cache.pull(client.id, removals, &mut |pull| {
             said.push(match pull {
@@ -54,6 +55,14 @@ impl Model {
         pulled.more
     }
 
+    /// What is told as gone may be told later, when nobody knows any more that it is.
+    pub(super) fn conclude(&self, client: &mut Client) {
+        let is_gone =
+            |name: &ResourceName| !self.resources[client.of].contains_key(name) && self.known_absent(client, name);
+        let gone: Vec<_> = universe().filter(is_gone).collect();
+        client.concluded.extend(gone);
+    }
+
     /// What a client brought along and is there as it has it was compared, unless there is more: then it may have been.
     fn compare(&self, client: &mut Client, more: bool) {
         let current = &self.resources[client.of];
@@ -69,15 +78,18 @@ impl Model {
     }
 
     /// One pull of at most `entries` errors. Whether there are more.
-    pub(super) fn pull_errors(&mut self, who: usize, entries: usize) -> bool {
+    pub(super) fn pull_errors(&mut self, who: usize, entries: usize, removals: Removals) -> bool {
         let Some(mut client) = self.clients[who].take() else { return false };
         let mut said = Vec::new();
-        let more = self.cache.pull_errors(client.id, Removals::Include, &mut |failed| {
+        let more = self.cache.pull_errors(client.id, removals, &mut |failed| {
             said.push((failed.name.clone(), failed.error.clone(), failed.removed));
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         assert_eq!(more, said.len() == entries);
         for (name, error, removed) in said {
+            let silent = client.silent.contains(&name);
+            let held = client.view.contains_key(&name) && !silent || client.resumed.contains_key(&name);
+            assert!(removals == Removals::Include || !removed || !held, "the client may have {name}: that waits");
             self.check_failed(&mut client, &name, &error, removed);
         }
         self.clients[who] = Some(client);
@@ -146,7 +158,9 @@ impl Model {
         let present = self.resources[client.of].contains_key(name);
         let wanted = self.wanted(client, name);
         assert!(!(present && wanted), "{name} is there");
-        let known = self.known_absent(client, name) || self.removed[client.of].contains(name);
+        let known = self.known_absent(client, name)
+            || self.removed[client.of].contains(name)
+            || client.concluded.contains(name);
         assert!(known || !wanted, "{name} was not answered yet");
         let transient = self.errors[client.of].get(name).is_some_and(ResourceError::is_transient);
         let brought = client.resumed.contains_key(name) && client.kept.contains(name);
@@ -159,7 +173,7 @@ impl Model {
 
     pub(super) fn pull_all(&mut self, who: usize) {
         while self.pull(who, 2, Removals::Include) {}
-        while self.pull_errors(who, 2) {}
+        while self.pull_errors(who, 2, Removals::Include) {}
         // What waited for its error, and was not told with it.
         while self.pull(who, 2, Removals::Include) {}
         let Some(client) = self.clients[who].take() else { return };
@@ -215,6 +229,10 @@ impl Model {
             Interest::Name(name) if !name.is_glob() => self.is_unanswered(client, name),
             collection => !self.is_known(client.of, collection),
         };
+        let part = |interest: &&Interest| {
+            interest.is_collection() && self.is_known(client.of, interest) && !self.is_complete(client.of, interest)
+        };
+        assert_eq!(unanswered.incomplete, client.interests.iter().filter(part).count());
         let (collections, names): (Vec<_>, Vec<_>) =
             client.interests.iter().filter(unknown).partition(|interest| interest.is_collection());
         assert_eq!((unanswered.names, unanswered.collections), (names.len(), collections.len()));

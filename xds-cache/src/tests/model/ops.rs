@@ -57,10 +57,23 @@ pub(super) enum Op {
         what: usize,
         asked: bool,
     },
+    /// The same error for every name, one after the other.
+    FailAll {
+        of: usize,
+        code: i32,
+        asked: bool,
+    },
     Answered {
         of: usize,
         what: usize,
     },
+    /// The first of an answer came.
+    Begun {
+        of: usize,
+        what: usize,
+    },
+    /// The origin is away: it is not known any more that anything is not there.
+    Lost,
     Evict {
         of: usize,
         what: usize,
@@ -74,6 +87,7 @@ pub(super) enum Op {
     PullErrors {
         who: usize,
         entries: usize,
+        defer: bool,
     },
     PullAll {
         who: usize,
@@ -83,7 +97,24 @@ pub(super) enum Op {
     },
 }
 
-pub(super) fn op() -> impl Strategy<Value = Op> {
+/// One thing after the other, and now and then a stranger.
+pub(super) fn history() -> impl Strategy<Value = Vec<Op>> {
+    let some = prop_oneof![60 => op().prop_map(|op| vec![op]), 1 => stranger()];
+    prop::collection::vec(some, 1..80).prop_map(|parts| parts.concat())
+}
+
+/// Somebody asks for every name by itself, gets nothing but errors, and leaves; nobody asks for the names any more.
+fn stranger() -> impl Strategy<Value = Vec<Op>> {
+    let code = || prop::sample::select(vec![5, 7, 14]);
+    (0..SUBSCRIBERS, 0..TYPES.len(), code(), prop::option::of(code())).prop_map(|(who, of, code, then)| {
+        let fail = |code| Op::FailAll { of, code, asked: true };
+        let comes = [Op::Open { who, of, asks: (0..NAMES.len()).collect(), holds: Vec::new() }, fail(code)];
+        let goes = (0..NAMES.len()).map(|what| Op::Evict { of, what });
+        comes.into_iter().chain(then.map(fail)).chain([Op::Close { who }]).chain(goes).collect()
+    })
+}
+
+fn op() -> impl Strategy<Value = Op> {
     let who = || 0..SUBSCRIBERS;
     let of = || 0..TYPES.len();
     let named = || 0..NAMES.len();
@@ -104,9 +135,14 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         1 => (of(), named()).prop_map(|(of, what)| Op::Touch { of, what }),
         4 => (of(), named(), any::<bool>()).prop_map(|(of, what, asked)| Op::Remove { of, what, asked }),
         2 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Answered { of, what }),
+        2 => (of(), prop::sample::select(vec![5, 7, 14]), any::<bool>())
+            .prop_map(|(of, code, asked)| Op::FailAll { of, code, asked }),
+        1 => (of(), NAMES.len()..INTERESTS).prop_map(|(of, what)| Op::Begun { of, what }),
+        1 => Just(Op::Lost),
         2 => (of(), either()).prop_map(|(of, what)| Op::Evict { of, what }),
         4 => (who(), 1..4_usize, any::<bool>()).prop_map(|(who, entries, defer)| Op::Pull { who, entries, defer }),
-        2 => (who(), 1..4_usize).prop_map(|(who, entries)| Op::PullErrors { who, entries }),
+        2 => (who(), 1..4_usize, any::<bool>())
+            .prop_map(|(who, entries, defer)| Op::PullErrors { who, entries, defer }),
         4 => who().prop_map(|who| Op::PullAll { who }),
         1 => (0..8_u64).prop_map(|seconds| Op::Wait { seconds }),
     ]
