@@ -7,7 +7,7 @@ mod http2;
 
 use std::future::Future;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use axum::{BoxError, Router};
@@ -23,6 +23,7 @@ use tonic::transport::server::Connected;
 use self::begun::Begun;
 pub(crate) use self::calls::OpenCalls;
 use self::calls::{Calls, OfOne};
+use self::http2::Liveness;
 use crate::config::Limits;
 
 /// What connections are served with.
@@ -97,14 +98,18 @@ impl Serving {
             },
             () = &mut stop => return Ok(()),
         };
-        let idle = async {
+        let Some(io) = begun else { return Ok(()) };
+        let idle = pin!(async {
             calls.none_for(self.limits.first_request).await;
             (self.ended)("first_request");
-        };
-        match begun {
-            Some(io) if io.is_http2() => Ok(http2::serve(http2::settings(&self.limits), io, of_one, stop, idle).await?),
-            Some(io) => serve_http1(io, of_one, stop, idle).await,
-            None => Ok(()),
+        });
+        // Each has room of its own, and the other's is not kept.
+        if io.is_http2() {
+            let liveness = Liveness::new(io.heard());
+            let mut http2 = Box::new(Box::pin(http2::settings(&self.limits).handshake(io)).await?);
+            Ok(Box::pin(http2::serve(&mut http2, of_one, liveness, stop, idle)).await?)
+        } else {
+            Box::pin(serve_http1(io, of_one, stop, idle)).await
         }
     }
 }
@@ -113,8 +118,8 @@ impl Serving {
 async fn serve_http1<I, C>(
     io: Begun<I>,
     calls: OfOne<C>,
-    stop: impl Future<Output = ()>,
-    idle: impl Future<Output = ()>,
+    stop: Pin<&mut impl Future<Output = ()>>,
+    mut idle: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), BoxError>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -123,7 +128,6 @@ where
     let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
     http1.http1().timer(TokioTimer::new());
     let mut serving = pin!(http1.serve_connection(TokioIo::new(io), TowerToHyperService::new(calls)));
-    let mut idle = pin!(idle);
     tokio::select! {
         served = &mut serving => return served,
         () = &mut idle => return Ok(()),

@@ -10,6 +10,7 @@ mod feed;
 mod interner;
 mod loops;
 mod markers;
+mod mixed;
 mod node_group;
 mod parts;
 mod places;
@@ -45,6 +46,7 @@ pub use self::client_node::ClientNode;
 use self::interner::Interner;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
+use self::mixed::Mixed;
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 use self::quotas::Quotas;
 pub use self::quotas::{LimitError, Share};
@@ -175,8 +177,8 @@ impl RelayCore {
             let realm = Realm { origin: index, default_origin, authorities: authorities.clone() };
             let (name, rules) = (origin.name.clone(), settings.rules.clone());
             let (relays, interner, metrics) = (relays.clone(), interner.clone(), metrics.clone());
-            let alike = Alike::default();
-            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, interner, alike, metrics });
+            let (mixed, alike) = (Mixed::default(), Alike::default());
+            let info = Arc::new(OriginInfo { name, protocol, rules, realm, relays, mixed, interner, alike, metrics });
             let by_node = origin.xdstp == XdstpStreams::ByNode && matches!(from, Supply::Server { .. });
             origins.push(Origin { info, from, by_node });
         }
@@ -274,6 +276,11 @@ impl RelayCore {
     /// Whether an origin speaks SotW.
     fn is_sotw(&self, origin: usize) -> bool {
         self.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
+    }
+
+    /// The scopes of authorities of an origin that may have names of others.
+    fn mixed(&self, origin: usize) -> Vec<Arc<Scope>> {
+        self.origins.get(origin).map(|origin| origin.info.mixed.scopes()).unwrap_or_default()
     }
 
     /// Where names of an authority, or without it old-style names, are served from.

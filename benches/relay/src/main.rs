@@ -13,12 +13,16 @@ use std::process::ExitCode;
 use instructions::{Counter, Goals, count};
 
 use crate::arrivals::{Arrivals, Interest};
-use crate::relay::Relay;
+use crate::relay::{Greedy, Relay};
 
 const FEW: usize = 10;
 const MANY: usize = 3_000;
 const TIMES: usize = 20;
 const PARTS: [&str; 3] = ["an update", "a name asked for, and left", "a look at the clock"];
+
+/// How many authorities one stream names: as many as it may by default.
+const NAMED: [usize; 2] = [100, 1_000];
+const NOT_THERE: &str = "an authority named, and told that it has nothing";
 
 /// How many resources a client that comes is sent.
 const RESOURCES: usize = 1_000;
@@ -33,6 +37,10 @@ fn main() -> ExitCode {
         for others in [FEW, MANY] {
             measure(counter, others);
         }
+        for authorities in NAMED {
+            let mut greedy = Greedy::of(authorities);
+            counter.count(NOT_THERE, authorities, authorities, || assert!(greedy.ask() > 0, "it is told"));
+        }
         for (interest, come, leave) in ARRIVALS {
             arrive(counter, interest, come, leave);
         }
@@ -43,6 +51,9 @@ fn main() -> ExitCode {
         let ratio = counts.of(what, MANY) / counts.of(what, FEW);
         goals.at_most(&format!("{what}: beside {MANY} authorities by beside {FEW}"), ratio, 1.1);
     }
+    let [few, many] = NAMED;
+    let ratio = counts.of(NOT_THERE, many) / counts.of(NOT_THERE, few);
+    goals.at_most(&format!("{NOT_THERE}: of {many} by of {few}"), ratio, 1.5);
     goals.exit_code()
 }
 

@@ -63,9 +63,17 @@ impl Origin {
 
     /// It says this.
     pub fn receive(&mut self, resources: Vec<Resource>) {
+        self.respond(DeltaDiscoveryResponse { resources, ..Default::default() });
+    }
+
+    /// It has none of these.
+    pub fn lacks(&mut self, names: Vec<String>) {
+        self.respond(DeltaDiscoveryResponse { removed_resources: names, ..Default::default() });
+    }
+
+    fn respond(&mut self, response: DeltaDiscoveryResponse) {
         let Self { feed, upstream, now, .. } = self;
-        let nonce = "n".to_owned();
-        let response = DeltaDiscoveryResponse { type_url: TYPE_URL.into(), nonce, resources, ..Default::default() };
+        let response = DeltaDiscoveryResponse { type_url: TYPE_URL.into(), nonce: "n".to_owned(), ..response };
         upstream.handle_message(*now, response.encode_to_vec().into()).unwrap();
         while let (Some(Event::Update(update)), Some(feed)) = (upstream.poll_event(), feed.as_mut()) {
             let id = update.id;

@@ -64,6 +64,34 @@ impl Relay {
     }
 }
 
+/// A client that asks for a name of each of so many authorities, at an origin that has none of them.
+pub struct Greedy {
+    client: Stream,
+    origin: Origin,
+    names: Vec<String>,
+}
+
+impl Greedy {
+    pub fn of(authorities: usize) -> Self {
+        let mut origin = Origin::of_relay();
+        let mut client = Stream::open(&origin.core, Protocol::Delta);
+        ask(&mut client, origin.now, &[name("first", "x")], &[]);
+        origin.connect();
+        origin.lacks(vec![name("first", "x")]);
+        poll(&mut client, origin.now);
+        let names = (0..authorities).map(|at| name(&format!("other-{at}"), "x")).collect();
+        Self { client, origin, names }
+    }
+
+    /// It is told that they are gone; in how many bytes.
+    pub fn ask(&mut self) -> usize {
+        ask(&mut self.client, self.origin.now, &self.names, &[]);
+        self.origin.turn();
+        self.origin.lacks(self.names.clone());
+        poll(&mut self.client, self.origin.now)
+    }
+}
+
 fn ask(stream: &mut Stream, now: Instant, names: &[String], left: &[String]) {
     let request = DeltaDiscoveryRequest {
         type_url: TYPE_URL.into(),

@@ -8,11 +8,11 @@ mod requests;
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::Bytes;
-use h2::server::Builder;
+use h2::server::{Builder, Connection};
 use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tower_service::Service;
@@ -22,7 +22,7 @@ use super::calls::Answer;
 use crate::config::Limits;
 use answer::answer;
 use doorbell::Doorbell;
-use liveness::Liveness;
+pub(super) use liveness::Liveness;
 pub(super) use requests::Requests;
 
 /// How much of the requests of a stream may be under way, in bytes.
@@ -52,21 +52,17 @@ pub(super) fn settings(limits: &Limits) -> Builder {
 /// # Errors
 /// The connection breaks, or the client breaks the protocol.
 pub(super) async fn serve<I, S>(
-    settings: Builder,
-    io: Begun<I>,
+    http2: &mut Connection<Begun<I>, Bytes>,
     mut calls: S,
-    stop: impl Future<Output = ()>,
-    idle: impl Future<Output = ()>,
+    mut liveness: Liveness,
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+    mut idle: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), h2::Error>
 where
     I: AsyncRead + AsyncWrite + Unpin,
     S: Service<Request<Requests>, Response = Response<Answer>, Error = Infallible>,
     S::Future: Send + 'static,
 {
-    let heard = io.heard();
-    let mut http2 = settings.handshake::<_, Bytes>(io).await?;
-    let mut liveness = Liveness::new(heard);
-    let (mut stop, mut idle) = (pin!(stop), pin!(idle));
     let (mut stopped, mut doorbell) = (false, Doorbell::default());
     loop {
         let call = poll_fn(|cx| {
@@ -78,7 +74,7 @@ where
                     stopped = true;
                     http2.graceful_shutdown();
                 }
-                if liveness.poll_dead(&mut http2, cx).is_ready() || idle.as_mut().poll(cx).is_ready() {
+                if liveness.poll_dead(http2, cx).is_ready() || idle.as_mut().poll(cx).is_ready() {
                     // To say more would be in vain.
                     return Poll::Ready(None);
                 }

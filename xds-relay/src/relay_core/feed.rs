@@ -142,6 +142,9 @@ impl Feed {
             for place in left {
                 places.put(place, |part| part.removed.push(name.clone()));
             }
+            at.iter()
+                .filter_map(|place| places.scope(*place))
+                .for_each(|to| self.info.mixed.comes(name.authority(), to));
             let Some(last) = at.pop() else {
                 refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
                 continue;

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use crate::relay_core::Place;
+use crate::relay_core::scope::Scope;
 use crate::relay_core::streams::Part;
 
 /// A client names as many authorities as it likes: none of them costs what the others are.
@@ -19,6 +21,22 @@ impl Parts {
     /// The part whose scope a place is.
     pub(crate) fn at(&self, place: Place<'_>) -> Option<&Part> {
         self.all.get(self.position(place)?)
+    }
+
+    /// The parts whose scopes may have names of a place: those that it is, and the others. Of authorities these are the
+    /// `mixed` alone.
+    pub(crate) fn of_names_at(&self, place: Place<'_>, mixed: &[Arc<Scope>]) -> (Vec<&Part>, Vec<&Part>) {
+        let own = match place {
+            Place::Authority { .. } => self.at(place),
+            Place::Group { .. } => None,
+        };
+        let of_mixed = |scope: &Arc<Scope>| {
+            let at = self.by_authority.get(scope.key.authority()?).copied()?;
+            self.all.get(at).filter(|part| Arc::ptr_eq(&part.scope, scope) && !part.scope.key.is_at(place))
+        };
+        let of_groups = self.of_groups.iter().filter_map(|at| self.all.get(*at));
+        let all = own.into_iter().chain(mixed.iter().filter_map(of_mixed)).chain(of_groups);
+        all.partition(|part| part.scope.key.is_at(place))
     }
 
     fn position(&self, place: Place<'_>) -> Option<usize> {

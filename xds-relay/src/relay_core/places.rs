@@ -104,6 +104,10 @@ impl<'a> Places<'a> {
         }
     }
 
+    pub(crate) fn scope(&self, place: usize) -> Option<&Arc<Scope>> {
+        self.found.get(place).map(|(scope, _)| scope)
+    }
+
     /// Changes what goes to one scope.
     pub(crate) fn put(&mut self, place: usize, change: impl FnOnce(&mut Changes)) {
         if let Some((_, part)) = self.found.get_mut(place) {

@@ -21,7 +21,7 @@ use crate::relay_core::request_room::RequestRoom;
 use crate::relay_core::scope::{Scope, Use, may_be_held};
 use crate::relay_core::streams::{Part, View};
 use crate::relay_core::subscriber::{
-    Counts, News, Said, Stub, Subscriber, authority_of, contests, fetched_for, news_of,
+    Awaiting, Counts, News, Said, Stub, Subscriber, authority_of, contests, fetched_for, news_of,
 };
 use crate::relay_core::{Place, RelayCore, lock};
 
@@ -352,9 +352,9 @@ impl Routes {
         }
         let mut later = BTreeMap::new();
         let mut settled: HashSet<ResourceName> = HashSet::new();
-        let mut more = false;
+        let (mut more, mut awaiting) = (false, Awaiting::default());
         while let Some((name, news)) = subscriber.contested.pop_first() {
-            let counts = subscriber.counts(relay, &name, news);
+            let counts = subscriber.counts(relay, &name, news, &mut awaiting);
             let gone = matches!(counts, Counts::Gone);
             match said.get(&name) {
                 _ if matches!(counts, Counts::Own | Counts::Undecided) => continue,
@@ -388,7 +388,9 @@ impl Routes {
                 Counts::Gone => visitor(Pull::Removed { name: &name }),
             };
             if gone {
-                subscriber.parts.iter().for_each(|part| part.scope.told_gone(part.id, &name));
+                let place = relay.place(name.authority());
+                let (own, others) = subscriber.parts.of_names_at(place, &relay.mixed(place.origin()));
+                own.into_iter().chain(others).for_each(|part| part.scope.told_gone(part.id, &name));
             }
             settled.insert(name.clone());
             said.insert(name, gone);

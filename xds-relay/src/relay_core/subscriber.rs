@@ -85,6 +85,21 @@ pub(crate) enum Counts {
     Undecided,
 }
 
+/// Whether a name is not answered that may turn out to be an alias, by origin and whether it is of an authority: each is
+/// looked for once in a round, however many parts there are.
+#[derive(Default)]
+pub(crate) struct Awaiting(BTreeMap<(usize, bool), bool>);
+
+impl Awaiting {
+    fn any(&mut self, parts: &Parts, origin: usize, of_authorities: bool) -> bool {
+        *self.0.entry((origin, of_authorities)).or_insert_with(|| {
+            let may_have =
+                |part: &&Part| part.scope.origin == origin && part.scope.key.authority().is_some() == of_authorities;
+            parts.iter().filter(may_have).any(|part| part.scope.awaits_names(part.id))
+        })
+    }
+}
+
 /// A name that a shared scope has a stub of: this stream is to fetch it for itself.
 pub(crate) struct Stub {
     pub(crate) name: ResourceName,
@@ -140,10 +155,10 @@ impl Subscriber {
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
     /// another that has it (rule 152). What the client brought along, and may have from another that has not answered, is
     /// not gone (rule 150).
-    pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News) -> Counts {
+    pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News, awaiting: &mut Awaiting) -> Counts {
         let own = relay.place(name.authority());
         let origin = own.origin();
-        let (own, mut others): (Vec<_>, Vec<_>) = self.parts.iter().partition(|part| part.scope.key.is_at(own));
+        let (own, mut others) = self.parts.of_names_at(own, &relay.mixed(origin));
         // Rule 153: nothing that another origin says is of the name.
         others.retain(|part| part.scope.origin == origin);
         if own.iter().any(|part| part.scope.is_alias(part.id, name)) {
@@ -194,9 +209,7 @@ impl Subscriber {
         }
         // It may be held by an alias, of whatever authority of its origin (rule 105).
         let is_asked_for = own.iter().any(|part| part.scope.covers(part.id, name));
-        let may_have_alias =
-            |part: &&Part| part.scope.origin == origin && (part.scope.key.authority().is_some() != name.is_opaque());
-        if !is_asked_for && self.parts.iter().filter(may_have_alias).any(|part| part.scope.awaits_names(part.id)) {
+        if !is_asked_for && awaiting.any(&self.parts, origin, !name.is_opaque()) {
             return Counts::Unanswered;
         }
         Counts::Gone
@@ -237,8 +250,9 @@ impl Subscriber {
 
     /// Whether one of those names is there by now.
     pub(crate) fn has_settled(&self, relay: &RelayCore) -> bool {
+        let mut awaiting = Awaiting::default();
         let is_there = |(name, news): (&ResourceName, &News)| {
-            matches!(self.counts(relay, name, *news), Counts::Other(..) | Counts::ByAlias(..))
+            matches!(self.counts(relay, name, *news, &mut awaiting), Counts::Other(..) | Counts::ByAlias(..))
         };
         self.contested.iter().chain(&self.unanswered).any(is_there)
     }

@@ -16,6 +16,7 @@ use crate::relay_core::feed::Feed;
 use crate::relay_core::interner::Interner;
 use crate::relay_core::lock;
 use crate::relay_core::loops::{Relays, Seen};
+use crate::relay_core::mixed::Mixed;
 use crate::relay_core::scope_key::ScopeKey;
 use crate::relay_core::scopes::{Scopes, Seat};
 
@@ -65,6 +66,7 @@ pub(crate) struct OriginInfo {
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) realm: Realm,
     pub(crate) relays: Arc<Relays>,
+    pub(crate) mixed: Mixed,
     pub(crate) interner: Arc<Interner>,
     pub(crate) alike: Alike,
     pub(crate) metrics: Arc<Metrics>,
