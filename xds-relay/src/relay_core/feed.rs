@@ -142,9 +142,10 @@ impl Feed {
             for place in left {
                 places.put(place, |part| part.removed.push(name.clone()));
             }
-            at.iter()
-                .filter_map(|place| places.scope(*place))
-                .for_each(|to| self.info.mixed.comes(name.authority(), to));
+            if !aliases.is_empty() {
+                let to = at.iter().filter_map(|place| places.scope(*place));
+                to.for_each(|scope| self.info.mixed.comes(name.authority(), scope));
+            }
             let Some(last) = at.pop() else {
                 refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
                 continue;
