@@ -2,6 +2,7 @@
 //! them.
 
 mod calls;
+mod contention;
 
 use std::convert::Infallible;
 use std::future::pending;
