@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use bytes::Bytes;
+use h2::Reason;
 use h2::server::Builder;
 use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -64,9 +65,15 @@ where
     S::Future: Send + 'static,
 {
     let heard = io.heard();
-    let mut http2 = settings.handshake::<_, Bytes>(io).await?;
-    let mut liveness = Liveness::new(heard);
     let (mut stop, mut idle) = (pin!(stop), pin!(idle));
+    let mut http2 = tokio::select! {
+        // All it reads was read: only who takes not even the first frame has it wait.
+        biased;
+        http2 = settings.handshake::<_, Bytes>(io) => http2?,
+        () = &mut stop => return Ok(()),
+        () = &mut idle => return Ok(()),
+    };
+    let mut liveness = Liveness::new(heard);
     let (mut stopped, mut doorbell) = (false, Doorbell::default());
     loop {
         let call = poll_fn(|cx| {
@@ -78,8 +85,15 @@ where
                     stopped = true;
                     http2.graceful_shutdown();
                 }
-                if liveness.poll_dead(&mut http2, cx).is_ready() || idle.as_mut().poll(cx).is_ready() {
+                if liveness.poll_dead(&mut http2, cx).is_ready() {
                     // To say more would be in vain.
+                    return Poll::Ready(None);
+                }
+                if idle.as_mut().poll(cx).is_ready() {
+                    // A call that is under way just now was not looked at, and its client may make it elsewhere if it
+                    // knows. Nobody waits for who does not read.
+                    http2.abrupt_shutdown(Reason::NO_ERROR);
+                    let _ = http2.poll_closed(cx);
                     return Poll::Ready(None);
                 }
             }

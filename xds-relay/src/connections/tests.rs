@@ -1,6 +1,7 @@
 //! Connections on which nothing is said, with frames of HTTP/2 written by hand: a library answers pings before a test sees
 //! them.
 
+mod attacks;
 mod calls;
 mod contention;
 

@@ -33,15 +33,17 @@ pub(super) async fn answer(
     // An error, here and below: the call is over, and there is nobody to tell.
     let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_whole) else { return };
     if !is_whole {
-        Writing { stream, body, has_room: false, doorbell: Doorbell::default() }.await;
+        Writing { stream, body, said: None, has_room: false, doorbell: Doorbell::default() }.await;
     }
 }
 
-/// A body that is written as its client takes it. It is asked when what it says can be written, not before: it is to say what
-/// is so then.
+/// A body that is written as its client takes it. Where there is no room it is asked once all the same: its end takes none, and
+/// what bounds a call is in its body.
 struct Writing {
     stream: SendStream<Bytes>,
     body: Answer,
+    /// What it said then.
+    said: Option<Bytes>,
     /// There was when it was asked for, and nothing was written since.
     has_room: bool,
     doorbell: Doorbell,
@@ -57,8 +59,20 @@ impl Writing {
         self.has_room
     }
 
+    /// What the body says next, if it may be asked.
+    fn poll_said(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        match self.said.take() {
+            Some(data) if self.has_room => Poll::Ready(Some(Ok(Frame::data(data)))),
+            Some(data) => {
+                self.said = Some(data);
+                Poll::Pending
+            }
+            None => Pin::new(&mut self.body).poll_frame(cx),
+        }
+    }
+
     fn write(&mut self, frame: Option<Result<Frame<Bytes>, axum::Error>>) -> ControlFlow<()> {
-        self.has_room = false;
+        let had_room = std::mem::take(&mut self.has_room);
         let (written, ends) = match frame {
             None => (self.stream.send_data(Bytes::new(), true), true),
             Some(Err(error)) => {
@@ -69,7 +83,15 @@ impl Writing {
             Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
                 Ok(data) => {
                     let ends = self.body.is_end_stream();
-                    (self.stream.send_data(data, ends), ends)
+                    match data.is_empty() {
+                        // It says nothing, and nothing keeps a body from saying it for ever.
+                        true if !ends => return ControlFlow::Continue(()),
+                        false if !had_room => {
+                            self.said = Some(data);
+                            return ControlFlow::Continue(());
+                        }
+                        _ => (self.stream.send_data(data, ends), ends),
+                    }
                 }
                 Err(Ok(trailers)) => (self.stream.send_trailers(trailers), true),
                 // There are no others.
@@ -88,7 +110,7 @@ impl Future for Writing {
         this.doorbell.wakes(cx.waker());
         loop {
             let has_room = this.has_room();
-            if has_room && let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
+            if let Poll::Ready(frame) = this.poll_said(cx) {
                 if this.write(frame).is_break() {
                     return Poll::Ready(());
                 }
