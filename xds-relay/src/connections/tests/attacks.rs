@@ -4,6 +4,7 @@ use h2::Reason;
 use http::HeaderMap;
 
 use super::calls::Bed;
+use super::contention::Dice;
 use super::*;
 
 const HEADERS: u8 = 1;
@@ -149,4 +150,120 @@ async fn a_connection_without_a_call_that_its_client_ends_is_over() {
     client.write(GOAWAY, 0, &[0; 8]).await;
     let over = timeout(Duration::from_secs(1), async { client.0.read_to_end(&mut Vec::new()).await });
     over.await.expect("it stays").unwrap();
+}
+
+/// Neither has a path that is served, or what follows the headers.
+#[tokio::test(start_paused = true)]
+async fn odd_requests_are_answered_and_the_next_is_too() {
+    let (near, far) = tokio::io::duplex(1 << 16);
+    serve(far, Router::new(), pending());
+    let (mut http2, connection) = h2::client::handshake(near).await.unwrap();
+    tokio::spawn(connection);
+    for (method, uri) in [("CONNECT", "relay:80"), ("HEAD", "http://relay/"), ("OPTIONS", "http://relay/"), ("GET", "http://relay/")] {
+        let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+        let (response, _requests) = http2.send_request(request, method != "CONNECT").unwrap();
+        let response = timeout(Duration::from_secs(1), response).await.unwrap_or_else(|_| panic!("{method}")).unwrap();
+        assert_eq!(response.status(), 404, "{method}");
+        http2 = http2.ready().await.unwrap();
+    }
+}
+
+/// Frames that are legal by themselves, and any order of them.
+fn frames(dice: &mut Dice) -> Vec<u8> {
+    let mut all = Vec::new();
+    let mut newest = 1;
+    for _ in 0..dice.roll(60) {
+        let known = |dice: &mut Dice, newest: u64| u32::try_from(1 + 2 * dice.roll(newest.div_ceil(2) + 1)).unwrap();
+        let size = |dice: &mut Dice| u32::try_from([0, 1, 100, 65_535, 0x7fff_ffff][usize::try_from(dice.roll(5)).unwrap()]).unwrap();
+        let (kind, flags, stream, payload) = match dice.roll(16) {
+            0..4 => {
+                newest += 2;
+                let flags = 4 | u8::try_from(dice.roll(2)).unwrap();
+                let request = [&[0x83, 0x86, 0x84, 0x41, 5][..], b"relay"].concat();
+                (HEADERS, flags, u32::try_from(newest).unwrap(), request)
+            }
+            4..7 => (3, 0, known(dice, newest), 8_u32.to_be_bytes().to_vec()),
+            7..9 => (0, u8::try_from(dice.roll(8) / 7).unwrap(), known(dice, newest), vec![0; usize::try_from(dice.roll(100)).unwrap()]),
+            9..12 => (8, 0, if dice.roll(3) == 0 { 0 } else { known(dice, newest) }, size(dice).max(u32::from(dice.roll(20) > 0)).to_be_bytes().to_vec()),
+            12..14 => (SETTINGS, 0, 0, [&[0, 4][..], &size(dice).to_be_bytes()].concat()),
+            14 => (PING, u8::try_from(dice.roll(2)).unwrap(), 0, if dice.roll(2) == 0 { vec![1; 8] } else { vec![0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54] }),
+            _ if dice.roll(10) > 0 => continue,
+            _ => (GOAWAY, 0, 0, vec![0; 8]),
+        };
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        all.extend([&length[1..], &[kind, flags], &stream.to_be_bytes(), &payload].concat());
+    }
+    all
+}
+
+/// Says much, and then waits.
+struct Long(Endless);
+
+impl http_body::Body for Long {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.0.0.load(Ordering::Relaxed) > 200_000 {
+            return Poll::Pending;
+        }
+        Pin::new(&mut self.0).poll_frame(cx)
+    }
+}
+
+/// In however many pieces, whether it reads or not, and whether the relay stops meanwhile.
+async fn blurts(seed: u64) {
+    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let (near, far) = tokio::io::duplex([100, 3000, 1 << 16][usize::try_from(dice.roll(3)).unwrap()]);
+    let router = Router::new().fallback(|requests: Body| async move {
+        tokio::spawn(axum::body::to_bytes(requests, usize::MAX));
+        Response::new(Body::new(Long(Endless(Arc::default()))))
+    });
+    let open = OpenCalls::default();
+    let serving = Serving { router, limits: limits(), ended: Box::new(|_| {}), open: open.clone() };
+    let connections = tokio_stream::iter([Ok((far, ()))]).chain(tokio_stream::pending());
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(serving.serve(connections, async { drop(stopped.await) }));
+    let (mut reader, mut writer) = tokio::io::split(near);
+    let reads = dice.roll(3) > 0;
+    let reading = tokio::spawn(async move {
+        if reads {
+            let _ = tokio::io::copy(&mut reader, &mut tokio::io::sink()).await;
+        } else {
+            pending::<()>().await;
+        }
+    });
+    let mut said = [PREFACE, &[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0]].concat();
+    said.extend(frames(&mut dice));
+    let piece = 1 + usize::try_from(dice.roll(200)).unwrap();
+    let mut stop = Some(stop);
+    for piece in said.chunks(piece) {
+        if timeout(Duration::from_secs(1), writer.write_all(piece)).await.is_err() {
+            break;
+        }
+        if dice.roll(100) == 0 {
+            drop(stop.take());
+        }
+        if dice.roll(2) == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    if dice.roll(2) == 0 {
+        reading.abort();
+        let _ = reading.await;
+        drop(writer);
+    }
+    drop(stop);
+    timeout(Duration::from_secs(1000), serving).await.unwrap_or_else(|_| panic!("seed {seed} stays")).unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(*open.borrow(), 0, "seed {seed}");
+}
+
+#[test]
+fn whatever_a_client_blurts_out_its_calls_are_over_with_its_connection() {
+    let seeds = std::env::var("BLURT_SEEDS").map_or(0..200, |to| 0..to.parse().unwrap());
+    for seed in seeds {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(blurts(seed));
+    }
 }
