@@ -99,14 +99,21 @@ impl Serving {
             () = &mut stop => return Ok(()),
         };
         let Some(io) = begun else { return Ok(()) };
-        let idle = pin!(async {
+        let mut idle = pin!(async {
             calls.none_for(self.limits.first_request).await;
             (self.ended)("first_request");
         });
         // Each has room of its own, and the other's is not kept.
         if io.is_http2() {
             let liveness = Liveness::new(io.heard());
-            let mut http2 = Box::new(Box::pin(http2::settings(&self.limits).handshake(io)).await?);
+            let handshake = Box::pin(http2::settings(&self.limits).handshake(io));
+            let mut http2 = tokio::select! {
+                // All that it reads was read: only who takes not even the first frame has it wait.
+                biased;
+                http2 = handshake => Box::new(http2?),
+                () = &mut stop => return Ok(()),
+                () = &mut idle => return Ok(()),
+            };
             Ok(Box::pin(http2::serve(&mut http2, of_one, liveness, stop, idle)).await?)
         } else {
             Box::pin(serve_http1(io, of_one, stop, idle)).await

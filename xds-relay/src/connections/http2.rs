@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::Bytes;
+use h2::Reason;
 use h2::server::{Builder, Connection};
 use http::{Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -74,8 +75,15 @@ where
                     stopped = true;
                     http2.graceful_shutdown();
                 }
-                if liveness.poll_dead(http2, cx).is_ready() || idle.as_mut().poll(cx).is_ready() {
+                if liveness.poll_dead(http2, cx).is_ready() {
                     // To say more would be in vain.
+                    return Poll::Ready(None);
+                }
+                if idle.as_mut().poll(cx).is_ready() {
+                    // A call that is under way just now was not looked at, and its client may make it elsewhere if it
+                    // knows. Nobody waits for who does not read.
+                    http2.abrupt_shutdown(Reason::NO_ERROR);
+                    let _ = http2.poll_closed(cx);
                     return Poll::Ready(None);
                 }
             }

@@ -1,7 +1,9 @@
 //! Connections on which nothing is said, with frames of HTTP/2 written by hand: a library answers pings before a test sees
 //! them.
 
+mod attacks;
 mod calls;
+mod contention;
 
 use std::convert::Infallible;
 use std::future::pending;

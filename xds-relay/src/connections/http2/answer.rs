@@ -33,50 +33,77 @@ pub(super) async fn answer(
     // An error, here and below: the call is over, and there is nobody to tell.
     let Ok(stream) = respond.send_response(Response::from_parts(head, ()), is_whole) else { return };
     if !is_whole {
-        Writing { stream, body, has_room: false, doorbell: Doorbell::default() }.await;
+        Writing { stream, body, said: None, doorbell: Doorbell::default() }.await;
     }
 }
 
-/// A body that is written as its client takes it. It is asked when what it says can be written, not before: it is to say what
-/// is so then.
+/// A body that is written as its client takes it. It is asked for one chunk though there is no room yet: its end takes none, and
+/// what bounds a call is in its body. And nobody has room kept for him before he has something to say: that would be missing from
+/// the window of the connection, of which some clients give none before all of it was used.
 struct Writing {
     stream: SendStream<Bytes>,
     body: Answer,
-    /// There was when it was asked for, and nothing was written since.
-    has_room: bool,
+    /// What has no room yet, and whether it is the last.
+    said: Option<(Bytes, bool)>,
     doorbell: Doorbell,
 }
 
 impl Writing {
-    /// Room for a byte is room for a chunk: the rest is copied out.
-    fn has_room(&mut self) -> bool {
-        if !self.has_room {
-            self.doorbell.unheard(|| self.stream.reserve_capacity(1));
-            self.has_room = self.stream.capacity() > 0;
+    /// Whether the call goes on, and there is nothing to write before the doorbell rings.
+    fn write_what_there_is(&mut self, cx: &mut Context<'_>) -> ControlFlow<()> {
+        loop {
+            if self.said.is_none() {
+                let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+                    return ControlFlow::Continue(());
+                };
+                self.take(frame)?;
+            }
+            if self.said.is_some() && !self.has_room() {
+                return ControlFlow::Continue(());
+            }
+            if let Some((data, is_last)) = self.said.take() {
+                let written = self.stream.send_data(data, is_last);
+                if written.is_err() || is_last {
+                    return ControlFlow::Break(());
+                }
+            }
         }
-        self.has_room
     }
 
-    fn write(&mut self, frame: Option<Result<Frame<Bytes>, axum::Error>>) -> ControlFlow<()> {
-        self.has_room = false;
-        let (written, ends) = match frame {
-            None => (self.stream.send_data(Bytes::new(), true), true),
+    /// What takes no room is written at once.
+    fn take(&mut self, frame: Option<Result<Frame<Bytes>, axum::Error>>) -> ControlFlow<()> {
+        // An error here, too: it is over, and there is nobody to tell.
+        let _ = match frame {
+            None => self.stream.send_data(Bytes::new(), true),
             Some(Err(error)) => {
                 tracing::debug!("an answer breaks: {error}");
                 self.stream.send_reset(Reason::INTERNAL_ERROR);
-                return ControlFlow::Break(());
+                Ok(())
             }
             Some(Ok(frame)) => match frame.into_data().map_err(Frame::into_trailers) {
                 Ok(data) => {
-                    let ends = self.body.is_end_stream();
-                    (self.stream.send_data(data, ends), ends)
+                    let is_last = self.body.is_end_stream();
+                    if !data.is_empty() {
+                        self.said = Some((data, is_last));
+                        return ControlFlow::Continue(());
+                    }
+                    if !is_last {
+                        return ControlFlow::Continue(());
+                    }
+                    self.stream.send_data(data, true)
                 }
-                Err(Ok(trailers)) => (self.stream.send_trailers(trailers), true),
+                Err(Ok(trailers)) => self.stream.send_trailers(trailers),
                 // There are no others.
                 Err(Err(_)) => return ControlFlow::Continue(()),
             },
         };
-        if written.is_err() || ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        ControlFlow::Break(())
+    }
+
+    /// Room for a byte is room for a chunk: the rest is copied out.
+    fn has_room(&mut self) -> bool {
+        self.doorbell.unheard(|| self.stream.reserve_capacity(1));
+        self.stream.capacity() > 0
     }
 }
 
@@ -87,18 +114,14 @@ impl Future for Writing {
         let this = &mut *self;
         this.doorbell.wakes(cx.waker());
         loop {
-            let has_room = this.has_room();
-            if has_room && let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx) {
-                if this.write(frame).is_break() {
-                    return Poll::Ready(());
-                }
-                continue;
+            if this.write_what_there_is(cx).is_break() {
+                return Poll::Ready(());
             }
             if this.stream.poll_reset(&mut this.doorbell.context()).is_ready() {
                 return Poll::Ready(());
             }
             // What became room before the doorbell was there has not rung it.
-            if has_room || this.stream.capacity() == 0 {
+            if this.said.is_none() || this.stream.capacity() == 0 {
                 return Poll::Pending;
             }
         }

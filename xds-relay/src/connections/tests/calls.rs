@@ -14,7 +14,7 @@ use super::*;
 
 /// A body whose frames a test says one by one.
 #[derive(Clone, Default)]
-struct Script(Arc<Mutex<Said>>);
+pub(super) struct Script(Arc<Mutex<Said>>);
 
 #[derive(Default)]
 struct Said {
@@ -31,15 +31,15 @@ struct Spoken {
 }
 
 impl Script {
-    fn say(&self, frame: Result<Frame<Bytes>, io::Error>) {
+    pub(super) fn say(&self, frame: Result<Frame<Bytes>, io::Error>) {
         self.change(|said| said.frames.push_back(frame));
     }
 
-    fn data(&self, data: &[u8]) {
+    pub(super) fn data(&self, data: &[u8]) {
         self.say(Ok(Frame::data(Bytes::copy_from_slice(data))));
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.change(|said| said.over = true);
     }
 
@@ -51,7 +51,7 @@ impl Script {
         }
     }
 
-    fn asked(&self) -> usize {
+    pub(super) fn asked(&self) -> usize {
         self.0.lock().unwrap().asked
     }
 }
@@ -74,17 +74,17 @@ impl http_body::Body for Spoken {
 }
 
 /// A client, and the relay that serves every call with the next of these scripts.
-struct Bed {
-    http2: SendRequest<Bytes>,
-    connection: JoinHandle<Result<(), h2::Error>>,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
-    ended: EndedBy,
+pub(super) struct Bed {
+    pub(super) http2: SendRequest<Bytes>,
+    pub(super) connection: JoinHandle<Result<(), h2::Error>>,
+    pub(super) stop: oneshot::Sender<()>,
+    pub(super) serving: JoinHandle<()>,
+    pub(super) ended: EndedBy,
     scripts: Arc<Mutex<VecDeque<Spoken>>>,
 }
 
 impl Bed {
-    async fn new(windows: u32) -> Self {
+    pub(super) async fn new(windows: u32) -> Self {
         let (near, far) = duplex(1 << 16);
         let scripts = Arc::<Mutex<VecDeque<Spoken>>>::default();
         let next = scripts.clone();
@@ -103,7 +103,10 @@ impl Bed {
     }
 
     /// Opens a call; the second resolves when the relay has let go of its answer.
-    async fn call(&mut self, half_closed: bool) -> (Script, oneshot::Receiver<()>, RecvStream, h2::SendStream<Bytes>) {
+    pub(super) async fn call(
+        &mut self,
+        half_closed: bool,
+    ) -> (Script, oneshot::Receiver<()>, RecvStream, h2::SendStream<Bytes>) {
         let (script, (kept, dropped)) = (Script::default(), oneshot::channel());
         self.scripts.lock().unwrap().push_back(Spoken { script: script.clone(), _kept: kept });
         let request = Request::post("http://relay/").body(()).unwrap();
@@ -112,7 +115,7 @@ impl Bed {
     }
 }
 
-async fn read(body: &mut RecvStream, many: usize) -> Vec<u8> {
+pub(super) async fn read(body: &mut RecvStream, many: usize) -> Vec<u8> {
     let mut all = Vec::new();
     while all.len() < many {
         let data = body.data().await.expect("there is more").unwrap();

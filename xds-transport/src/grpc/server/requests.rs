@@ -125,3 +125,60 @@ fn make_room(buffer: &mut BytesMut, length: usize) {
 pub(crate) fn status_of(error: &ProtocolError, source: &impl Source) -> Status {
     Status::new(tonic::Code::from_i32(error.code()), source.words(error))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use http_body::Frame as BodyFrame;
+    use tokio::sync::oneshot;
+    use xdstp_cache::{Cache, Options};
+
+    use super::*;
+    use crate::Frame;
+    use crate::grpc::server::service::{Inner, Shared, Wake};
+    use crate::grpc::server::unfinished::Unfinished;
+    use crate::server::{Settings, Stream, Variant};
+
+    /// So many bytes of a request, and no more.
+    struct Begun(Option<usize>, #[expect(dead_code, reason = "it is dropped with this")] oneshot::Sender<Infallible>);
+
+    impl http_body::Body for Begun {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
+            let bytes = |length| Bytes::from([&[0, 0, 1, 0, 0][..], &vec![0; length - PREFIX]].concat());
+            self.0.take().map_or(Poll::Pending, |length| Poll::Ready(Some(Ok(BodyFrame::data(bytes(length))))))
+        }
+    }
+
+    /// Its client may leave no room for a response, and its end is not told then.
+    #[tokio::test(start_paused = true)]
+    async fn of_a_stream_that_is_to_end_nothing_is_kept_though_it_is_stuck() {
+        let unfinished = Unfinished::new(100);
+        let begin = |length| {
+            let stream = Stream::new(Variant::Delta, Settings::default());
+            let inner = Inner { stream, source: Some(Cache::new(Options::default())), half_closed: false };
+            let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
+            let shared: Arc<dyn Shared> = state.clone();
+            let (kept, given_up) = oneshot::channel();
+            let body = Body::new(Begun(Some(length), kept));
+            let reading = tokio::spawn(read(body, state.clone(), 1 << 20, unfinished.share(Arc::downgrade(&shared))));
+            state.is_read_by(reading.abort_handle());
+            (state, given_up)
+        };
+        let (_most, mut given_up) = begin(80);
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert_eq!(given_up.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        let (_less, mut kept) = begin(30);
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert_eq!(given_up.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert_eq!(kept.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    }
+}

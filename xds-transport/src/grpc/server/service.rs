@@ -4,13 +4,14 @@ use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
 use axum::body::Body;
 use http::{Request, Response, header};
+use tokio::task::AbortHandle;
 use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
@@ -160,6 +161,8 @@ pub(crate) struct StreamState<S> {
     inner: Mutex<Inner<S>>,
     /// What it is to end with: others say so, and do not wait for what it is busy with.
     ended: Mutex<Option<Ended>>,
+    /// Who reads its requests.
+    reading: OnceLock<AbortHandle>,
     pub(crate) wake: Wake,
     pub(crate) apart: Apart,
 }
@@ -180,7 +183,28 @@ enum Ended {
 
 impl<S> StreamState<S> {
     pub(crate) fn new(inner: Inner<S>, wake: Wake) -> Self {
-        Self { inner: Mutex::new(inner), ended: Mutex::default(), wake, apart: Apart::default() }
+        let (ended, reading) = (Mutex::default(), OnceLock::new());
+        Self { inner: Mutex::new(inner), ended, reading, wake, apart: Apart::default() }
+    }
+
+    /// Its requests are read by this task, until it is to end.
+    pub(crate) fn is_read_by(&self, task: AbortHandle) {
+        let _ = self.reading.set(task);
+        // It may have been said before.
+        if self.lock_ended().is_some() {
+            self.read_no_more();
+        }
+    }
+
+    /// What is kept of a request that is not whole is kept for nobody. The response may be stuck for as long as its client likes.
+    fn read_no_more(&self) {
+        if let Some(reading) = self.reading.get() {
+            reading.abort();
+        }
+    }
+
+    fn lock_ended(&self) -> MutexGuard<'_, Option<Ended>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lock is held for one call of the machine, never across an await.
@@ -212,7 +236,8 @@ impl<S> StreamState<S> {
     }
 
     fn finish(&self, end: Ended) {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(end);
+        self.lock_ended().get_or_insert(end);
+        self.read_no_more();
         self.wake.wake();
     }
 
@@ -221,7 +246,7 @@ impl<S> StreamState<S> {
     where
         S: Source,
     {
-        let end = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let end = self.lock_ended().take()?;
         Some(match (end, source) {
             (Ended::With(status), _) => status,
             (Ended::Because(error), Some(source)) => ended(&error, source),
@@ -308,8 +333,9 @@ impl<A: Accept> Service<A> {
         let Accepted { source, metadata } = self.accept.accept(Opened { peer, variant, metadata, wake, handle })?;
         state.lock().source = Some(source);
         let unfinished = self.unfinished.share(Arc::downgrade(&shared));
-        let reading = requests::read(body, state.clone(), self.accept.max_request_bytes(), unfinished);
-        let body = Body::new(ResponseBody::new(state, tokio::spawn(reading)));
+        let reading = tokio::spawn(requests::read(body, state.clone(), self.accept.max_request_bytes(), unfinished));
+        state.is_read_by(reading.abort_handle());
+        let body = Body::new(ResponseBody::new(state, reading));
         let mut response = Response::new(body);
         *response.headers_mut() = metadata.into_headers();
         response.headers_mut().insert(header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
