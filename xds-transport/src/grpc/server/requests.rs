@@ -1,5 +1,5 @@
 //! Reading the requests of one stream: by a task of its own, because a response body whose window
-//! is full is not polled, and two full windows must not wait for each other.
+//! is full is not polled for long, and two full windows must not wait for each other.
 
 use std::sync::Arc;
 
