@@ -388,7 +388,7 @@ impl Stream {
         match self.variant {
             Variant::Delta => {
                 if self.is_acknowledged(now, &message)? {
-                    return Ok(None);
+                    return unless_refused(source);
                 }
                 if entries::are_many(self.variant, &message, limit)? && !may_take_long {
                     return Ok(Some(message));
@@ -452,7 +452,7 @@ impl Stream {
                 }
             }
         }
-        source.refused().map_or(Ok(None), |refused| Err(refused.into()))
+        unless_refused(source)
     }
 
     /// Whether this is an ACK of a type that is open, and nothing else: then it is done with.
@@ -856,6 +856,11 @@ impl Session {
             Self::Delta(session) => session.brought(),
         }
     }
+}
+
+/// A request is handled, and nothing of it is given back: unless it, or what came before, asks for more than is served.
+fn unless_refused(source: &mut impl Source) -> Result<Option<Bytes>, ProtocolError> {
+    source.refused().map_or(Ok(None), |refused| Err(refused.into()))
 }
 
 fn texts_of(names: &[String]) -> Vec<&str> {
