@@ -21,8 +21,8 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::Connected;
 
 use self::begun::Begun;
-pub(crate) use self::calls::OpenCalls;
 use self::calls::{Calls, OfOne};
+pub(crate) use self::calls::{Limited, OpenCalls};
 use self::http2::Liveness;
 use crate::config::Limits;
 
@@ -30,8 +30,7 @@ use crate::config::Limits;
 pub(crate) struct Serving {
     pub(crate) router: Router,
     pub(crate) limits: Limits,
-    /// Told which limit ended a connection.
-    pub(crate) ended: Box<dyn Fn(&'static str) + Send + Sync>,
+    pub(crate) limited: Limited,
     pub(crate) open: OpenCalls,
 }
 
@@ -85,14 +84,14 @@ impl Serving {
     where
         I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
     {
-        let calls = Calls::new(self.open.clone());
+        let calls = Calls::new(self.limits.streams_per_connection, self.limited.clone(), self.open.clone());
         let of_one = OfOne::new(self.router.clone(), io.connect_info(), calls.clone());
         let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
         let begun = tokio::select! {
             begun = timeout(self.limits.preface, Begun::read(io)) => match begun {
                 Ok(begun) => begun?,
                 Err(_) => {
-                    (self.ended)("preface");
+                    (self.limited)("preface");
                     return Ok(());
                 }
             },
@@ -101,7 +100,7 @@ impl Serving {
         let Some(io) = begun else { return Ok(()) };
         let mut idle = pin!(async {
             calls.none_for(self.limits.first_request).await;
-            (self.ended)("first_request");
+            (self.limited)("first_request");
         });
         // Each has room of its own, and the other's is not kept.
         if io.is_http2() {

@@ -192,7 +192,7 @@ impl Metrics {
             downstream_refused: counters(
                 &registry,
                 "downstream_refused_total",
-                "Streams and connections that were refused or ended because of a limit.",
+                "Streams and connections that were refused or ended because of a limit, and connections that became full.",
                 &["limit"],
             ),
             downstream: TypedCounters {

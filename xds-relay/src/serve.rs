@@ -17,7 +17,7 @@ use xdstp_client::upstream::Pool;
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
 use crate::check::FileContent;
 use crate::config::{Config, Origin, OriginKind, XdstpStreams};
-use crate::connections::{OpenCalls, Serving};
+use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream::Downstream;
 use crate::health::Health;
 use crate::incoming::Incoming;
@@ -152,8 +152,8 @@ impl Relay {
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let open_calls = OpenCalls::default();
         let router = health.add_to(routes).into_axum_router();
-        let (ended, open) = (count_ended(&core), open_calls.clone());
-        let serving = Serving { router, limits: config.limits, ended, open };
+        let (limited, open) = (count_limited(&core), open_calls.clone());
+        let serving = Serving { router, limits: config.limits, limited, open };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
             let pages = pages.clone();
@@ -228,11 +228,11 @@ async fn sweep(core: &RelayCore, pages: &Pages, health: &Health) {
     }
 }
 
-/// Counts the connections that a limit ends.
-fn count_ended(core: &Arc<RelayCore>) -> Box<dyn Fn(&'static str) + Send + Sync> {
+/// Counts the connections that a limit ends, and those that are full.
+fn count_limited(core: &Arc<RelayCore>) -> Limited {
     let core = core.clone();
-    Box::new(move |limit| {
-        tracing::debug!("a connection is ended: {limit}");
+    Arc::new(move |limit| {
+        tracing::debug!("a connection has reached its {limit}");
         core.metrics().downstream_refused(limit);
     })
 }

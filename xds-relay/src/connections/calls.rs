@@ -20,9 +20,15 @@ use tower_service::Service;
 /// How many calls are open on all connections.
 pub(crate) type OpenCalls = Arc<watch::Sender<usize>>;
 
+/// Told which limit ended a connection, or has its client wait.
+pub(crate) type Limited = Arc<dyn Fn(&'static str) + Send + Sync>;
+
 /// The calls on one connection.
 pub(super) struct Calls {
     open: AtomicUsize,
+    /// With so many open the connection is full.
+    at_most: usize,
+    limited: Limited,
     /// One ended since the last look.
     lately: AtomicBool,
     all: OpenCalls,
@@ -47,8 +53,9 @@ pub(super) struct Answer {
 }
 
 impl Calls {
-    pub(super) fn new(all: OpenCalls) -> Arc<Self> {
-        Arc::new(Self { open: AtomicUsize::new(0), lately: AtomicBool::new(false), all })
+    pub(super) fn new(at_most: u32, limited: Limited, all: OpenCalls) -> Arc<Self> {
+        let at_most = usize::try_from(at_most).unwrap_or(usize::MAX);
+        Arc::new(Self { open: AtomicUsize::new(0), at_most, limited, lately: AtomicBool::new(false), all })
     }
 
     /// Resolves when there was no call for so long: from now on, and after the last up to twice that.
@@ -62,15 +69,20 @@ impl Calls {
     }
 
     fn begin(self: &Arc<Self>) -> Call {
-        self.open.fetch_add(1, Ordering::Relaxed);
+        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
         self.all.send_modify(|open| *open += 1);
+        // One that its client took back may still be counted.
+        if open >= self.at_most {
+            // HTTP/2 has the client wait with the next.
+            (self.limited)("streams_per_connection");
+        }
         Call(self.clone())
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let Calls { open, lately, all } = &*self.0;
+        let Calls { open, lately, all, .. } = &*self.0;
         lately.store(true, Ordering::Relaxed);
         open.fetch_sub(1, Ordering::Relaxed);
         all.send_modify(|open| *open -= 1);

@@ -11,7 +11,7 @@ use crate::config::Limits;
 use crate::relay_core::lock;
 
 /// The limits that are counted, as the configuration calls them.
-pub(crate) const KEYS: [&str; 19] = [
+pub(crate) const KEYS: [&str; 20] = [
     "admin_idle",
     "authorities",
     "authorities_per_stream",
@@ -29,6 +29,7 @@ pub(crate) const KEYS: [&str; 19] = [
     "requests_per_second",
     "stream_age",
     "streams",
+    "streams_per_connection",
     "types_per_stream",
     "unfinished_request_bytes",
 ];

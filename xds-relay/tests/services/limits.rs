@@ -136,10 +136,11 @@ async fn admin_connections_have_so_much_time_between_answers() {
     in_time(counted).await;
 }
 
-/// HTTP/2 says how many there may be, and a client waits with more.
+/// HTTP/2 says how many there may be, and a client waits with more until one is over; what is counted is that it may have to.
 #[tokio::test]
 async fn connections_have_so_many_streams() {
     let (relay, _directory) = relay("streams_per_connection: 2").await;
+    counted(&relay, "streams_per_connection", 0).await;
     let io = TcpStream::connect(relay.address).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(io).await.unwrap();
     tokio::spawn(connection);
@@ -149,8 +150,17 @@ async fn connections_have_so_many_streams() {
         requests = requests.clone().ready().await.unwrap();
         requests.send_request(request, false).unwrap()
     };
-    let (first, _sending) = open().await;
-    in_time(first).await.unwrap();
+    let (first, sending) = open().await;
+    let first = in_time(first).await.unwrap();
+    let (second, _sending) = open().await;
+    let _second = in_time(second).await.unwrap();
+    counted(&relay, "streams_per_connection", 1).await;
+    let (third, _sending) = open().await;
+    is_served(&relay).await;
+    counted(&relay, "streams_per_connection", 1).await;
+    drop((first, sending));
+    in_time(third).await.unwrap();
+    counted(&relay, "streams_per_connection", 2).await;
     assert_eq!(requests.current_max_send_streams(), 2);
 }
 
