@@ -1,6 +1,7 @@
 //! How many instructions of its own a server takes, the same on a busy machine: callgrind counts them.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use fan_out::Error;
@@ -56,9 +57,11 @@ static PARTS: [Part; 4] = {
 pub(crate) struct Instructions {
     #[command(flatten)]
     programs: Programs,
-    /// Where callgrind's file of the relay is kept, for `callgrind_annotate`.
+    /// Where callgrind's files of the relay are kept, for `callgrind_annotate`: a number is added for each load.
     #[arg(long)]
     keep: Option<PathBuf>,
+    #[arg(skip)]
+    kept: AtomicUsize,
     /// Fails for no goal.
     #[arg(long)]
     report: bool,
@@ -100,7 +103,8 @@ impl Instructions {
         server.terminate()?;
         let text = std::fs::read_to_string(&counts)?;
         if let (Kind::Relay, Some(keep)) = (kind, &self.keep) {
-            std::fs::copy(&counts, keep)?;
+            let number = self.kept.fetch_add(1, Ordering::Relaxed);
+            std::fs::copy(&counts, format!("{}.{number}", keep.display()))?;
         }
         std::fs::remove_file(&counts)?;
         let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).ok_or("callgrind counted nothing")?;
