@@ -343,6 +343,9 @@ impl Routes {
     ) -> bool {
         let Self { relay, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
+        if contested.is_empty() && !subscriber.has_contested() {
+            return false;
+        }
         let fresh = !contested.is_empty();
         let unanswered = std::mem::take(&mut subscriber.unanswered);
         unanswered.into_iter().for_each(|(name, news)| subscriber.contest(name, news));

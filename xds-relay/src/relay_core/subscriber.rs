@@ -296,6 +296,12 @@ impl Subscriber {
         }
     }
 
+    /// Whether there are names of which it is still to be said who counts, or which something fetched for this stream may
+    /// have settled.
+    pub(crate) fn has_contested(&self) -> bool {
+        !self.contested.is_empty() || !self.unanswered.is_empty() || !self.private.is_empty()
+    }
+
     /// Whether what this stream fetches for itself of a name is not there yet.
     pub(crate) fn awaits_private(&self, name: &ResourceName) -> bool {
         let Some(shared) = self.private.get(name) else { return true };

@@ -10,8 +10,8 @@ const RESPONSE_NONCE: u32 = 6;
 /// Longer requests list something.
 const SHORT: usize = 512;
 
-/// The type URL and the nonce of a delta request that has no other fields.
-pub(crate) fn of_delta(request: &[u8]) -> Option<(&str, &str)> {
+/// The type URL, which may be no text, and the nonce of a delta request that has no other fields.
+pub(crate) fn of_delta(request: &[u8]) -> Option<(&[u8], &str)> {
     if request.len() > SHORT {
         return None;
     }
@@ -19,12 +19,11 @@ pub(crate) fn of_delta(request: &[u8]) -> Option<(&str, &str)> {
     for field in Fields::of(request) {
         let field = field.ok()?;
         let (TYPE_URL | RESPONSE_NONCE, FieldValue::Bytes(text)) = (field.number, field.value) else { return None };
-        let text = str::from_utf8(text).ok()?;
         // As a decoder has it: of a field that is there twice, the last.
         if field.number == TYPE_URL {
             type_url = Some(text);
         } else {
-            nonce = Some(text);
+            nonce = Some(str::from_utf8(text).ok()?);
         }
     }
     Some((type_url?, nonce?))
@@ -53,8 +52,8 @@ mod tests {
             [ack().encode_to_vec(), DeltaDiscoveryRequest { response_nonce: "8".into(), ..ack() }.encode_to_vec()];
         let message = twice.concat();
         let decoded = DeltaDiscoveryRequest::decode(&message[..]).unwrap();
-        assert_eq!(of_delta(&message), Some((&*decoded.type_url, &*decoded.response_nonce)));
-        assert_eq!(of_delta(&ack().encode_to_vec()), Some(("type.example.com/T", "7")));
+        assert_eq!(of_delta(&message), Some((decoded.type_url.as_bytes(), &*decoded.response_nonce)));
+        assert_eq!(of_delta(&ack().encode_to_vec()), Some((&b"type.example.com/T"[..], "7")));
     }
 
     #[test]
@@ -73,7 +72,7 @@ mod tests {
         }
         let unknown = [&ack().encode_to_vec()[..], b"\x7a\x00"].concat();
         assert_eq!(of_delta(&unknown), None);
-        assert_eq!(of_delta(b"\x12\x01\xff\x32\x01n"), None, "what is no text is for the decoder to tell");
+        assert_eq!(of_delta(b"\x12\x01t\x32\x01\xff"), None, "what is no text is for the decoder to tell");
         assert_eq!(of_delta(&ack().encode_to_vec()[..10]), None);
         assert_eq!(of_delta(&DeltaDiscoveryRequest { type_url: "t".repeat(SHORT), ..ack() }.encode_to_vec()), None);
     }
@@ -84,7 +83,7 @@ mod tests {
         fn a_mere_ack_is_decoded_to_no_more(message in prop::collection::vec(
             prop_oneof![Just(0x12_u8), Just(0x32), Just(1), Just(2), Just(b'n'), any::<u8>()], 0..24))
         {
-            if let Some((type_url, response_nonce)) = of_delta(&message) {
+            if let Some((type_url, response_nonce)) = of_delta(&message) && let Ok(type_url) = str::from_utf8(type_url) {
                 let expected = DeltaDiscoveryRequest {
                     type_url: type_url.into(),
                     response_nonce: response_nonce.into(),

@@ -1,6 +1,6 @@
 //! One type of one delta stream.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
-use crate::server::unacked::{Sent, Unacked};
+use crate::server::unacked::{Names, Sent, Unacked};
 use crate::server::weight::{held_weight, weight};
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
@@ -317,7 +317,7 @@ impl Session {
     ) -> Result<Option<Transmit>, ProtocolError> {
         let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let (mut names, mut gone) = (Vec::new(), BTreeSet::new());
+        let (mut names, mut gone) = (Names::new(), Vec::new());
         let crossed = self.unacked.is_crossed();
         let Self { spelling, holds, refreshes, .. } = self;
         let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);
@@ -344,7 +344,7 @@ impl Session {
                     }
                     refreshes.forget(name);
                     if crossed {
-                        gone.insert(name.clone());
+                        gone.push(name.clone());
                     }
                 }
                 _ => {}
@@ -381,23 +381,23 @@ impl Session {
         }
         // Rule 86: a wildcard or glob is answered even when there is nothing to say, once. Removals that wait are that
         // answer too.
-        let complete = !pulled.more && (removals == Removals::Include || !source.has_work(self.id));
-        if empty && !(self.owes_answer && complete) {
+        let is_complete = || !pulled.more && (removals == Removals::Include || !source.has_work(self.id));
+        if empty && !(self.owes_answer && is_complete()) {
             return Ok(None);
         }
         self.owes_answer = false;
         self.responded = true;
         let nonce = outgoing.nonce();
-        self.unacked.told_gone(&gone);
+        self.unacked.told_gone(gone);
         self.unacked.push(nonce, transmit.resources + transmit.refreshed, names);
         // Rule 36: for people, and what the origin said.
         if let Some(version) = source.system_version(self.id) {
             transmit.push_text(1, version.as_str());
         }
         transmit.push_text(4, outgoing.type_url.as_str());
-        transmit.push_text(5, &nonce.to_string());
+        transmit.push_nonce(5, nonce);
         transmit.push_control_plane(7, outgoing.identifier);
-        let transmit = transmit.finish();
+        transmit.finish();
         self.tally.sent(&transmit);
         Ok(Some(transmit))
     }

@@ -70,8 +70,9 @@ impl Refusals {
             transmit.push_error(7, "*", &error);
         }
         transmit.push_text(4, type_url.as_str());
-        transmit.push_text(5, &nonces.to_string());
+        transmit.push_nonce(5, *nonces);
         transmit.push_control_plane(6, identifier);
-        Some(transmit.finish())
+        transmit.finish();
+        Some(transmit)
     }
 }

@@ -231,9 +231,9 @@ impl Session {
         self.resources = transmit.resources;
         transmit.push_text(1, &version);
         transmit.push_text(4, outgoing.type_url.as_str());
-        transmit.push_text(5, &nonce.to_string());
+        transmit.push_nonce(5, nonce);
         transmit.push_control_plane(6, outgoing.identifier);
-        let transmit = transmit.finish();
+        transmit.finish();
         self.tally.sent(&transmit);
         Some(transmit)
     }

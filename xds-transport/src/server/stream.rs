@@ -132,6 +132,8 @@ pub struct Stream {
     /// The last response was no session's, or has sessions send something again.
     looks_again: bool,
     requests: Option<Bucket>,
+    /// The last request was an ACK, and nobody waited for it.
+    awaited_by_nobody: bool,
     /// Responses that may still be answered: a busy source has its clients send many an ACK.
     answers: u32,
     ends: Option<Instant>,
@@ -282,6 +284,7 @@ impl Stream {
         Self {
             requests: settings.requests.map(Bucket::new),
             answers: 0,
+            awaited_by_nobody: false,
             ends: None,
             first: None,
             half_closed: false,
@@ -383,6 +386,7 @@ impl Stream {
         may_take_long: bool,
         source: &mut impl Source,
     ) -> Result<Option<Bytes>, ProtocolError> {
+        self.awaited_by_nobody = false;
         let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
         let limit = self.settings.names_per_stream;
         match self.variant {
@@ -458,10 +462,15 @@ impl Stream {
     /// Whether this is an ACK of a type that is open, and nothing else: then it is done with.
     fn is_acknowledged(&mut self, now: Instant, message: &[u8]) -> Result<bool, ProtocolError> {
         let Some((type_url, nonce)) = self.node.as_ref().and_then(|_| ack::of_delta(message)) else { return Ok(false) };
-        let Some(at) = self.types.iter().position(|of| of.url.as_str() == type_url) else { return Ok(false) };
+        let Some(at) = self.types.iter().position(|of| of.url.as_str().as_bytes() == type_url) else {
+            return Ok(false);
+        };
         self.admit(now)?;
+        let may_continue = self.may_continue();
         if let Some(Type { session: Session::Delta(session), .. }) = self.types.get_mut(at) {
+            let had_room = session.has_room();
             session.accepted(now, nonce);
+            self.awaited_by_nobody = had_room && !may_continue && session.next_refresh().is_none();
         }
         Ok(true)
     }
@@ -507,7 +516,7 @@ impl Stream {
     }
 
     fn poll_response(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
-        self.paused_at = None;
+        (self.paused_at, self.looks_again) = (None, false);
         if self.ends.is_some_and(|at| at <= now) {
             return Err(ProtocolError::Aged);
         }
@@ -522,10 +531,7 @@ impl Stream {
             let Self { settings, nonces, refusals, .. } = self;
             return Ok(refusals.tell(&type_url, &settings.identifier, nonces));
         }
-        for (of, standing) in self.types.iter().zip(&mut self.standings) {
-            of.observe(standing, now, source);
-            of.join(standing, now, source);
-        }
+        self.observe(now, source);
         self.held_until = None;
         loop {
             let (at, say) = match order::next(now, &self.standings, self.settings.removals_wait) {
@@ -549,8 +555,21 @@ impl Stream {
         self.looks_again || self.half_closed || self.refusals.due().is_some() || self.standings.iter().any(waits)
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send: after most requests, which are ACKs,
-    /// it has not.
+    /// Whether, after a request, [`poll_transmit`](Self::poll_transmit) is to be asked for the sake of it. Most are ACKs for which
+    /// nobody waited. What changed in the source meanwhile is for the source to tell.
+    pub fn leaves_work(&mut self, now: Instant, source: &impl Source) -> bool {
+        if self.awaited_by_nobody {
+            return false;
+        }
+        let work = self.has_work(source);
+        if !work {
+            // What is not asked is not known to have nothing any more, and what comes next would have waited since then.
+            self.observe(now, source);
+        }
+        work
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send.
     pub fn has_work(&self, source: &impl Source) -> bool {
         let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
         self.types.iter().any(|of| of.session.has_room() && may(&of.session)) || self.refusals.due().is_some()
@@ -576,6 +595,14 @@ impl Stream {
         self.standings.clear();
         for of in self.types.drain(..) {
             source.close(of.session.id(), of.session.tally());
+        }
+    }
+
+    /// How each type stands now.
+    fn observe(&mut self, now: Instant, source: &impl Source) {
+        for (of, standing) in self.types.iter().zip(&mut self.standings) {
+            of.observe(standing, now, source);
+            of.join(standing, now, source);
         }
     }
 
@@ -615,8 +642,10 @@ impl Stream {
             return Ok(None);
         }
         standing.told(*nonces, say, transmit.is_some());
-        let additions = transmit.is_some() && of.has_additions(source);
-        let removals = of.defers() && of.session.has_work(source) && (transmit.is_some() || say == Say::Additions);
+        // Mostly that was all.
+        let work = of.session.has_work(source);
+        let additions = transmit.is_some() && work && of.has_additions(source);
+        let removals = of.defers() && work && (transmit.is_some() || say == Say::Additions);
         standing.observe(now, additions, (!additions).then_some(removals), of.session.has_room());
         of.join(standing, now, source);
         self.looks_again = !references.is_empty();

@@ -1,12 +1,14 @@
 //! A response on its way out: small heads of its own, and references to shared bodies.
 
-use std::collections::VecDeque;
+use std::mem;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use smallvec::SmallVec;
 use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
 use crate::frame::{Frame, duration_len, put_duration};
+use crate::server::nonce;
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
 
@@ -38,9 +40,11 @@ pub struct Transmit {
     /// How many errors of resources it carries (TP3).
     pub errors: usize,
     heads: Vec<u8>,
-    bodies: VecDeque<Body>,
-    /// Bytes of `heads` that precede what is still to be sent.
+    /// Most updates have one.
+    bodies: SmallVec<[Body; 1]>,
+    /// How many bytes of the heads, and how many bodies, precede what is still to be sent.
     taken: usize,
+    gone: usize,
     remaining: usize,
 }
 
@@ -60,8 +64,9 @@ impl Transmit {
             removed: 0,
             errors: 0,
             heads: Vec::new(),
-            bodies: VecDeque::new(),
+            bodies: SmallVec::new(),
             taken: 0,
+            gone: 0,
             remaining: 0,
         }
     }
@@ -83,27 +88,28 @@ impl Transmit {
         }
         let large = |body: &Body| body.bytes.len() >= LARGE;
         if prefix.is_empty()
-            && self.bodies.front().is_some_and(|body| large(body) && body.after == self.taken)
-            && let Some(body) = self.bodies.pop_front()
+            && let Some(body) = self.bodies.get_mut(self.gone).filter(|body| large(body) && body.after == self.taken)
         {
+            self.gone += 1;
             self.remaining -= body.bytes.len();
-            return Some(body.bytes);
+            return Some(mem::take(&mut body.bytes));
         }
         let mut chunk = BytesMut::with_capacity((prefix.len() + self.remaining).min(CHUNK));
         chunk.extend_from_slice(prefix);
         loop {
-            let end = self.bodies.front().map_or(self.heads.len(), |body| body.after);
+            let body = self.bodies.get_mut(self.gone);
+            let end = body.as_ref().map_or(self.heads.len(), |body| body.after);
             let until = end.min(self.taken + CHUNK.saturating_sub(chunk.len()));
             chunk.extend_from_slice(self.heads.get(self.taken..until).unwrap_or_default());
             self.taken = until;
             let room = CHUNK.saturating_sub(chunk.len());
-            let Some(body) = self.bodies.front_mut().filter(|body| room > 0 && !large(body)) else { break };
+            let Some(body) = body.filter(|body| room > 0 && !large(body)) else { break };
             if body.bytes.len() > room {
                 chunk.extend_from_slice(&body.bytes.split_to(room));
                 break;
             }
-            chunk.extend_from_slice(&body.bytes);
-            self.bodies.pop_front();
+            chunk.extend_from_slice(&mem::take(&mut body.bytes));
+            self.gone += 1;
         }
         self.remaining -= chunk.len() - prefix.len();
         Some(chunk.freeze())
@@ -202,6 +208,11 @@ impl Transmit {
         walk::put_bytes(&mut self.heads, number, text.as_bytes());
     }
 
+    /// Appends the nonce.
+    pub(crate) fn push_nonce(&mut self, number: u32, nonce: u64) {
+        walk::put_bytes(&mut self.heads, number, nonce::Text::of(nonce).as_bytes());
+    }
+
     /// Appends `control_plane`, which both variants number alike but for one: rule 139.
     pub(crate) fn push_control_plane(&mut self, number: u32, identifier: &str) {
         if !identifier.is_empty() {
@@ -211,13 +222,12 @@ impl Transmit {
     }
 
     /// All is appended: from here on it is only taken.
-    pub(crate) fn finish(mut self) -> Self {
+    pub(crate) fn finish(&mut self) {
         self.remaining = self.heads.len() + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
         if self.bodies.capacity() > self.bodies.len() + SPARE {
             self.bodies.shrink_to_fit();
             self.heads.shrink_to_fit();
         }
-        self
     }
 
     /// Whether nothing is told in it.
@@ -234,6 +244,6 @@ impl Transmit {
         self.resources += 1;
         // Until `finish`, `remaining` counts the bodies alone.
         self.remaining += bytes.len();
-        self.bodies.push_back(Body { after: self.heads.len(), bytes });
+        self.bodies.push(Body { after: self.heads.len(), bytes });
     }
 }

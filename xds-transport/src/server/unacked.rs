@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use smallvec::SmallVec;
 use xdstp_cache::{Interest, Version};
 use xdstp_uri::ResourceName;
 
@@ -15,12 +16,15 @@ pub(crate) struct Unacked {
     crossed: bool,
 }
 
+/// Most updates put one.
+pub(crate) type Names = SmallVec<[ResourceName; 1]>;
+
 /// A response.
 pub(crate) struct Sent {
     pub(crate) nonce: u64,
     pub(crate) resources: usize,
     /// What it puts, of which the client left nothing since.
-    puts: Vec<ResourceName>,
+    puts: Names,
     left: Vec<Left>,
 }
 
@@ -42,7 +46,7 @@ impl Unacked {
     }
 
     /// A response was sent, with these and perhaps more resources.
-    pub(crate) fn push(&mut self, nonce: u64, resources: usize, mut names: Vec<ResourceName>) {
+    pub(crate) fn push(&mut self, nonce: u64, resources: usize, mut names: Names) {
         // It may stay for as long as a slow reader takes.
         if names.capacity() > names.len() + SPARE {
             names.shrink_to_fit();
@@ -61,9 +65,14 @@ impl Unacked {
     pub(crate) fn leave(&mut self, interest: &Interest) {
         self.crossed |= !self.sent.is_empty();
         for sent in &mut self.sent {
-            let concerns = |name: &mut ResourceName| by(interest, name) != (false, false, false);
-            let now = sent.puts.extract_if(.., concerns);
-            sent.left.extend(now.map(|name| Left { name, itself: false, by_glob: false, by_wildcard: false }));
+            let Sent { puts, left, .. } = sent;
+            puts.retain(|name| {
+                let concerns = by(interest, name) != (false, false, false);
+                if concerns {
+                    left.push(Left { name: name.clone(), itself: false, by_glob: false, by_wildcard: false });
+                }
+                !concerns
+            });
             for left in &mut sent.left {
                 let (itself, by_glob, by_wildcard) = by(interest, &left.name);
                 left.itself |= itself;
@@ -74,8 +83,9 @@ impl Unacked {
     }
 
     /// A response has told that these are gone.
-    pub(crate) fn told_gone(&mut self, names: &BTreeSet<ResourceName>) {
+    pub(crate) fn told_gone(&mut self, names: Vec<ResourceName>) {
         if self.crossed && !names.is_empty() {
+            let names: BTreeSet<_> = names.into_iter().collect();
             for sent in &mut self.sent {
                 sent.puts.retain(|name| !names.contains(name));
                 sent.left.retain(|left| !names.contains(&left.name));

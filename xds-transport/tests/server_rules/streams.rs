@@ -353,6 +353,51 @@ fn what_a_stream_has_to_say_is_work() {
     }
 }
 
+/// It is polled for the sake of an ACK only where that makes a difference; what changes meanwhile the source tells.
+#[test]
+fn an_ack_leaves_work_where_something_waited_for_it() {
+    let mut server = Server::with(CLUSTERS, &["a"]);
+    let mut client = Client::delta();
+    client.subscribe(&mut server, CLUSTERS, &["*"]);
+    server.put(CLUSTERS, "a", "changed");
+    client.drop_ack(&mut server, CLUSTERS);
+    assert!(client.stream.has_work(&server.cache));
+    assert!(!client.stream.leaves_work(server.now, &server.cache));
+
+    let mut version = 0;
+    while !client.poll(&mut server).is_empty() {
+        version += 1;
+        server.put(CLUSTERS, "a", &version.to_string());
+    }
+    assert!(version > 1, "its window is full");
+    client.drop_ack(&mut server, CLUSTERS);
+    assert!(client.stream.leaves_work(server.now, &server.cache));
+}
+
+/// Who is not asked because there is nothing to say has not waited all the while.
+#[test]
+fn rule_122_a_removal_waits_though_another_that_nobody_wants_to_hear_any_more_waited_long_ago() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    server.put(LISTENERS, "l", "1");
+    let mut settings = Settings::default();
+    settings.removals_wait = Duration::from_millis(500);
+    let mut client = Client::new(Stream::new(Variant::Delta, settings));
+    client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
+    client.subscribe(&mut server, LISTENERS, &["l"]);
+    client.settle(&mut server);
+    server.put(CLUSTERS, "a", "2");
+    server.remove(CLUSTERS, "b");
+    assert_eq!(client.poll(&mut server), ["C a@2"], "the removal waits for a listener that may yet come");
+    client.drop_ack(&mut server, CLUSTERS);
+    client.try_send(&mut server, Ask { of: CLUSTERS, unsubscribe: &["b"], ..Ask::default() }.encode()).unwrap();
+    assert!(!client.stream.leaves_work(server.now, &server.cache));
+
+    server.now += seconds(30);
+    server.remove(CLUSTERS, "a");
+    server.put(LISTENERS, "l", "2");
+    assert_eq!(client.poll(&mut server), ["L l@2"]);
+}
+
 /// Answers that are empty, errors and refusals are responses as well.
 #[test]
 fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own() {

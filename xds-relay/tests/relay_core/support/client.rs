@@ -111,7 +111,7 @@ impl Client {
             progress = true;
             stream.handle_message(now, request, routes).unwrap();
             // As the gRPC layer does: else nobody looks.
-            if stream.has_work(routes) {
+            if stream.leaves_work(now, routes) {
                 self.woken.set();
             }
         }

@@ -82,7 +82,10 @@ impl Network<'_> {
             }
             let message = request.encode(*variant);
             served.server.handle_message(now, message, &mut served.routes).map_err(|error| error.to_string())?;
-            served.woken.set();
+            // As the gRPC layer does: else nobody looks.
+            if served.server.leaves_work(now, &served.routes) {
+                served.woken.set();
+            }
             progress = true;
         }
         let due = served.server.poll_timeout().is_some_and(|due| due <= now);

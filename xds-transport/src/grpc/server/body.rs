@@ -38,21 +38,22 @@ impl<S: Source + Send + 'static> ResponseBody<S> {
         Self { state, reading, transmit: None, alarm, timeout: None, more: true, over: false }
     }
 
-    /// The next response, or the status the stream ends with.
-    fn poll_stream(&mut self) -> Result<Option<Transmit>, Status> {
+    /// The next response, if there is one, is what is to be written; or the status the stream ends with.
+    fn poll_stream(&mut self) -> Result<(), Status> {
         let mut inner = self.state.lock();
         let inner = &mut *inner;
         if let Some(status) = self.state.take_end(inner.source.as_mut()) {
             return Err(status);
         }
         let Some(source) = inner.source.as_mut() else { return Err(Status::ok("")) };
-        let transmit = inner.stream.poll_transmit(now(), source).map_err(|error| status_of(&error, source))?;
-        if transmit.is_none() && inner.half_closed && !inner.stream.has_paused() {
+        self.transmit = inner.stream.poll_transmit(now(), source).map_err(|error| status_of(&error, source))?;
+        let is_there = self.transmit.is_some();
+        if !is_there && inner.half_closed && !inner.stream.has_paused() {
             return Err(Status::ok(""));
         }
-        self.more = transmit.is_some() && inner.stream.may_continue() || inner.stream.has_paused();
+        self.more = is_there && inner.stream.may_continue() || inner.stream.has_paused();
         self.timeout = inner.stream.poll_timeout();
-        Ok(transmit)
+        Ok(())
     }
 
     fn next_chunk(&mut self) -> Option<Bytes> {
@@ -96,21 +97,19 @@ impl<S: Source + Send + 'static> Body for ResponseBody<S> {
                 this.alarm.set(timeout.into());
                 ready!(this.alarm.poll(cx));
             }
-            match this.poll_stream() {
-                Err(status) => return Poll::Ready(Some(Ok(this.trailers(&status)))),
-                Ok(Some(mut transmit)) => {
-                    let length = u32::try_from(transmit.remaining()).unwrap_or(u32::MAX).to_be_bytes();
-                    let [a, b, c, d] = length;
-                    let chunk = transmit.chunk_after(&[0, a, b, c, d]).unwrap_or_default();
-                    this.transmit = Some(transmit);
-                    return Poll::Ready(Some(Ok(Frame::data(chunk))));
-                }
-                Ok(None) if this.more => {
-                    // The others of this thread have their turn now.
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                Ok(None) => {}
+            if let Err(status) = this.poll_stream() {
+                return Poll::Ready(Some(Ok(this.trailers(&status))));
+            }
+            if let Some(transmit) = &mut this.transmit {
+                let length = u32::try_from(transmit.remaining()).unwrap_or(u32::MAX).to_be_bytes();
+                let [a, b, c, d] = length;
+                let chunk = transmit.chunk_after(&[0, a, b, c, d]).unwrap_or_default();
+                return Poll::Ready(Some(Ok(Frame::data(chunk))));
+            }
+            if this.more {
+                // The others of this thread have their turn now.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
             }
         }
     }

@@ -23,81 +23,94 @@ pub(crate) async fn read<S: Source + Send + 'static>(
     limit: usize,
     mut unfinished: Share,
 ) {
-    let mut buffer = BytesMut::new();
+    let mut unread = Unread::default();
     let end = loop {
-        match body.frame().await {
-            None if buffer.is_empty() => return state.half_close(),
+        let data = match body.frame().await {
+            None if unread.buffer.is_empty() => return state.half_close(),
             None => break Status::internal("the requests end within one"),
             Some(Err(status)) => break Status::cancelled(status.to_string()),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    if let Err(status) = handle_messages(&mut buffer, data, &state, limit, &mut unfinished).await {
-                        break status;
-                    }
-                    if let Err(error) = unfinished.keep(buffer.len()) {
-                        break state.refusal(&error);
-                    }
-                    if buffer.is_empty() {
-                        // The first request may have been large, and the next one is an ACK.
-                        buffer = BytesMut::new();
-                    }
-                }
-            }
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+        };
+        unread.data = data;
+        if let Err(status) = handle(&mut unread, &state, limit, &mut unfinished).await {
+            break status;
         }
     };
     state.end_with(end);
 }
 
-/// Hands over what is whole. What came in one piece is not copied.
-async fn handle_messages<S: Source + Send + 'static>(
-    buffer: &mut BytesMut,
-    mut data: Bytes,
+/// What was read and not handled.
+#[derive(Default)]
+struct Unread {
+    /// The begin of a request.
+    buffer: BytesMut,
+    /// Something was taken from it.
+    taken: bool,
+    /// What came last: it goes on.
+    data: Bytes,
+}
+
+/// Hands over what is whole.
+async fn handle<S: Source + Send + 'static>(
+    unread: &mut Unread,
     state: &Arc<StreamState<S>>,
     limit: usize,
     unfinished: &mut Share,
 ) -> Result<(), Status> {
-    let (mut work, mut taken) = (false, false);
-    loop {
-        let known = buffer.len();
-        if known > 0 {
-            buffer.extend_from_slice(&std::mem::take(&mut data));
-        }
-        let front = if known > 0 { &buffer[..] } else { &data[..] };
-        let message = match (length(front, state, limit)?, known) {
-            (Some(length), 0) if length <= data.len() => data.split_to(length),
-            (Some(length), 1..) if length <= buffer.len() => {
-                taken = true;
-                buffer.split_to(length).freeze()
-            }
-            (length, _) => {
-                if taken {
-                    // What is left of a buffer keeps all of it.
-                    *buffer = BytesMut::from(&buffer[..]);
-                }
-                buffer.extend_from_slice(&data);
-                make_room(buffer, length.unwrap_or_default());
-                break;
-            }
-        };
-        let long = {
+    while let Some(long) = unread.handle_quickly(state, limit)? {
+        // It may wait for others.
+        unfinished.keep(long.len() + unread.buffer.len()).map_err(|error| state.refusal(&error))?;
+        state.handle_apart(long).await?;
+    }
+    unfinished.keep(unread.buffer.len()).map_err(|error| state.refusal(&error))
+}
+
+impl Unread {
+    /// Hands over what is whole, up to a request that takes long.
+    fn handle_quickly<S: Source>(&mut self, state: &StreamState<S>, limit: usize) -> Result<Option<Bytes>, Status> {
+        let mut work = false;
+        while let Some(message) = self.next(|front| length(front, state, limit))? {
             let mut inner = state.lock();
             let inner = &mut *inner;
-            let Some(source) = inner.source.as_mut() else { return Ok(()) };
+            let Some(source) = inner.source.as_mut() else { return Ok(None) };
             let handled = inner.stream.handle_quickly(now(), message.slice(PREFIX..), source);
-            // Most requests are ACKs that leave nothing to do.
-            work = inner.stream.has_work(source);
-            handled.map_err(|error| status_of(&error, source))?
-        };
-        if let Some(message) = long {
-            // It may wait for others.
-            unfinished.keep(message.len() + buffer.len()).map_err(|error| state.refusal(&error))?;
-            state.handle_apart(message).await?;
+            work |= inner.stream.leaves_work(now(), source);
+            if let Some(long) = handled.map_err(|error| status_of(&error, source))? {
+                return Ok(Some(long));
+            }
+        }
+        if work {
+            state.wake.wake();
+        }
+        Ok(None)
+    }
+
+    /// The next message that is whole. One that came in one piece is not copied.
+    fn next(&mut self, length: impl Fn(&[u8]) -> Result<Option<usize>, Status>) -> Result<Option<Bytes>, Status> {
+        let Self { buffer, taken, data } = self;
+        let begun = !buffer.is_empty();
+        if begun {
+            buffer.extend_from_slice(&std::mem::take(data));
+        }
+        let front = if begun { &buffer[..] } else { &data[..] };
+        let length = length(front)?;
+        match length.filter(|length| *length <= front.len()) {
+            Some(length) if begun => {
+                *taken = true;
+                Ok(Some(buffer.split_to(length).freeze()))
+            }
+            Some(length) => Ok(Some(data.split_to(length))),
+            None => {
+                if std::mem::take(taken) {
+                    // What is left of a buffer keeps all of it: the first request may have been large, and the next one is an ACK.
+                    *buffer = BytesMut::from(&buffer[..]);
+                }
+                buffer.extend_from_slice(&std::mem::take(data));
+                make_room(buffer, length.unwrap_or_default());
+                Ok(None)
+            }
         }
     }
-    if work {
-        state.wake.wake();
-    }
-    Ok(())
 }
 
 /// The length of the message at the front with its prefix, once that is there.

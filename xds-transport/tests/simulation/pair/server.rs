@@ -18,12 +18,13 @@ impl Pair<'_> {
         let connection = &mut self.connections[at];
         connection.ledger.request(&self.world, &self.origin, &request);
         connection.shim.request(self.fault, protocol, &mut request);
-        connection.armed = true;
         let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
         let Some(server) = &mut connection.server else { return Ok(()) };
-        server
-            .handle_message(now, request.encode(protocol), &mut Books { cache, memory, fault: self.fault })
-            .map_err(|error| error.to_string())
+        let mut source = Books { cache, memory, fault: self.fault };
+        server.handle_message(now, request.encode(protocol), &mut source).map_err(|error| error.to_string())?;
+        // As the gRPC layer does: else nobody looks.
+        connection.armed |= server.leaves_work(now, &source);
+        Ok(())
     }
 
     /// Only streams that the cache names, or that wait for their time, are asked.

@@ -65,6 +65,9 @@ pub(crate) struct Instructions {
     /// Fails for no goal.
     #[arg(long)]
     report: bool,
+    /// Only what has a goal, and the relay alone.
+    #[arg(long)]
+    goals: bool,
 }
 
 impl Instructions {
@@ -72,8 +75,12 @@ impl Instructions {
         println!("| instructions for one client | server | counted | goal |");
         println!("|---|---|--:|--:|");
         let mut missed = 0;
+        let kinds: &[_] = if self.goals { &[Kind::Relay] } else { &[Kind::Relay, Kind::Tonic, Kind::Lean] };
         for Part { what, loads: [first, second], times, goal } in &PARTS {
-            for kind in [Kind::Relay, Kind::Tonic, Kind::Lean] {
+            if self.goals && goal.is_none() {
+                continue;
+            }
+            for &kind in kinds {
                 let each = (self.count(kind, *second).await? - self.count(kind, *first).await?) / *times as f64;
                 let goal = goal.filter(|_| kind == Kind::Relay);
                 let told = goal.map_or_else(String::new, |goal| goal.to_string());
