@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use xdstp_uri::{NameKey, ResourceName};
 
+use crate::keys::LinkKey;
 use crate::resource::Version;
 
 /// Names, each at the version the subscriber said: `None` where that does not count, because it asked for the name again
@@ -20,7 +21,7 @@ struct Names {
     /// Those that no glob has.
     others: Versions,
     count: usize,
-    sweeps: HashMap<u32, Vec<ResourceName>>,
+    sweeps: HashMap<LinkKey, Vec<ResourceName>>,
 }
 
 type Versions = HashMap<ResourceName, Option<Version>>;
@@ -87,19 +88,19 @@ impl Brought {
     }
 
     /// What is left to look at, because a link to a collection that was answered is to say what of it is gone.
-    pub(crate) fn take_sweep(&mut self, link: u32) -> Option<Vec<ResourceName>> {
+    pub(crate) fn take_sweep(&mut self, link: LinkKey) -> Option<Vec<ResourceName>> {
         self.0.as_mut()?.sweeps.remove(&link)
     }
 
     /// So much is left of it.
-    pub(crate) fn leave_sweep(&mut self, link: u32, names: Vec<ResourceName>) {
+    pub(crate) fn leave_sweep(&mut self, link: LinkKey, names: Vec<ResourceName>) {
         if let Some(of) = &mut self.0 {
             of.sweeps.insert(link, names);
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn sweeps(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn sweeps(&self) -> impl Iterator<Item = LinkKey> {
         self.0.iter().flat_map(|names| names.sweeps.keys().copied())
     }
 
@@ -129,10 +130,12 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::num::NonZeroU32;
 
     use proptest::prelude::*;
 
     use super::*;
+    use crate::arena::Key;
 
     proptest! {
         #[test]
@@ -144,7 +147,7 @@ mod tests {
             let names = texts.iter().chain(&members).map(|text| text.parse().unwrap()).collect::<Vec<ResourceName>>();
             let globs = &names[3..5];
             let (mut brought, mut model) = (Brought::default(), BTreeMap::new());
-            let (mut left, link) = (None, 7);
+            let (mut left, link) = (None, LinkKey::new(NonZeroU32::MIN));
             for (step, number, version) in steps {
                 let (name, version) = (&names[number], version.map(|version| Version::from(version.to_string())));
                 match step {

@@ -6,10 +6,11 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Link, Slot, Target};
+use crate::id::SubscriberId;
+use crate::keys::{LinkKey, SlotKey, Target, TypeKey};
+use crate::links::{Link, Slot};
 use crate::outcome::Outcome;
 use crate::resource::{Resource, TypeUrl};
-use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
     /// An [`upsert_raw`](Self::upsert_raw) that says by what other names the resource may be asked for: who asks for one of
@@ -52,12 +53,12 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
-        self.change_type(type_url, now, |cache, type_index| {
-            let outcome = cache.store(type_index, name, resource, now, woken);
+        self.change_type(type_url, now, |cache, type_key| {
+            let outcome = cache.store(type_key, name, resource, now, woken);
             let mut aliases = aliases.into_iter().peekable();
             // Mostly there are none, and were none.
-            if (aliases.peek().is_some() || !cache.types[type_index as usize].aliases.is_empty())
-                && let Some(at) = cache.slot_of(type_index, name)
+            if (aliases.peek().is_some() || !cache.types[type_key].aliases.is_empty())
+                && let Some(at) = cache.slot_of(type_key, name)
             {
                 cache.set_aliases(at, aliases, woken);
             }
@@ -65,81 +66,86 @@ impl<V> Cache<V> {
         })
     }
 
-    fn set_aliases(&mut self, at: u32, aliases: impl IntoIterator<Item = ResourceName>, woken: &mut Vec<SubscriberId>) {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
+    fn set_aliases(
+        &mut self,
+        at: SlotKey,
+        aliases: impl IntoIterator<Item = ResourceName>,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        let Slot { type_key, ref name, .. } = self.slots[at];
         let is_resource = |alias: &ResourceName| {
-            let slot = self.slot_of(type_index, alias).map(|at| &self.slots[at as usize]);
+            let slot = self.slot_of(type_key, alias).map(|at| &self.slots[at]);
             slot.is_some_and(|slot| slot.state.resource().is_some())
         };
         let usable = |alias: &ResourceName| !alias.is_glob() && alias.as_str() != "*" && !is_resource(alias);
         let aliases: BTreeSet<_> = aliases.into_iter().filter(usable).collect();
-        if *self.types[type_index as usize].aliases.of(name) == aliases {
+        if *self.types[type_key].aliases.of(name) == aliases {
             return;
         }
         let name = name.clone();
         self.drop_aliases(at, woken);
         let mut spared = Vec::new();
         for alias in aliases {
-            let failure = self.clear_error(type_index, &alias);
+            let failure = self.clear_error(type_key, &alias);
             spared.extend(failure.filter(|failure| failure.error.is_transient()).map(|_| alias.clone()));
-            let of = &mut self.types[type_index as usize];
+            let of = &mut self.types[type_key];
             let before = of.aliases.insert(alias, &name);
             of.had_aliases = true;
-            before.iter().for_each(|before| self.look_again(type_index, before));
+            before.iter().for_each(|before| self.look_again(type_key, before));
         }
         self.changed(at, woken);
-        spared.iter().for_each(|alias| self.end_sparing(type_index, alias, woken));
+        spared.iter().for_each(|alias| self.end_sparing(type_key, alias, woken));
     }
 
     /// The slot that who asked for the name in `at` is sent: another one if the name is an alias.
-    pub(crate) fn resolve(&self, at: u32) -> u32 {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        let aliases = &self.types[type_index as usize].aliases;
+    pub(crate) fn resolve(&self, at: SlotKey) -> SlotKey {
+        let Slot { type_key, ref name, .. } = self.slots[at];
+        let aliases = &self.types[type_key].aliases;
         if aliases.is_empty() {
             return at;
         }
-        aliases.canonical(name).and_then(|canonical| self.slot_of(type_index, canonical)).unwrap_or(at)
+        aliases.canonical(name).and_then(|canonical| self.slot_of(type_key, canonical)).unwrap_or(at)
     }
 
     /// The slots of the aliases of a resource that somebody asked for.
-    pub(crate) fn alias_slots(&self, at: u32) -> impl Iterator<Item = u32> {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        let aliases = self.types[type_index as usize].aliases.of(name);
-        aliases.iter().filter_map(move |alias| self.slot_of(type_index, alias))
+    pub(crate) fn alias_slots(&self, at: SlotKey) -> impl Iterator<Item = SlotKey> {
+        let Slot { type_key, ref name, .. } = self.slots[at];
+        let aliases = self.types[type_key].aliases.of(name);
+        aliases.iter().filter_map(move |alias| self.slot_of(type_key, alias))
     }
 
     /// The links by which a subscriber asked for what is in a slot: by its name, and by its aliases.
-    pub(crate) fn links_to(&self, id: SubscriberId, at: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn links_to(&self, id: SubscriberId, at: SlotKey) -> impl Iterator<Item = LinkKey> {
         std::iter::once(at).chain(self.alias_slots(at)).filter_map(move |at| self.link_of(id, Target::Slot(at)))
     }
 
     /// Whether a subscriber asked for a resource that is there, by its name or by an alias.
-    pub(crate) fn is_asked_for(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        self.slot_of(type_index, name).is_some_and(|at| self.links_to(id, at).next().is_some())
+    pub(crate) fn is_asked_for(&self, id: SubscriberId, type_key: TypeKey, name: &ResourceName) -> bool {
+        self.slot_of(type_key, name).is_some_and(|at| self.links_to(id, at).next().is_some())
     }
 
     /// Whether somebody did.
-    pub(crate) fn is_watched(&self, at: u32) -> bool {
-        let watched = |at: u32| self.slots[at as usize].watchers > 0;
+    pub(crate) fn is_watched(&self, at: SlotKey) -> bool {
+        let watched = |at: SlotKey| self.slots[at].watchers > 0;
         watched(at) || self.alias_slots(at).any(watched)
     }
 
     /// Whether there is anything to follow when a link to a name is pulled.
-    pub(crate) fn has_aliases(&self, link: u32) -> bool {
-        let subscriber = &self.subscribers[self.links[link as usize].subscriber as usize];
-        !(subscriber.aliased.is_empty() && self.types[subscriber.type_index as usize].aliases.is_empty())
+    pub(crate) fn has_aliases(&self, link: LinkKey) -> bool {
+        let subscriber = &self.subscribers[self.links[link].subscriber];
+        !(subscriber.aliased.is_empty() && self.types[subscriber.type_key].aliases.is_empty())
     }
 
     /// The slot that a link to the name in `at` is sent; that counts as sent by all links of the subscriber that ask
     /// for it.
-    pub(crate) fn send_by_alias(&mut self, link: u32, at: u32) -> u32 {
-        let Link { subscriber, .. } = self.links[link as usize];
+    pub(crate) fn send_by_alias(&mut self, link: LinkKey, at: SlotKey) -> SlotKey {
+        let Link { subscriber, .. } = self.links[link];
         let sends = self.resolve(at);
-        let there = self.slots[sends as usize].state.resource().is_some();
+        let there = self.slots[sends].state.resource().is_some();
         for other in self.links_to(self.id_of(subscriber), sends).collect::<Vec<_>>() {
-            let Target::Slot(at) = self.links[other as usize].target else { continue };
-            let link = &mut self.links[other as usize];
-            link.cursor = self.slots[at as usize].seq.max(link.cursor);
+            let Target::Slot(at) = self.links[other].target else { continue };
+            let link = &mut self.links[other];
+            link.cursor = self.slots[at].seq.max(link.cursor);
             link.sent |= there;
             self.follow_alias(other, at, sends);
         }
@@ -147,10 +153,10 @@ impl<V> Cache<V> {
     }
 
     /// What a link to an alias was sent, and is not sent any more, is gone unless something else covers it.
-    pub(crate) fn follow_alias(&mut self, link: u32, at: u32, sends: u32) {
-        let Link { subscriber, .. } = self.links[link as usize];
-        let subscriber = &mut self.subscribers[subscriber as usize];
-        let name = (sends != at).then(|| self.slots[sends as usize].name.clone());
+    pub(crate) fn follow_alias(&mut self, link: LinkKey, at: SlotKey, sends: SlotKey) {
+        let Link { subscriber, .. } = self.links[link];
+        let subscriber = &mut self.subscribers[subscriber];
+        let name = (sends != at).then(|| self.slots[sends].name.clone());
         let before = match &name {
             Some(name) => subscriber.aliased.insert(link, name.clone()),
             None if subscriber.aliased.is_empty() => None,
@@ -160,10 +166,10 @@ impl<V> Cache<V> {
     }
 
     /// Who asks for a resource by one of its names is sent it, though another one brought it (rule 48).
-    pub(crate) fn restart_other_names(&mut self, link: u32) {
-        let Link { target, subscriber, .. } = self.links[link as usize];
+    pub(crate) fn restart_other_names(&mut self, link: LinkKey) {
+        let Link { target, subscriber, .. } = self.links[link];
         let Target::Slot(at) = target else { return };
-        if self.types[self.slots[at as usize].type_index as usize].aliases.is_empty() {
+        if self.types[self.slots[at].type_key].aliases.is_empty() {
             return;
         }
         let others: Vec<_> = self.links_to(self.id_of(subscriber), self.resolve(at)).collect();
@@ -173,23 +179,23 @@ impl<V> Cache<V> {
     }
 
     /// A name stands for nothing but itself from now on. Whether it did.
-    pub(crate) fn end_alias(&mut self, type_index: u32, alias: &ResourceName) -> bool {
-        let before = self.types[type_index as usize].aliases.remove(alias);
-        before.iter().for_each(|before| self.look_again(type_index, before));
+    pub(crate) fn end_alias(&mut self, type_key: TypeKey, alias: &ResourceName) -> bool {
+        let before = self.types[type_key].aliases.remove(alias);
+        before.iter().for_each(|before| self.look_again(type_key, before));
         before.is_some()
     }
 
     /// The aliases of a resource stand for nothing from now on: who asked for one of them is told so.
-    pub(crate) fn drop_aliases(&mut self, at: u32, woken: &mut Vec<SubscriberId>) {
-        let Slot { type_index, ref name, .. } = self.slots[at as usize];
-        if self.types[type_index as usize].aliases.of(name).is_empty() {
+    pub(crate) fn drop_aliases(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
+        let Slot { type_key, ref name, .. } = self.slots[at];
+        if self.types[type_key].aliases.of(name).is_empty() {
             return;
         }
         let name = name.clone();
-        self.look_again(type_index, &name);
-        for alias in self.types[type_index as usize].aliases.clear(&name) {
-            if let Some(at) = self.slot_of(type_index, &alias) {
-                self.slots[at as usize].seq = self.next_seq();
+        self.look_again(type_key, &name);
+        for alias in self.types[type_key].aliases.clear(&name) {
+            if let Some(at) = self.slot_of(type_key, &alias) {
+                self.slots[at].seq = self.next_seq();
                 self.mark(Target::Slot(at), woken);
             }
         }

@@ -3,18 +3,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::arena::Arena;
+use crate::id::SubscriberId;
 use crate::idle::Idle;
 use crate::index::Index;
 use crate::interest::Interest;
-use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Slot, State, Target, Walk};
+use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey, WalkKey};
+use crate::links::{Answer, Gone, Link, List, NEVER, Seq, Slot, State, Walk};
 use crate::moments::Moments;
 use crate::outcome::{Outcome, Outcomes};
-use crate::pool::Pool;
 use crate::resource::{Resource, TypeUrl, Version};
-use crate::subscribe::{Subscriber, SubscriberId};
+use crate::subscribe::Subscriber;
 use crate::table::Type;
 
 /// What kind of cache it is.
@@ -109,21 +110,21 @@ pub struct Cache<V> {
     pub(crate) seq: Seq,
     /// When the origin was lost.
     pub(crate) lost: Seq,
-    pub(crate) types: Slab<Type<V>>,
-    pub(crate) type_index: HashMap<TypeUrl, u32>,
-    pub(crate) slots: Pool<Slot<V>>,
-    pub(crate) lists: Slab<List>,
-    pub(crate) links: Pool<Link>,
-    pub(crate) walks: Pool<Walk>,
+    pub(crate) types: Arena<TypeKey, Type<V>>,
+    pub(crate) type_keys: HashMap<TypeUrl, TypeKey>,
+    pub(crate) slots: Arena<SlotKey, Slot<V>>,
+    pub(crate) lists: Arena<ListKey, List>,
+    pub(crate) links: Arena<LinkKey, Link>,
+    pub(crate) walks: Arena<WalkKey, Walk>,
     /// Which link a subscriber has to a target.
-    pub(crate) held: Index<Link>,
-    pub(crate) subscribers: Pool<Subscriber>,
-    /// Those that brought something along, by index: all of which not everything was compared.
-    pub(crate) bringing: BTreeSet<u32>,
+    pub(crate) held: Index<LinkKey, Link>,
+    pub(crate) subscribers: Arena<SubscriberKey, Subscriber>,
+    /// Those that brought something along, by key: all of which not everything was compared.
+    pub(crate) bringing: BTreeSet<SubscriberKey>,
     /// How many subscribers there were.
     pub(crate) generation: u32,
     /// The lists that have tombstones, by the age of the oldest.
-    pub(crate) buried: BTreeSet<(Instant, u32)>,
+    pub(crate) buried: BTreeSet<(Instant, ListKey)>,
     pub(crate) moments: Moments,
     /// How many resources there are.
     pub(crate) present: usize,
@@ -146,14 +147,14 @@ impl<V> Cache<V> {
             options: Options { looks, ..options },
             seq: 0,
             lost: 0,
-            types: Slab::new(),
-            type_index: HashMap::new(),
-            slots: Pool::default(),
-            lists: Slab::new(),
-            links: Pool::default(),
-            walks: Pool::default(),
+            types: Arena::default(),
+            type_keys: HashMap::new(),
+            slots: Arena::default(),
+            lists: Arena::default(),
+            links: Arena::default(),
+            walks: Arena::default(),
             held: Index::default(),
-            subscribers: Pool::default(),
+            subscribers: Arena::default(),
             bringing: BTreeSet::new(),
             generation: 0,
             buried: BTreeSet::new(),
@@ -182,15 +183,15 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) -> Outcome {
-        self.change_type(type_url, now, |cache, type_index| cache.store(type_index, name, resource, now, woken))
+        self.change_type(type_url, now, |cache, type_key| cache.store(type_key, name, resource, now, woken))
     }
 
     /// Has everybody interested sent the resource again although it did not change: the origin did so too.
     pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         if let Some(at) = self.find(type_url, name)
-            && self.slots[at as usize].state.resource().is_some()
+            && self.slots[at].state.resource().is_some()
         {
-            self.clear_error(self.slots[at as usize].type_index, name);
+            self.clear_error(self.slots[at].type_key, name);
             self.changed(at, woken);
             self.renew(at);
         }
@@ -240,14 +241,14 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) {
         self.expire(now);
-        let Some(type_index) = self.type_index.get(type_url).copied() else { return };
+        let Some(type_key) = self.type_keys.get(type_url).copied() else { return };
         let seq = self.next_seq();
-        let failed = self.clear_error(type_index, name);
-        let was_alias = self.end_alias(type_index, name);
-        let found = self.slot_of(type_index, name);
+        let failed = self.clear_error(type_key, name);
+        let was_alias = self.end_alias(type_key, name);
+        let found = self.slot_of(type_key, name);
         let (mut was_present, mut born) = (false, NEVER);
         if let Some(at) = found {
-            let slot = &mut self.slots[at as usize];
+            let slot = &mut self.slots[at];
             was_present = slot.state.resource().is_some();
             if was_present {
                 born = slot.born;
@@ -256,37 +257,37 @@ impl<V> Cache<V> {
                 return;
             }
             self.drop_aliases(at, woken);
-            let slot = &mut self.slots[at as usize];
+            let slot = &mut self.slots[at];
             self.present -= usize::from(was_present);
             self.totals.removed += u64::from(was_present);
             if let State::Present(resource) = std::mem::replace(&mut slot.state, State::Absent) {
-                let departures = &mut self.types[type_index as usize].departures;
+                let departures = &mut self.types[type_key].departures;
                 departures.push(name, resource, born..seq, now);
             }
             slot.seq = seq;
             let places = slot.places;
-            for place in places.into_iter().filter(|place| place.list != NONE) {
-                self.lists[place.list as usize].unlink(&mut self.slots, at);
+            for list in places.into_iter().filter_map(|place| place.list) {
+                self.lists[list].unlink(&mut self.slots, at);
             }
             self.mark(Target::Slot(at), woken);
             self.drop_slot_if_unused(at);
         }
         let unseen = !was_present && (asked || found.is_some());
         let gone = Gone { name: name.clone(), seq, at: now, born, unseen };
-        self.bury_in_collections(type_index, &gone, was_present, failed.as_ref(), woken);
-        self.drop_type_if_unused(type_index);
+        self.bury_in_collections(type_key, &gone, was_present, failed.as_ref(), woken);
+        self.drop_type_if_unused(type_key);
     }
 
     /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
     /// until it is [evicted](Self::evict), or forgotten for lack of room.
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.type_index(type_url);
-        let Some(list) = self.answered_list(type_index, collection) else { return };
+        let type_key = self.type_key(type_url);
+        let Some(list) = self.answered_list(type_key, collection) else { return };
         // First, for it may be all that keeps the list when its error is over.
-        let before = std::mem::replace(&mut self.lists[list as usize].answer, Answer::Complete);
+        let before = std::mem::replace(&mut self.lists[list].answer, Answer::Complete);
         let failed = self.end_collection_error(list, woken);
-        if !self.lists.contains(list as usize) {
-            return self.drop_type_if_unused(type_index);
+        if !self.lists.contains(list) {
+            return self.drop_type_if_unused(type_key);
         }
         if before != Answer::Complete {
             self.renew_list(list);
@@ -299,22 +300,18 @@ impl<V> Cache<V> {
     /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
     /// there, and nothing is told to be gone before the answer is complete (rule 151).
     pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.type_index(type_url);
-        let Some(list) = self.answered_list(type_index, collection) else { return };
-        if self.lists[list as usize].answer == Answer::None {
-            self.lists[list as usize].answer = Answer::Begun;
+        let type_key = self.type_key(type_url);
+        let Some(list) = self.answered_list(type_key, collection) else { return };
+        if self.lists[list].answer == Answer::None {
+            self.lists[list].answer = Answer::Begun;
             self.renew_list(list);
             self.mark(Target::List(list), woken);
         }
     }
 
     /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
-    fn answered_list(&mut self, type_index: u32, collection: &Interest) -> Option<u32> {
-        if self.keeps_answers() {
-            Some(self.list(type_index, collection))
-        } else {
-            self.list_of(type_index, collection)
-        }
+    fn answered_list(&mut self, type_key: TypeKey, collection: &Interest) -> Option<ListKey> {
+        if self.keeps_answers() { Some(self.list(type_key, collection)) } else { self.list_of(type_key, collection) }
     }
 
     /// The origin is away: what is there is still served, but what is not may be there by now (rule 150). Until a
@@ -324,51 +321,51 @@ impl<V> Cache<V> {
             return;
         }
         self.lost = self.seq;
-        for (_, list) in self.lists.iter_mut().filter(|(_, list)| list.answer == Answer::Complete) {
+        for list in self.lists.values_mut().filter(|list| list.answer == Answer::Complete) {
             list.answer = Answer::Stale;
         }
     }
 
     /// Whether a name has been answered, with an error too, or something of a collection has.
     pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
-        let Some(type_index) = self.type_index.get(type_url) else { return self.options.authoritative };
-        let of = &self.types[*type_index as usize];
+        let Some(type_key) = self.type_keys.get(type_url) else { return self.options.authoritative };
+        let of = &self.types[*type_key];
         match interest {
-            Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_index, name) {
-                Some(at) => !matches!(self.slots[at as usize].state, State::Unknown),
+            Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_key, name) {
+                Some(at) => !matches!(self.slots[at].state, State::Unknown),
                 None => {
                     let answered = of.errors.contains_key(name) || of.aliases.canonical(name).is_some();
                     self.options.authoritative || answered
                 }
             },
             collection => self
-                .list_of(*type_index, collection)
-                .map_or(self.options.authoritative, |list| self.lists[list as usize].answer != Answer::None),
+                .list_of(*type_key, collection)
+                .map_or(self.options.authoritative, |list| self.lists[list].answer != Answer::None),
         }
     }
 
     /// Records the version an origin gave to a whole type, as SotW does, to be passed on unchanged (rule 146).
     pub fn set_type_version(&mut self, type_url: &TypeUrl, version: Option<Version>) {
-        let type_index = self.type_index(type_url);
-        self.types[type_index as usize].version = version;
+        let type_key = self.type_key(type_url);
+        self.types[type_key].version = version;
     }
 
     /// The version an origin gave to the whole type of a subscriber.
     pub fn type_version(&self, id: SubscriberId) -> Option<&Version> {
-        let subscriber = self.is_open(id).then(|| &self.subscribers[id.index()])?;
-        self.types[subscriber.type_index as usize].version.as_ref()
+        let subscriber = self.is_open(id).then(|| &self.subscribers[id.key()])?;
+        self.types[subscriber.type_key].version.as_ref()
     }
 
     /// The resource of a name, or of what the name is an alias of.
     pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
-        let type_index = *self.type_index.get(type_url)?;
-        let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
-        self.slots[self.slot_of(type_index, canonical)? as usize].state.resource()
+        let type_key = *self.type_keys.get(type_url)?;
+        let canonical = self.types[type_key].aliases.canonical(name).unwrap_or(name);
+        self.slots[self.slot_of(type_key, canonical)?].state.resource()
     }
 
     /// Every name the cache knows something about.
     pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
-        self.slots.iter().filter_map(|(_, slot)| self.stored(slot))
+        self.slots.values().filter_map(|slot| self.stored(slot))
     }
 
     /// A part of the same, of at most `most`, and where the next part begins if there is one; the first begins at 0. For who
@@ -393,14 +390,13 @@ impl<V> Cache<V> {
     /// assert_eq!(names, ["a", "b", "c"]);
     /// ```
     pub fn resources_from(&self, from: usize, most: usize) -> (impl Iterator<Item = Stored<'_, V>>, Option<usize>) {
-        let end = from.saturating_add(most).min(self.slots.capacity());
-        let part = (from..end).filter_map(|at| self.stored(self.slots.get(at)?));
-        (part, (end < self.slots.capacity()).then_some(end))
+        let (part, next) = self.slots.part(from, most);
+        (part.filter_map(|slot| self.stored(slot)), next)
     }
 
     fn stored<'a>(&'a self, slot: &'a Slot<V>) -> Option<Stored<'a, V>> {
         (!matches!(slot.state, State::Unknown)).then(|| Stored {
-            type_url: &self.types[slot.type_index as usize].url,
+            type_url: &self.types[slot.type_key].url,
             name: &slot.name,
             resource: slot.state.resource(),
             changed_at: slot.changed_at.and_then(|at| self.moments.time(at)),
@@ -418,12 +414,12 @@ impl<V> Cache<V> {
         &mut self,
         type_url: &TypeUrl,
         now: Instant,
-        change: impl FnOnce(&mut Self, u32) -> T,
+        change: impl FnOnce(&mut Self, TypeKey) -> T,
     ) -> T {
         self.expire(now);
-        let type_index = self.type_index(type_url);
-        let result = change(self, type_index);
-        self.drop_type_if_unused(type_index);
+        let type_key = self.type_key(type_url);
+        let result = change(self, type_key);
+        self.drop_type_if_unused(type_key);
         self.make_room();
         result
     }
@@ -431,7 +427,7 @@ impl<V> Cache<V> {
     /// An upsert into a type, but for what is done once per call.
     pub(crate) fn store(
         &mut self,
-        type_index: u32,
+        type_key: TypeKey,
         name: &ResourceName,
         resource: Resource<V>,
         now: Instant,
@@ -440,8 +436,8 @@ impl<V> Cache<V> {
         if name.is_glob() || name.as_str() == "*" {
             return Outcome::Unchanged;
         }
-        let at = self.slot(type_index, name);
-        let outcome = match self.slots[at as usize].state.resource() {
+        let at = self.slot(type_key, name);
+        let outcome = match self.slots[at].state.resource() {
             None => Outcome::Added,
             Some(old) => match (old.version == resource.version, old.digest() == resource.digest()) {
                 (true, true) => Outcome::Unchanged,
@@ -450,31 +446,31 @@ impl<V> Cache<V> {
                 (false, false) => Outcome::Changed,
             },
         };
-        let failed = self.types[type_index as usize].errors.contains_key(name);
+        let failed = self.types[type_key].errors.contains_key(name);
         let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
         self.totals.count(outcome);
         if outcome == Outcome::Unchanged {
             return outcome;
         }
         if outcome != Outcome::Recovered {
-            let slot = &mut self.slots[at as usize];
+            let slot = &mut self.slots[at];
             slot.state = State::Present(resource);
             slot.changed_at = Some(self.moments.of(now));
         }
         if outcome == Outcome::Added {
-            self.end_alias(type_index, name);
+            self.end_alias(type_key, name);
             self.present += 1;
             self.enter_lists(at);
         }
-        if !self.types[type_index as usize].errors.is_empty() {
-            self.clear_error(type_index, name);
+        if !self.types[type_key].errors.is_empty() {
+            self.clear_error(type_key, name);
             if let Some(glob) = name.glob_parent() {
-                self.recover(type_index, glob, woken);
+                self.recover(type_key, glob, woken);
             }
         }
         self.changed(at, woken);
         if outcome == Outcome::Added {
-            self.slots[at as usize].born = self.seq;
+            self.slots[at].born = self.seq;
         }
         self.renew(at);
         outcome

@@ -7,12 +7,13 @@ use std::time::Instant;
 use xdstp_uri::{NameKey, ResourceName};
 
 use crate::cache::Cache;
+use crate::id::SubscriberId;
 use crate::interest::Interest;
-use crate::links::{Answer, Gone, Link, NEVER, NONE, Seq, State, Target};
+use crate::keys::{LinkKey, ListKey, SlotKey, Target, TypeKey};
+use crate::links::{Answer, Gone, Link, NEVER, Seq, State};
 use crate::pull::Removals;
 use crate::resource::TypeUrl;
 use crate::resource_error::{Failed, Failure, ResourceError};
-use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
     /// Records why a resource, or a whole glob, is not sent (TP3). Who asked for the name, or for a glob that it
@@ -115,28 +116,28 @@ impl<V> Cache<V> {
         if name.as_str() == "*" {
             return;
         }
-        let type_index = self.type_index(type_url);
-        let known = self.types[type_index as usize].errors.get(name);
+        let type_key = self.type_key(type_url);
+        let known = self.types[type_key].errors.get(name);
         let is_known = known.is_some_and(|failure| failure.error == error && (failure.listed || asked));
-        if is_known || !(self.options.authoritative || self.is_of_interest(type_index, name)) {
-            self.drop_type_if_unused(type_index);
+        if is_known || !(self.options.authoritative || self.is_of_interest(type_key, name)) {
+            self.drop_type_if_unused(type_key);
             return;
         }
-        let listed = !asked || known.is_some_and(|failure| failure.listed) || self.lists_error(type_index, name);
+        let listed = !asked || known.is_some_and(|failure| failure.listed) || self.lists_error(type_key, name);
         if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
             self.remove_asked(type_url, name, asked, now, woken);
         }
-        let type_index = self.type_index(type_url);
+        let type_key = self.type_key(type_url);
         let seq = self.next_seq();
         let lasting = !error.is_transient();
-        let before = self.types[type_index as usize].errors.insert(name.clone(), Failure { error, seq, listed });
+        let before = self.types[type_key].errors.insert(name.clone(), Failure { error, seq, listed });
         let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
         let present = self.resource(type_url, name).is_some();
         if lasting && was_spared && !present && !name.is_glob() {
-            self.end_sparing(type_index, name, woken);
+            self.end_sparing(type_key, name, woken);
         }
-        if let Some(at) = self.slot_of(type_index, name) {
-            let slot = &mut self.slots[at as usize];
+        if let Some(at) = self.slot_of(type_key, name) {
+            let slot = &mut self.slots[at];
             if matches!(slot.state, State::Unknown) {
                 (slot.state, slot.seq) = (State::Absent, seq);
             }
@@ -144,16 +145,15 @@ impl<V> Cache<V> {
         }
         if !listed {
             // Nobody else is told: it is kept for who asked for the name, and for who brought it along.
-            if lasting
-                && let Some(list) = glob_of(name).and_then(|glob| self.list_of(type_index, &Interest::Name(glob)))
+            if lasting && let Some(list) = glob_of(name).and_then(|glob| self.list_of(type_key, &Interest::Name(glob)))
             {
                 self.tell_who_brought(list, name, woken);
             }
-            self.forget_error(type_index, name);
-            self.drop_type_if_unused(type_index);
+            self.forget_error(type_key, name);
+            self.drop_type_if_unused(type_key);
         } else if let Some(glob) = glob_of(name) {
-            let list = self.list(type_index, &Interest::Name(glob));
-            let failed = &mut self.lists[list as usize].failed;
+            let list = self.list(type_key, &Interest::Name(glob));
+            let failed = &mut self.lists[list].failed;
             failed.insert(seq, name.clone());
             if let Some(before) = before {
                 failed.remove(&before.seq);
@@ -164,22 +164,22 @@ impl<V> Cache<V> {
 
     /// Whether those who want the glob of a name are told of an error that is the answer to who asked for just this name:
     /// who asks for names that are not there decides how many these are.
-    fn lists_error(&self, type_index: u32, name: &ResourceName) -> bool {
+    fn lists_error(&self, type_key: TypeKey, name: &ResourceName) -> bool {
         let Some(glob) = name.glob_parent() else { return true };
-        let list = self.list_of(type_index, &Interest::Name(glob));
-        let listed = list.map_or(0, |list| self.lists[list as usize].failed.len());
-        listed < self.options.tombstones || self.is_here(type_index, name)
+        let list = self.list_of(type_key, &Interest::Name(glob));
+        let listed = list.map_or(0, |list| self.lists[list].failed.len());
+        listed < self.options.tombstones || self.is_here(type_key, name)
     }
 
     /// The error of a name, or of a glob.
     pub fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&ResourceError> {
-        let of = &self.types[*self.type_index.get(type_url)? as usize];
+        let of = &self.types[*self.type_keys.get(type_url)?];
         Some(&of.errors.get(name)?.error)
     }
 
     /// Every error there is.
     pub fn errors(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, &ResourceError)> {
-        self.types.iter().flat_map(|(_, of)| of.errors.iter().map(|(name, failure)| (&of.url, name, &failure.error)))
+        self.types.values().flat_map(|of| of.errors.iter().map(|(name, failure)| (&of.url, name, &failure.error)))
     }
 
     /// Visits the errors that a subscriber has not been told of. A visitor that returns `Break` has taken that one
@@ -198,7 +198,7 @@ impl<V> Cache<V> {
         }
         let mut deferred = BTreeSet::new();
         let stopped = self.visit_errors(id, removals, &mut deferred, visitor);
-        self.subscribers[id.index()].failing.append(&mut deferred);
+        self.subscribers[id.key()].failing.append(&mut deferred);
         stopped
     }
 
@@ -209,7 +209,7 @@ impl<V> Cache<V> {
         deferred: &mut BTreeSet<ResourceName>,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
-        while let Some(name) = self.subscribers[id.index()].failing.pop_first() {
+        while let Some(name) = self.subscribers[id.key()].failing.pop_first() {
             if !self.owes_error(id, &name) {
                 continue;
             }
@@ -219,7 +219,7 @@ impl<V> Cache<V> {
             }
             let beside = self.is_there(id, &name);
             let removed = !beside && !self.spares(id, &name);
-            let subscriber = &mut self.subscribers[id.index()];
+            let subscriber = &mut self.subscribers[id.key()];
             if removed {
                 subscriber.leaving.remove(&name);
                 subscriber.missing.remove(&name);
@@ -230,7 +230,7 @@ impl<V> Cache<V> {
             }
             // That it is over is told by the removal.
             subscriber.concluded.remove(&name);
-            let of = &self.types[subscriber.type_index as usize];
+            let of = &self.types[subscriber.type_key];
             if let Some(failure) = of.errors.get(&name)
                 && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
             {
@@ -243,143 +243,139 @@ impl<V> Cache<V> {
     /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
     /// has yet to be pulled, or that one would tell it again.
     pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let type_index = self.subscribers[id.index()].type_index;
-        let of = &self.types[type_index as usize];
+        let type_key = self.subscribers[id.key()].type_key;
+        let of = &self.types[type_key];
         let Some(failure) = of.errors.get(name) else { return false };
         let glob = match name.is_glob() {
             true => of.globs.get(name),
             false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
         };
         let glob = glob.filter(|_| failure.listed);
-        let targets = [glob.copied().map(Target::List), self.slot_of(type_index, name).map(Target::Slot)];
+        let targets = [glob.copied().map(Target::List), self.slot_of(type_key, name).map(Target::Slot)];
         let links = targets.into_iter().flatten().filter_map(|target| self.link_of(id, target));
         let mut told = links.map(|link| self.told_up_to(link)).peekable();
         told.peek().is_some() && told.all(|cursor| cursor >= failure.seq)
     }
 
     /// The errors of the link's target that are older were told, or are about to be.
-    fn told_up_to(&self, link: u32) -> Seq {
-        let Link { target, cursor, walk, .. } = self.links[link as usize];
-        match target {
-            Target::Slot(_) => cursor,
-            Target::List(_) => self.walks[walk as usize].gone_cursor,
-        }
+    fn told_up_to(&self, link: LinkKey) -> Seq {
+        self.walk(link).map_or(self.links[link].cursor, |walk| walk.gone_cursor)
     }
 
     /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
     /// holds it, and the origin has an error that says nothing about that.
     pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let subscriber = &self.subscribers[id.index()];
+        let subscriber = &self.subscribers[id.key()];
         let holds = || match name.is_glob() {
             true => subscriber.resumed.of_glob(name).next().is_some(),
             false => subscriber.resumed.contains(name),
         };
-        let failure = self.types[subscriber.type_index as usize].errors.get(name);
+        let failure = self.types[subscriber.type_key].errors.get(name);
         failure.is_some_and(|failure| failure.error.is_transient()) && holds()
     }
 
     /// What a subscriber is to be told of a name it asked for, when it pulls.
-    pub(crate) fn note_error(&mut self, link: u32, at: u32) {
-        let slot = &self.slots[at as usize];
-        let errors = &self.types[slot.type_index as usize].errors;
+    pub(crate) fn note_error(&mut self, link: LinkKey, at: SlotKey) {
+        let slot = &self.slots[at];
+        let errors = &self.types[slot.type_key].errors;
         if !errors.is_empty()
             && let Some(failure) = errors.get(&slot.name)
             && failure.seq > self.told_up_to(link)
         {
             let (name, seq) = (slot.name.clone(), failure.seq);
-            self.links[link as usize].cursor = seq;
-            self.subscribers[self.links[link as usize].subscriber as usize].failing.insert(name);
+            self.links[link].cursor = seq;
+            self.subscribers[self.links[link].subscriber].failing.insert(name);
         }
     }
 
     /// The same of a glob. True when there were any.
     // Each update looks whether there are any.
     #[inline(always)]
-    pub(crate) fn note_errors_within(&mut self, link: u32, list: u32) -> bool {
-        let failed = &self.lists[list as usize].failed;
+    pub(crate) fn note_errors_within(&mut self, link: LinkKey, list: ListKey) -> bool {
+        let failed = &self.lists[list].failed;
         if failed.is_empty() {
             return false;
         }
-        let Link { subscriber, .. } = self.links[link as usize];
+        let Link { subscriber, .. } = self.links[link];
         let told = self.told_up_to(link);
         let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
         if news {
             let names = failed.range(told + 1..).map(|(_, name)| name.clone());
-            self.subscribers[subscriber as usize].failing.extend(names);
+            self.subscribers[subscriber].failing.extend(names);
         }
         news
     }
 
     /// Who asks for a glob is told of all its errors, those too that its link has passed.
-    pub(crate) fn repeat_errors_within(&mut self, link: u32, list: u32) {
-        let Link { subscriber, .. } = self.links[link as usize];
+    pub(crate) fn repeat_errors_within(&mut self, link: LinkKey, list: ListKey) {
+        let Link { subscriber, .. } = self.links[link];
         let told = self.told_up_to(link);
-        let names = self.lists[list as usize].failed.range(..=told).map(|(_, name)| name.clone());
-        self.subscribers[subscriber as usize].failing.extend(names);
+        let names = self.lists[list].failed.range(..=told).map(|(_, name)| name.clone());
+        self.subscribers[subscriber].failing.extend(names);
     }
 
     /// Who was to keep what it holds of a name that is not there, is not any more: what it has of a collection that is
     /// complete may have been looked at already.
-    pub(crate) fn end_sparing(&mut self, type_index: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
-        for list in self.collections_of(type_index, name).into_iter().filter(|list| *list != NONE) {
-            if self.lists[list as usize].answer == Answer::Complete {
+    pub(crate) fn end_sparing(&mut self, type_key: TypeKey, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+        for list in self.collections_of(type_key, name).into_iter().flatten() {
+            if self.lists[list].answer == Answer::Complete {
                 self.tell_who_brought(list, name, woken);
             }
         }
     }
 
     /// Ends the error of a name, if there is one.
-    pub(crate) fn clear_error(&mut self, type_index: u32, name: &ResourceName) -> Option<Failure> {
-        let of = &mut self.types[type_index as usize];
+    pub(crate) fn clear_error(&mut self, type_key: TypeKey, name: &ResourceName) -> Option<Failure> {
+        let of = &mut self.types[type_key];
         if of.errors.is_empty() {
             return None;
         }
         let failure = of.errors.remove(name)?;
         if let Some(list) = glob_of(name).and_then(|glob| of.globs.get(&glob).copied()) {
-            self.lists[list as usize].failed.remove(&failure.seq);
+            self.lists[list].failed.remove(&failure.seq);
             self.drop_list_if_unused(list);
         }
         Some(failure)
     }
 
     /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
-    pub(crate) fn forget_error(&mut self, type_index: u32, name: &ResourceName) {
-        let Some(failure) = self.types[type_index as usize].errors.get(name) else { return };
+    pub(crate) fn forget_error(&mut self, type_key: TypeKey, name: &ResourceName) {
+        let Some(failure) = self.types[type_key].errors.get(name) else { return };
         let is_of_interest = match failure.listed {
-            true => self.is_of_interest(type_index, name),
-            false => self.slot_of(type_index, name).is_some(),
+            true => self.is_of_interest(type_key, name),
+            false => self.slot_of(type_key, name).is_some(),
         };
         if is_of_interest {
             return;
         }
-        let spares = failure.error.is_transient() && self.who_brought_it(type_index, name).next().is_some();
+        let spares = failure.error.is_transient() && self.who_brought_it(type_key, name).next().is_some();
         if !spares {
-            self.clear_error(type_index, name);
+            self.clear_error(type_key, name);
         }
     }
 
     /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is.
-    pub(crate) fn end_collection_error(&mut self, list: u32, woken: &mut Vec<SubscriberId>) -> bool {
-        let Some(glob) = self.lists[list as usize].glob.clone() else { return false };
-        if !self.types[self.lists[list as usize].type_index as usize].errors.contains_key(&glob) {
+    pub(crate) fn end_collection_error(&mut self, list: ListKey, woken: &mut Vec<SubscriberId>) -> bool {
+        let Some(glob) = self.lists[list].glob.clone() else { return false };
+        if !self.types[self.lists[list].type_key].errors.contains_key(&glob) {
             return false;
         }
         if let Some(at) = self.now
-            && self.lists[list as usize].live == 0
+            && self.lists[list].live == 0
         {
             let seq = self.next_seq();
             self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false }, woken);
         }
-        self.clear_error(self.lists[list as usize].type_index, &glob).is_some()
+        self.clear_error(self.lists[list].type_key, &glob).is_some()
     }
 
     /// Ends the error of a glob that a member came to. The member says so, or if it goes before it is told, that the glob
     /// is empty.
-    pub(crate) fn recover(&mut self, type_index: u32, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
-        if self.clear_error(type_index, &glob).is_some()
+    pub(crate) fn recover(&mut self, type_key: TypeKey, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
+        if self.clear_error(type_key, &glob).is_some()
             && let Some(at) = self.now
-            && let Some(list) = self.list_of(type_index, &Interest::Name(glob.clone()))
-            && self.lists[list as usize].watchers > 0
+            && let Some(list) = self.list_of(type_key, &Interest::Name(glob.clone()))
+            && self.lists[list].watchers > 0
         {
             let seq = self.next_seq();
             self.bury(list, Gone { name: glob, seq, at, born: NEVER, unseen: false }, woken);
@@ -387,26 +383,26 @@ impl<V> Cache<V> {
     }
 
     /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.
-    pub(crate) fn is_of_interest(&self, type_index: u32, name: &ResourceName) -> bool {
-        let of = &self.types[type_index as usize];
+    pub(crate) fn is_of_interest(&self, type_key: TypeKey, name: &ResourceName) -> bool {
+        let of = &self.types[type_key];
         let directory =
-            if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_index, name)[1].into() };
-        self.slot_of(type_index, name).is_some()
-            || directory.filter(|list| *list != NONE).is_some_and(|list| {
-                let list = &self.lists[list as usize];
+            if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_key, name)[1] };
+        self.slot_of(type_key, name).is_some()
+            || directory.is_some_and(|list| {
+                let list = &self.lists[list];
                 list.watchers > 0 || list.answer != Answer::None
             })
     }
 
     /// Whether a name, or a member of a glob, is there.
     pub(crate) fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let type_index = self.subscribers[id.index()].type_index;
-        let globs = &self.types[type_index as usize].globs;
+        let type_key = self.subscribers[id.key()].type_key;
+        let globs = &self.types[type_key].globs;
         match name.is_glob() {
-            true => globs.get(name).is_some_and(|list| self.lists[*list as usize].live > 0),
+            true => globs.get(name).is_some_and(|list| self.lists[*list].live > 0),
             false => {
-                let at = self.slot_of(type_index, name).map(|at| self.resolve(at));
-                at.is_some_and(|at| self.slots[at as usize].state.resource().is_some())
+                let at = self.slot_of(type_key, name).map(|at| self.resolve(at));
+                at.is_some_and(|at| self.slots[at].state.resource().is_some())
             }
         }
     }

@@ -6,7 +6,8 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Answer, NONE, Slot, State, Target};
+use crate::keys::{ListKey, SlotKey, Target};
+use crate::links::{Answer, Slot, State};
 use crate::resource::TypeUrl;
 
 impl<V> Cache<V> {
@@ -76,22 +77,22 @@ impl<V> Cache<V> {
         if self.options.authoritative {
             return;
         }
-        let Some(type_index) = self.type_index.get(type_url).copied() else { return };
+        let Some(type_key) = self.type_keys.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
-                if let Some(at) = self.slot_of(type_index, canonical) {
+                let canonical = self.types[type_key].aliases.canonical(name).unwrap_or(name);
+                if let Some(at) = self.slot_of(type_key, canonical) {
                     self.evict_slot(at, keeps);
                 }
-                self.forget_error(type_index, name);
+                self.forget_error(type_key, name);
             }
             collection => {
-                if let Some(list) = self.list_of(type_index, collection) {
+                if let Some(list) = self.list_of(type_key, collection) {
                     self.evict_list(list, keeps);
                 }
             }
         }
-        self.drop_type_if_unused(type_index);
+        self.drop_type_if_unused(type_key);
     }
 
     /// Evicts until there is no more than there may be, or nothing left that nobody is subscribed to.
@@ -100,43 +101,43 @@ impl<V> Cache<V> {
         while self.present > capacity
             && let Some(target) = self.idle.pop()
         {
-            let type_index = match target {
+            let type_key = match target {
                 Target::Slot(at) => {
-                    let Slot { type_index, ref name, .. } = self.slots[at as usize];
+                    let Slot { type_key, ref name, .. } = self.slots[at];
                     let name = name.clone();
                     self.evict_slot(at, &|_| false);
-                    self.forget_error(type_index, &name);
-                    type_index
+                    self.forget_error(type_key, &name);
+                    type_key
                 }
                 Target::List(at) => {
-                    let type_index = self.lists[at as usize].type_index;
-                    if self.lists[at as usize].answer != Answer::None {
+                    let type_key = self.lists[at].type_key;
+                    if self.lists[at].answer != Answer::None {
                         self.evict_list(at, &|_| false);
                     }
-                    type_index
+                    type_key
                 }
             };
-            self.drop_type_if_unused(type_index);
+            self.drop_type_if_unused(type_key);
         }
     }
 
     /// A resource changed, or lost its last watcher: it, or the collections it is part of, may be evicted now.
-    pub(crate) fn renew(&mut self, at: u32) {
+    pub(crate) fn renew(&mut self, at: SlotKey) {
         if self.capacity().is_none() {
             return;
         }
         let at = self.resolve(at);
-        let Slot { places, ref state, .. } = self.slots[at as usize];
+        let Slot { places, ref state, .. } = self.slots[at];
         if state.resource().is_none() || self.is_watched(at) {
             return;
         }
-        let lists = || places.into_iter().map(|place| place.list).filter(|list| *list != NONE);
-        if lists().any(|list| self.lists[list as usize].watchers > 0) {
+        let lists = || places.into_iter().filter_map(|place| place.list);
+        if lists().any(|list| self.lists[list].watchers > 0) {
             return;
         }
         let mut whole = false;
         for list in lists() {
-            if self.lists[list as usize].answer != Answer::None {
+            if self.lists[list].answer != Answer::None {
                 whole = true;
                 self.idle.renew(Target::List(list));
             }
@@ -147,14 +148,14 @@ impl<V> Cache<V> {
     }
 
     /// The same of a collection.
-    pub(crate) fn renew_list(&mut self, at: u32) {
-        if self.capacity().is_none() || self.lists[at as usize].watchers > 0 {
+    pub(crate) fn renew_list(&mut self, at: ListKey) {
+        if self.capacity().is_none() || self.lists[at].watchers > 0 {
             return;
         }
-        if self.lists[at as usize].answer != Answer::None {
+        if self.lists[at].answer != Answer::None {
             self.idle.renew(Target::List(at));
         } else {
-            let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
+            let members: Vec<_> = self.lists[at].members(&self.slots).collect();
             members.into_iter().for_each(|at| self.renew(at));
         }
     }
@@ -163,46 +164,45 @@ impl<V> Cache<V> {
         self.options.capacity.filter(|_| !self.options.authoritative)
     }
 
-    fn evict_list(&mut self, at: u32, keeps: &dyn Fn(&ResourceName) -> bool) {
-        if self.lists[at as usize].watchers > 0 {
+    fn evict_list(&mut self, at: ListKey, keeps: &dyn Fn(&ResourceName) -> bool) {
+        if self.lists[at].watchers > 0 {
             return;
         }
-        self.lists[at as usize].answer = Answer::None;
-        let type_index = self.lists[at as usize].type_index;
-        let failed: Vec<_> = self.lists[at as usize].failed.values().cloned().collect();
-        let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
+        self.lists[at].answer = Answer::None;
+        let type_key = self.lists[at].type_key;
+        let failed: Vec<_> = self.lists[at].failed.values().cloned().collect();
+        let members: Vec<_> = self.lists[at].members(&self.slots).collect();
         for member in members {
             self.evict_slot(member, keeps);
         }
         for name in failed {
-            self.forget_error(type_index, &name);
+            self.forget_error(type_key, &name);
         }
-        if self.lists.contains(at as usize) {
+        if self.lists.contains(at) {
             self.drop_list_if_unused(at);
         }
     }
 
-    fn evict_slot(&mut self, at: u32, keeps: &dyn Fn(&ResourceName) -> bool) {
-        let slot = &self.slots[at as usize];
-        let mut lists =
-            slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
+    fn evict_slot(&mut self, at: SlotKey, keeps: &dyn Fn(&ResourceName) -> bool) {
+        let slot = &self.slots[at];
+        let mut lists = slot.places.iter().filter_map(|place| place.list).map(|list| &self.lists[list]);
         if self.is_watched(at) || lists.any(|list| list.watchers > 0 || list.answer != Answer::None) {
             return;
         }
-        let aliases = self.types[slot.type_index as usize].aliases.of(&slot.name);
+        let aliases = self.types[slot.type_key].aliases.of(&slot.name);
         if slot.state.resource().is_some() && aliases.iter().chain([&slot.name]).any(keeps) {
             return;
         }
         let (places, name) = (slot.places, slot.name.clone());
         let evicted = slot.state.resource().is_some();
-        self.types[slot.type_index as usize].aliases.clear(&name);
+        self.types[slot.type_key].aliases.clear(&name);
         self.present -= usize::from(evicted);
         self.totals.evicted += u64::from(evicted);
-        self.slots[at as usize].state = State::Absent;
-        for place in places.into_iter().filter(|place| place.list != NONE) {
-            self.lists[place.list as usize].unlink(&mut self.slots, at);
-            self.bury_forgotten(place.list, &name);
-            self.drop_list_if_unused(place.list);
+        self.slots[at].state = State::Absent;
+        for list in places.into_iter().filter_map(|place| place.list) {
+            self.lists[list].unlink(&mut self.slots, at);
+            self.bury_forgotten(list, &name);
+            self.drop_list_if_unused(list);
         }
         self.drop_slot_if_unused(at);
     }

@@ -9,15 +9,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::time::Instant;
 
-use slab::Slab;
 use xdstp_uri::ResourceName;
 
+use crate::arena::{Arena, Key};
 use crate::index::Keyed;
+use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey, WalkKey};
 use crate::moments::Moment;
 use crate::resource::Resource;
-
-/// No index.
-pub(crate) const NONE: u32 = u32::MAX;
 
 /// One counter per cache: the moment of a change. 0 is before the first.
 pub(crate) type Seq = u64;
@@ -25,7 +23,7 @@ pub(crate) type Seq = u64;
 /// One name of one type.
 pub(crate) struct Slot<V> {
     pub(crate) name: ResourceName,
-    pub(crate) type_index: u32,
+    pub(crate) type_key: TypeKey,
     pub(crate) state: State<V>,
     /// When it last changed; 0 while unknown.
     pub(crate) seq: Seq,
@@ -34,7 +32,7 @@ pub(crate) struct Slot<V> {
     /// When its content last changed, by the caller's clock.
     pub(crate) changed_at: Option<Moment>,
     /// Up-to-date links to this name.
-    pub(crate) clean: u32,
+    pub(crate) clean: Option<LinkKey>,
     /// Links to this name.
     pub(crate) watchers: u32,
     /// Its place in the wildcard list and in its directory's list.
@@ -42,12 +40,12 @@ pub(crate) struct Slot<V> {
 }
 
 impl<V> Keyed for Slot<V> {
-    type Key<'a>
+    type By<'a>
         = &'a ResourceName
     where
         V: 'a;
 
-    fn key(&self) -> &ResourceName {
+    fn by(&self) -> &ResourceName {
         &self.name
     }
 }
@@ -78,13 +76,13 @@ impl<V> State<V> {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    pub(crate) list: u32,
-    older: u32,
-    newer: u32,
+    pub(crate) list: Option<ListKey>,
+    older: Option<SlotKey>,
+    newer: Option<SlotKey>,
 }
 
 impl Place {
-    pub(crate) const NOWHERE: Self = Self { list: NONE, older: NONE, newer: NONE };
+    pub(crate) const NOWHERE: Self = Self { list: None, older: None, newer: None };
 }
 
 /// How far a collection is answered. What is in it is there; that something is not, only a complete answer says.
@@ -104,14 +102,14 @@ pub(crate) enum Answer {
 pub(crate) struct List {
     /// The glob; `None` for the wildcard of the type.
     pub(crate) glob: Option<ResourceName>,
-    pub(crate) type_index: u32,
+    pub(crate) type_key: TypeKey,
     /// Which of a slot's two places belongs to this list.
     side: usize,
-    newest: u32,
-    oldest: u32,
+    newest: Option<SlotKey>,
+    oldest: Option<SlotKey>,
     pub(crate) live: u32,
     pub(crate) answer: Answer,
-    pub(crate) clean: u32,
+    pub(crate) clean: Option<LinkKey>,
     pub(crate) watchers: u32,
     /// Whether it ever had one.
     pub(crate) watched: bool,
@@ -145,17 +143,17 @@ pub(crate) struct Gone {
 pub(crate) const NEVER: Seq = Seq::MAX;
 
 impl List {
-    pub(crate) fn new(glob: Option<ResourceName>, type_index: u32, answer: Answer) -> Self {
+    pub(crate) fn new(glob: Option<ResourceName>, type_key: TypeKey, answer: Answer) -> Self {
         let side = usize::from(glob.is_some());
         Self {
             glob,
-            type_index,
+            type_key,
             side,
-            newest: NONE,
-            oldest: NONE,
+            newest: None,
+            oldest: None,
             live: 0,
             answer,
-            clean: NONE,
+            clean: None,
             watchers: 0,
             watched: false,
             gone: VecDeque::new(),
@@ -168,57 +166,63 @@ impl List {
     }
 
     /// Appends a slot as the one that changed last.
-    pub(crate) fn append<V>(&mut self, index: u32, slots: &mut Slab<Slot<V>>, at: u32) {
+    pub(crate) fn append<V>(&mut self, itself: ListKey, slots: &mut Arena<SlotKey, Slot<V>>, at: SlotKey) {
         let older = self.newest;
-        slots[at as usize].places[self.side] = Place { list: index, older, newer: NONE };
+        slots[at].places[self.side] = Place { list: Some(itself), older, newer: None };
         match older {
-            NONE => self.oldest = at,
-            older => slots[older as usize].places[self.side].newer = at,
+            None => self.oldest = Some(at),
+            Some(older) => slots[older].places[self.side].newer = Some(at),
         }
-        self.newest = at;
+        self.newest = Some(at);
         self.live += 1;
     }
 
-    pub(crate) fn unlink<V>(&mut self, slots: &mut Slab<Slot<V>>, at: u32) {
-        let Place { older, newer, .. } = slots[at as usize].places[self.side];
+    pub(crate) fn unlink<V>(&mut self, slots: &mut Arena<SlotKey, Slot<V>>, at: SlotKey) {
+        let Place { older, newer, .. } = slots[at].places[self.side];
         match older {
-            NONE => self.oldest = newer,
-            older => slots[older as usize].places[self.side].newer = newer,
+            None => self.oldest = newer,
+            Some(older) => slots[older].places[self.side].newer = newer,
         }
         match newer {
-            NONE => self.newest = older,
-            newer => slots[newer as usize].places[self.side].older = older,
+            None => self.newest = older,
+            Some(newer) => slots[newer].places[self.side].older = older,
         }
-        slots[at as usize].places[self.side] = Place::NOWHERE;
+        slots[at].places[self.side] = Place::NOWHERE;
         self.live -= 1;
     }
 
     /// The first slot that changed after `cursor`; O(1) when `hint` is where the last walk stopped.
-    pub(crate) fn first_after<V>(&self, index: u32, slots: &Slab<Slot<V>>, cursor: Seq, hint: u32) -> u32 {
-        if let Some(slot) = slots.get(hint as usize)
+    pub(crate) fn first_after<V>(
+        &self,
+        itself: ListKey,
+        slots: &Arena<SlotKey, Slot<V>>,
+        cursor: Seq,
+        hint: Option<SlotKey>,
+    ) -> Option<SlotKey> {
+        if let Some(slot) = hint.and_then(|hint| slots.get(hint))
             && slot.seq == cursor
-            && slot.places[self.side].list == index
+            && slot.places[self.side].list == Some(itself)
         {
             return slot.places[self.side].newer;
         }
         if cursor == 0 {
             return self.oldest;
         }
-        let (mut first, mut at) = (NONE, self.newest);
-        while at != NONE && slots[at as usize].seq > cursor {
-            first = at;
-            at = slots[at as usize].places[self.side].older;
+        let (mut first, mut next) = (None, self.newest);
+        while let Some(at) = next.filter(|at| slots[*at].seq > cursor) {
+            first = next;
+            next = slots[at].places[self.side].older;
         }
         first
     }
 
-    pub(crate) fn after<V>(&self, slots: &Slab<Slot<V>>, at: u32) -> u32 {
-        slots[at as usize].places[self.side].newer
+    pub(crate) fn after<V>(&self, slots: &Arena<SlotKey, Slot<V>>, at: SlotKey) -> Option<SlotKey> {
+        slots[at].places[self.side].newer
     }
 
     /// When a member last changed.
-    pub(crate) fn newest_seq<V>(&self, slots: &Slab<Slot<V>>) -> Seq {
-        slots.get(self.newest as usize).map_or(0, |slot| slot.seq)
+    pub(crate) fn newest_seq<V>(&self, slots: &Arena<SlotKey, Slot<V>>) -> Seq {
+        self.newest.map_or(0, |at| slots[at].seq)
     }
 
     pub(crate) fn newest_gone(&self) -> Seq {
@@ -248,16 +252,9 @@ impl List {
     }
 
     /// Every member, in order of last change.
-    pub(crate) fn members<'a, V>(&'a self, slots: &'a Slab<Slot<V>>) -> impl Iterator<Item = u32> + 'a {
-        let index_or_end = |at: u32| (at != NONE).then_some(at);
-        std::iter::successors(index_or_end(self.oldest), move |at| index_or_end(self.after(slots, *at)))
+    pub(crate) fn members<'a, V>(&'a self, slots: &'a Arena<SlotKey, Slot<V>>) -> impl Iterator<Item = SlotKey> + 'a {
+        std::iter::successors(self.oldest, move |at| self.after(slots, *at))
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Target {
-    Slot(u32),
-    List(u32),
 }
 
 /// The chain a link stands on.
@@ -272,19 +269,19 @@ pub(crate) enum Chain {
 /// One interest of one subscriber.
 pub(crate) struct Link {
     pub(crate) target: Target,
-    pub(crate) subscriber: u32,
+    pub(crate) subscriber: SubscriberKey,
     /// The subscriber has been sent everything of the target up to here.
     pub(crate) cursor: Seq,
     /// Its place in its subscriber's links.
     pub(crate) position: u32,
     /// Its walk, if the target is a list.
-    pub(crate) walk: u32,
+    pub(crate) walk: Option<WalkKey>,
     pub(crate) chain: Chain,
     /// The subscriber was sent the resource of a slot, or brought it along, and is not about to be told that it is gone.
     pub(crate) sent: bool,
-    pub(crate) next: u32,
+    pub(crate) next: Option<LinkKey>,
     /// Of the first on a chain: the last one.
-    pub(crate) prev: u32,
+    pub(crate) prev: Option<LinkKey>,
 }
 
 /// What a link to a list has beyond one to a slot, of which there are many more.
@@ -298,7 +295,7 @@ pub(crate) struct Walk {
     /// How far the cursor was before it was reset.
     pub(crate) sent: Seq,
     /// Where the last walk stopped.
-    pub(crate) at: u32,
+    pub(crate) at: Option<SlotKey>,
     /// Of what the subscriber said so often that it holds, it asked again: no version of that counts.
     pub(crate) lapsed: u32,
     /// Whether the subscriber was answered.
@@ -309,54 +306,84 @@ pub(crate) struct Walk {
     pub(crate) complete: bool,
 }
 
+impl Walk {
+    /// All of it is to be sent and answered again, and no version counts of what was said to be held, so often by now. How
+    /// often it had been when that was so before, is returned.
+    pub(crate) fn repeat(&mut self, resumes: u32) -> u32 {
+        (self.answered, self.spoken, self.complete) = (false, false, false);
+        std::mem::replace(&mut self.lapsed, resumes)
+    }
+
+    /// What came to a list later than this, a link to it at `cursor` has not sent, and its subscriber did not see it before.
+    pub(crate) fn sent_up_to(&self, cursor: Seq) -> Seq {
+        cursor.max(self.since).max(self.sent)
+    }
+}
+
 impl Link {
-    pub(crate) fn new(target: Target, subscriber: u32, position: u32, walk: u32) -> Self {
-        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, sent: false, next: NONE, prev: NONE }
+    pub(crate) fn new(target: Target, subscriber: SubscriberKey, position: u32, walk: Option<WalkKey>) -> Self {
+        Self { target, subscriber, cursor: 0, position, walk, chain: Chain::Clean, sent: false, next: None, prev: None }
+    }
+
+    /// What a link to a collection is to, and its walk.
+    pub(crate) fn to_list(&self) -> Option<(ListKey, WalkKey)> {
+        match (self.target, self.walk) {
+            (Target::List(list), Some(walk)) => Some((list, walk)),
+            _ => None,
+        }
     }
 }
 
 /// What a link is found by: its subscriber and its target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ends(pub(crate) u32, pub(crate) Target);
+pub(crate) struct Ends(pub(crate) SubscriberKey, pub(crate) Target);
 
 /// In one piece: a slot and a list of one index are two of one hash, and no more are.
 impl Hash for Ends {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self(subscriber, Target::Slot(at) | Target::List(at)) = *self;
-        state.write_u64(u64::from(subscriber) << 32 | u64::from(at));
+        let Self(subscriber, target) = *self;
+        let target = match target {
+            Target::Slot(at) => at.get(),
+            Target::List(at) => at.get(),
+        };
+        state.write_u64(u64::from(subscriber.get().get()) << 32 | u64::from(target.get()));
     }
 }
 
 impl Keyed for Link {
-    type Key<'a> = Ends;
+    type By<'a> = Ends;
 
-    fn key(&self) -> Ends {
+    fn by(&self) -> Ends {
         Ends(self.subscriber, self.target)
     }
 }
 
 /// Puts a link that stands on no chain in front of the chain `head`.
-pub(crate) fn push(links: &mut Slab<Link>, head: &mut u32, at: u32, chain: Chain) {
-    let next = std::mem::replace(head, at);
-    let last = if next == NONE { at } else { std::mem::replace(&mut links[next as usize].prev, at) };
-    let link = &mut links[at as usize];
+pub(crate) fn push(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: LinkKey, chain: Chain) {
+    let next = head.replace(at);
+    let last = match next {
+        None => Some(at),
+        Some(next) => links[next].prev.replace(at),
+    };
+    let link = &mut links[at];
     (link.next, link.prev, link.chain) = (next, last, chain);
 }
 
 /// Takes a link off its chain, which starts at `head`.
-pub(crate) fn unlink(links: &mut Slab<Link>, head: &mut u32, at: u32) {
-    let Link { next, prev, .. } = links[at as usize];
-    if prev == at {
-        *head = NONE;
+pub(crate) fn unlink(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: LinkKey) {
+    let Link { next, prev, .. } = links[at];
+    if prev == Some(at) {
+        *head = None;
         return;
     }
-    if *head == at {
+    if *head == Some(at) {
         *head = next;
-    } else {
-        links[prev as usize].next = next;
+    } else if let Some(prev) = prev {
+        links[prev].next = next;
     }
-    let after = if next == NONE { *head } else { next };
-    links[after as usize].prev = prev;
+    if let Some(after) = next.or(*head) {
+        links[after].prev = prev;
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Answer, Link, NONE, State, Target, Walk};
+use crate::id::SubscriberId;
+use crate::keys::{LinkKey, Target};
+use crate::links::{Answer, Link, State, Walk};
 use crate::pull::Pull;
-use crate::subscribe::{Subscriber, SubscriberId};
+use crate::subscribe::Subscriber;
 
 impl<V> Cache<V> {
     /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
@@ -18,7 +20,7 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let subscriber = &self.subscribers[id.index()];
+        let subscriber = &self.subscribers[id.key()];
         if !subscriber.has_work() {
             return false;
         }
@@ -29,30 +31,34 @@ impl<V> Cache<V> {
             || subscriber.failing.iter().any(|name| self.breaks_nothing(id, name))
     }
 
-    pub(crate) fn chain(&self, head: u32) -> impl Iterator<Item = u32> {
-        let link = |at: u32| (at != NONE).then_some(at);
-        std::iter::successors(link(head), move |at| link(self.links[*at as usize].next))
+    pub(crate) fn chain(&self, head: Option<LinkKey>) -> impl Iterator<Item = LinkKey> {
+        std::iter::successors(head, |at| self.links[*at].next)
     }
 
-    fn is_addition(&self, id: SubscriberId, link: u32) -> bool {
-        let Link { target, cursor, walk, sent, .. } = self.links[link as usize];
-        let Subscriber { resumed, leaving, .. } = &self.subscribers[id.index()];
+    /// The walk of a link to a collection.
+    pub(crate) fn walk(&self, link: LinkKey) -> Option<&Walk> {
+        self.links[link].walk.map(|walk| &self.walks[walk])
+    }
+
+    fn is_addition(&self, id: SubscriberId, link: LinkKey) -> bool {
+        let Link { target, cursor, sent, .. } = self.links[link];
+        let Subscriber { resumed, leaving, .. } = &self.subscribers[id.key()];
         match target {
             Target::Slot(at) => {
-                let slot = &self.slots[at as usize];
+                let slot = &self.slots[at];
                 let missing = || !sent && !resumed.contains(&slot.name) && !leaving.contains(&slot.name);
                 cursor < slot.seq
-                    && match self.slots[self.resolve(at) as usize].state {
+                    && match self.slots[self.resolve(at)].state {
                         State::Present(_) => true,
                         State::Absent => missing(),
                         State::Unknown => false,
                     }
             }
             Target::List(list) => {
-                let members = &self.lists[list as usize];
-                let Walk { answered, complete, .. } = self.walks[walk as usize];
-                let answers = members.answer != Answer::None && !answered;
-                let completes = members.answer == Answer::Complete && !complete;
+                let members = &self.lists[list];
+                let walk = self.walk(link);
+                let answers = members.answer != Answer::None && walk.is_some_and(|walk| !walk.answered);
+                let completes = members.answer == Answer::Complete && walk.is_some_and(|walk| !walk.complete);
                 answers || completes || members.newest_seq(&self.slots) > cursor
             }
         }
@@ -64,33 +70,33 @@ impl<V> Cache<V> {
         id: SubscriberId,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if self.subscribers[id.index()].missing.is_empty() {
+        if self.subscribers[id.key()].missing.is_empty() {
             return ControlFlow::Continue(());
         }
         self.pull_parting(id);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
-            && let Some(name) = self.subscribers[id.index()].missing.pop_first()
+            && let Some(name) = self.subscribers[id.key()].missing.pop_first()
         {
             if self.waits_for_error(id, &name) {
                 waiting.push(name);
-            } else if self.subscribers[id.index()].leaving.remove(&name) && self.is_gone(id, &name) {
+            } else if self.subscribers[id.key()].leaving.remove(&name) && self.is_gone(id, &name) {
                 visited = visitor(Pull::Removed { name: &name });
             }
         }
-        self.subscribers[id.index()].missing.extend(waiting);
+        self.subscribers[id.key()].missing.extend(waiting);
         visited
     }
 
     /// What has an error is told with it.
     pub(crate) fn waits_for_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.subscribers[id.index()].failing.contains(name) && self.owes_error(id, name)
+        self.subscribers[id.key()].failing.contains(name) && self.owes_error(id, name)
     }
 
     /// Whether to tell the error of a name takes nothing from the subscriber.
     pub(crate) fn breaks_nothing(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let missing = &self.subscribers[id.index()].missing;
+        let missing = &self.subscribers[id.key()].missing;
         missing.contains(name) || self.is_there(id, name) || self.spares(id, name)
     }
 }

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Answer, Chain, Gone, Link, List, NEVER, NONE, Seq, Target, Walk};
+use crate::id::SubscriberId;
+use crate::keys::{ListKey, Target, TypeKey};
+use crate::links::{Answer, Chain, Gone, List, NEVER, Seq};
 use crate::resource_error::Failure;
-use crate::subscribe::SubscriberId;
 
 /// As an age of tombstones: a century.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -19,15 +20,15 @@ impl<V> Cache<V> {
     /// once. Where it has an error, those are told who said that they hold it.
     pub(crate) fn bury_in_collections(
         &mut self,
-        type_index: u32,
+        type_key: TypeKey,
         gone: &Gone,
         was_present: bool,
         failed: Option<&Failure>,
         woken: &mut Vec<SubscriberId>,
     ) {
-        let collections = self.collections_of(type_index, &gone.name);
-        for list in collections.into_iter().filter(|list| *list != NONE) {
-            let members = &self.lists[list as usize];
+        let collections = self.collections_of(type_key, &gone.name);
+        for list in collections.into_iter().flatten() {
+            let members = &self.lists[list];
             // Before that, only those who saw it go are.
             let complete = members.answer == Answer::Complete;
             let told = || complete && members.gone.iter().rev().any(|before| before.name == gone.name);
@@ -51,20 +52,20 @@ impl<V> Cache<V> {
     }
 
     /// A name is gone that not all are told of: those are who said that they hold it, whatever was looked at of that.
-    pub(crate) fn tell_who_brought(&mut self, list: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.lists[list as usize].type_index;
+    pub(crate) fn tell_who_brought(&mut self, list: ListKey, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+        let type_key = self.lists[list].type_key;
         let Self { bringing, subscribers, .. } = self;
-        bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());
-        let aliases = &self.types[type_index as usize].aliases;
+        bringing.retain(|index| !subscribers[*index].resumed.is_empty());
+        let aliases = &self.types[type_key].aliases;
         let stands_for = if aliases.is_empty() { None } else { aliases.canonical(name).cloned() };
-        for id in self.who_brought_it(type_index, name).collect::<Vec<_>>() {
+        for id in self.who_brought_it(type_key, name).collect::<Vec<_>>() {
             // Who wants what it stands for sees from that what became of it.
-            if stands_for.as_ref().is_some_and(|canonical| self.is_wanted(id, type_index, canonical)) {
+            if stands_for.as_ref().is_some_and(|canonical| self.is_wanted(id, type_key, canonical)) {
                 continue;
             }
             let Some(link) = self.link_of(id, Target::List(list)) else { continue };
-            let subscriber = &mut self.subscribers[id.index()];
-            let is_news = subscriber.leaving.insert(name.clone()) && self.links[link as usize].chain == Chain::Clean;
+            let subscriber = &mut self.subscribers[id.key()];
+            let is_news = subscriber.leaving.insert(name.clone()) && self.links[link].chain == Chain::Clean;
             woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
             if is_news {
                 self.rechain(link, Chain::Work);
@@ -72,12 +73,12 @@ impl<V> Cache<V> {
         }
     }
 
-    pub(crate) fn bury(&mut self, list: u32, gone: Gone, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn bury(&mut self, list: ListKey, gone: Gone, woken: &mut Vec<SubscriberId>) {
         self.mark(Target::List(list), woken);
-        self.lists[list as usize].gone.push_back(gone);
-        let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);
+        self.lists[list].gone.push_back(gone);
+        let oldest = self.lists[list].gone.front().map(|gone| gone.at);
         self.buried.extend(oldest.map(|at| (at, list)));
-        let List { gone, unseen, .. } = &mut self.lists[list as usize];
+        let List { gone, unseen, .. } = &mut self.lists[list];
         *unseen += usize::from(gone.back().is_some_and(|gone| gone.unseen));
         // Those of names that were here do not make room for the others.
         let mut excess = (gone.len() - *unseen).saturating_sub(self.options.tombstones);
@@ -89,8 +90,8 @@ impl<V> Cache<V> {
     }
 
     /// Leaves a tombstone of what is forgotten: the next answer of the list says whether it is gone, and is waited for.
-    pub(crate) fn bury_forgotten(&mut self, list: u32, name: &ResourceName) {
-        let List { glob, watched, .. } = &self.lists[list as usize];
+    pub(crate) fn bury_forgotten(&mut self, list: ListKey, name: &ResourceName) {
+        let List { glob, watched, .. } = &self.lists[list];
         if let Some(at) = self.now.filter(|_| glob.is_some() && *watched) {
             let seq = self.next_seq();
             self.bury(list, Gone { name: name.clone(), seq, at, born: NEVER, unseen: false }, &mut Vec::new());
@@ -129,23 +130,23 @@ impl<V> Cache<V> {
     pub fn expire(&mut self, now: Instant) {
         self.now = Some(now);
         if let Some(before) = now.checked_sub(self.options.departed_age) {
-            self.types.iter_mut().for_each(|(_, of)| of.departures.expire(before));
+            self.types.values_mut().for_each(|of| of.departures.expire(before));
         }
         let age = self.options.tombstone_age;
         while let Some((oldest, list)) = self.buried.first().copied()
             && now.saturating_duration_since(oldest) >= age
         {
             self.trim(list, |gone| now.saturating_duration_since(gone.at) >= age);
-            let type_index = self.lists[list as usize].type_index;
+            let type_key = self.lists[list].type_key;
             self.drop_list_if_unused(list);
-            self.drop_type_if_unused(type_index);
+            self.drop_type_if_unused(type_key);
         }
     }
 
     /// Drops the oldest tombstones of a list, as long as `drops` says so: but not those that a link has yet to pass,
     /// which is owed them however many there are (rule 155).
-    pub(crate) fn trim(&mut self, index: u32, mut drops: impl FnMut(&Gone) -> bool) {
-        self.with_tombstones(index, |list| {
+    pub(crate) fn trim(&mut self, at: ListKey, mut drops: impl FnMut(&Gone) -> bool) {
+        self.with_tombstones(at, |list| {
             let slowest = list.passed.first_key_value().map_or(Seq::MAX, |(cursor, _)| *cursor);
             while list.gone.front().is_some_and(&mut drops) {
                 let gone = list.gone.pop_front();
@@ -153,15 +154,15 @@ impl<V> Cache<V> {
                 list.owed.extend(gone.filter(|gone| gone.seq > slowest));
             }
         });
-        let List { owed, needed, .. } = &self.lists[index as usize];
+        let List { owed, needed, .. } = &self.lists[at];
         if owed.len() > 2 * needed + self.options.tombstones {
-            self.drop_unneeded(index);
+            self.drop_unneeded(at);
         }
     }
 
     /// A link of a list has passed its tombstones up to a moment: it comes, goes on, or goes.
-    pub(crate) fn pass(&mut self, index: u32, from: Option<Seq>, to: Option<Seq>) {
-        let List { passed, owed, needed, .. } = &mut self.lists[index as usize];
+    pub(crate) fn pass(&mut self, at: ListKey, from: Option<Seq>, to: Option<Seq>) {
+        let List { passed, owed, needed, .. } = &mut self.lists[at];
         if let Some(cursor) = to {
             *passed.entry(cursor).or_default() += 1;
         }
@@ -189,14 +190,14 @@ impl<V> Cache<V> {
     /// Drops what is owed to nobody: a name that came after all a link has sent, and went before the link came to it.
     ///
     /// What is left is no more than was there when the link last sent something, and what it did not pass since.
-    fn drop_unneeded(&mut self, index: u32) {
-        let mut owed = std::mem::take(&mut self.lists[index as usize].owed);
+    fn drop_unneeded(&mut self, at: ListKey) {
+        let mut owed = std::mem::take(&mut self.lists[at].owed);
         let newest = owed.back().map_or(0, |gone| gone.seq);
         let mut lagging = Vec::new();
-        for (_, link) in self.links.iter().filter(|(_, link)| link.target == Target::List(index)) {
-            let Walk { gone_cursor, .. } = self.walks[link.walk as usize];
-            if gone_cursor < newest {
-                lagging.push((gone_cursor, self.sent_up_to(link), link.subscriber));
+        for link in self.links.values().filter(|link| link.target == Target::List(at)) {
+            let walk = link.walk.map(|walk| &self.walks[walk]);
+            if let Some(walk) = walk.filter(|walk| walk.gone_cursor < newest) {
+                lagging.push((walk.gone_cursor, walk.sent_up_to(link.cursor), link.subscriber));
             }
         }
         lagging.sort_unstable();
@@ -209,7 +210,7 @@ impl<V> Cache<V> {
             }
             let needed = gone.born <= sent_up_to;
             for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
-                let subscriber = &mut subscribers[*subscriber as usize];
+                let subscriber = &mut subscribers[*subscriber];
                 // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
                 if subscriber.resumed.contains(&gone.name) || gone.name.is_glob() {
                     subscriber.leaving.insert(gone.name.clone());
@@ -217,24 +218,18 @@ impl<V> Cache<V> {
             }
             needed
         });
-        let list = &mut self.lists[index as usize];
+        let list = &mut self.lists[at];
         (list.needed, list.owed) = (owed.len(), owed);
     }
 
-    /// What came to a list later than this, a link to it has not sent, and its subscriber did not see it before.
-    pub(crate) fn sent_up_to(&self, link: &Link) -> Seq {
-        let Walk { since, sent, .. } = self.walks[link.walk as usize];
-        link.cursor.max(since).max(sent)
-    }
-
-    fn with_tombstones(&mut self, index: u32, change: impl FnOnce(&mut List)) {
-        let list = &mut self.lists[index as usize];
+    fn with_tombstones(&mut self, at: ListKey, change: impl FnOnce(&mut List)) {
+        let list = &mut self.lists[at];
         let Some(was) = list.gone.front().map(|gone| gone.at) else { return };
         change(list);
         let is = list.gone.front().map(|gone| gone.at);
         if is != Some(was) {
-            self.buried.remove(&(was, index));
-            self.buried.extend(is.map(|at| (at, index)));
+            self.buried.remove(&(was, at));
+            self.buried.extend(is.map(|is| (is, at)));
         }
     }
 }

@@ -286,7 +286,7 @@ impl Model {
             assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
             let brought = |name: &ResourceName| {
                 let held = |subscriber: &Subscriber| subscriber.resumed.contains(name);
-                self.cache.subscribers.iter().any(|(_, subscriber)| held(subscriber))
+                self.cache.subscribers.values().any(held)
             };
             let spared: BTreeSet<_> = self.spared[of]
                 .iter()
@@ -321,10 +321,10 @@ impl Model {
     /// What a stranger's name that nobody was told of leaves since a moment, takes the place of nothing that was here.
     fn check_unseen(&self, of: usize, name: &ResourceName, untold_at: Option<u64>) {
         let glob = name.glob_parent().map(Interest::Name);
-        let type_index = self.cache.type_index.get(&TypeUrl::from(TYPES[of]));
-        let list = glob.zip(type_index).and_then(|(glob, of)| self.cache.list_of(*of, &glob));
+        let type_key = self.cache.type_keys.get(&TypeUrl::from(TYPES[of]));
+        let list = glob.zip(type_key).and_then(|(glob, of)| self.cache.list_of(*of, &glob));
         let (Some(list), Some(before)) = (list, untold_at) else { return };
-        let mut since = self.cache.lists[list as usize].gone.iter().filter(|gone| gone.seq > before);
+        let mut since = self.cache.lists[list].gone.iter().filter(|gone| gone.seq > before);
         assert!(since.all(|gone| gone.name != *name || gone.unseen), "{name} takes the place of what was here");
     }
 
@@ -497,7 +497,7 @@ impl Model {
         woken.sort();
         assert!(woken.is_sorted_by(|a, b| a < b), "each once: {woken:?}");
         let waiting = |id: &SubscriberId| {
-            let subscriber = &self.cache.subscribers[id.index()];
+            let subscriber = &self.cache.subscribers[id.key()];
             !subscriber.failing.is_empty() || subscriber.has_removals() || subscriber.disclaimed.is_some()
         };
         woken.retain(|id| expected.contains(id) || !waiting(id));

@@ -26,8 +26,8 @@ impl World {
     }
 
     fn kept(&self, collection: &str) -> usize {
-        let of = self.cache.type_index[&self.of];
-        let list = &self.cache.lists[self.cache.list_of(of, &interest(collection)).unwrap() as usize];
+        let of = self.cache.type_keys[&self.of];
+        let list = &self.cache.lists[self.cache.list_of(of, &interest(collection)).unwrap()];
         list.owed.len() + list.gone.len()
     }
 }
