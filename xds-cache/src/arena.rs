@@ -189,6 +189,29 @@ impl<K: Key, T> Arena<K, T> {
     }
 }
 
+/// Lets what has an arena be indexed by the keys of that.
+macro_rules! indexed {
+    ([$($parameter:ident)?] $of:ty: $key:ty => $arena:ident: $entry:ty) => {
+        impl $(<$parameter>)? std::ops::Index<$key> for $of {
+            type Output = $entry;
+
+            #[inline]
+            fn index(&self, key: $key) -> &$entry {
+                &self.$arena[key]
+            }
+        }
+
+        impl $(<$parameter>)? std::ops::IndexMut<$key> for $of {
+            #[inline]
+            fn index_mut(&mut self, key: $key) -> &mut $entry {
+                &mut self.$arena[key]
+            }
+        }
+    };
+}
+
+pub(crate) use indexed;
+
 impl<K: Key, T> Index<K> for Arena<K, T> {
     type Output = T;
 

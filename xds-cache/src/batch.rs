@@ -78,10 +78,10 @@ impl<V> Cache<V> {
             let mut kept = HashSet::new();
             for (name, resource) in resources {
                 cache.store(type_key, &name, resource, now, woken);
-                kept.extend(cache.slot_of(type_key, &name));
+                kept.extend(cache.store.slot_of(type_key, &name));
             }
-            let named = cache.types[type_key].names.iter();
-            let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.slots[at]);
+            let named = cache.store[type_key].names.iter();
+            let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.store[at]);
             let mut gone: Vec<_> =
                 slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
             gone.sort_unstable();

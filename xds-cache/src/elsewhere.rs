@@ -7,8 +7,8 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::Target;
-use crate::links::State;
-use crate::subscribe::Subscriber;
+use crate::store::State;
+use crate::subscribers::Subscriber;
 
 impl<V> Cache<V> {
     /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
@@ -17,7 +17,7 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let held = self.subscribers[id.key()].resumed.version_mut(name);
+        let held = self.subscribers[id].resumed.version_mut(name);
         held.map(|version| *version = None).is_some()
     }
 
@@ -44,20 +44,20 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return;
         }
-        let type_key = self.subscribers[id.key()].type_key;
-        let at = self.slot_of(type_key, name);
-        if let Some(at) = at.filter(|at| matches!(self.slots[self.resolve(*at)].state, State::Absent))
-            && let Some(link) = self.link_of(id, Target::Slot(at))
+        let type_key = self.subscribers[id].type_key;
+        let at = self.store.slot_of(type_key, name);
+        if let Some(at) = at.filter(|at| matches!(self.store[self.store.resolve(*at)].state, State::Absent))
+            && let Some(link) = self.subscribers.link_of(id, Target::Slot(at))
         {
             let _ = self.pull_slot(id, link, &mut |_| ControlFlow::Continue(()));
         }
         let covering: Vec<_> = self.covering(id, type_key, name).collect();
-        self.subscribers[id.key()].parting.extend(covering);
+        self.subscribers[id].parting.extend(covering);
         self.pull_parting(id);
         self.drop_brought(id, name);
         // An error is told all the same.
         if self.is_gone(id, name) && !self.waits_for_error(id, name) {
-            let Subscriber { leaving, missing, .. } = &mut self.subscribers[id.key()];
+            let Subscriber { leaving, missing, .. } = &mut self.subscribers[id];
             leaving.remove(name);
             missing.remove(name);
         }

@@ -3,7 +3,9 @@
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
-use crate::links::{Seq, State};
+use crate::moments::Seq;
+use crate::store::State;
+use crate::subscribers::Names;
 
 impl<V> Cache<V> {
     /// How many changes there were: another number whenever anything did that a subscriber may be told of.
@@ -19,7 +21,7 @@ impl<V> Cache<V> {
     /// assert!(cache.changes() > before);
     /// ```
     pub fn changes(&self) -> u64 {
-        self.seq
+        self.store.seq
     }
 
     /// A number that is another one whenever a removal has joined those that a subscriber is yet to be told of: when the newest
@@ -30,23 +32,23 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return 0;
         }
-        let subscriber = &self.subscribers[id.key()];
-        let chained = self.chain(subscriber.slots).chain(self.chain(subscriber.lists));
+        let subscriber = &self.subscribers[id];
+        let chained = self.subscribers.chain(subscriber.slots).chain(self.subscribers.chain(subscriber.lists));
         let links = chained.chain(subscriber.parting.iter().copied()).map(|link| self.removed_at(link));
-        let names = subscriber.leaving.iter().filter_map(|name| self.slot_of(subscriber.type_key, name));
-        links.chain(names.map(|at| self.slots[at].seq)).max().unwrap_or(0)
+        let names = subscriber.leaving.iter().filter_map(|name| self.store.slot_of(subscriber.type_key, name));
+        links.chain(names.map(|at| self.store[at].seq)).max().unwrap_or(0)
     }
 
     /// When the newest removal happened that a link has not passed.
     fn removed_at(&self, link: LinkKey) -> Seq {
-        match self.links[link].target {
-            Target::Slot(at) => match &self.slots[at] {
+        match self.subscribers[link].target {
+            Target::Slot(at) => match &self.store[at] {
                 slot if matches!(slot.state, State::Absent) => slot.seq,
                 _ => 0,
             },
             Target::List(list) => {
-                let newest = self.lists[list].newest_gone();
-                if self.walk(link).is_some_and(|walk| newest > walk.gone_cursor) { newest } else { 0 }
+                let newest = self.store[list].newest_gone();
+                if self.subscribers.walk(link).is_some_and(|walk| newest > walk.gone_cursor) { newest } else { 0 }
             }
         }
     }

@@ -1,19 +1,45 @@
-//! The tables of a cache: types, slots and lists, made when they are first named and dropped when nobody uses them.
+//! Types, slots and lists: made when they are first named, and dropped when nobody uses them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
 
-use xdstp_uri::{NameKey, ResourceName};
+use xdstp_uri::{CanonicalText, NameKey, ResourceName};
 
-use crate::aliases::Aliases;
-use crate::cache::Cache;
-use crate::departed::Departures;
-use crate::id::SubscriberId;
+use crate::arena::{Arena, indexed};
 use crate::index::Index;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
-use crate::links::{self, Answer, Chain, Link, List, Place, Seq, Slot, State};
-use crate::resource::{TypeUrl, Version};
+use crate::moments::{Moments, Seq};
+use crate::options::Options;
+use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::Failure;
+use crate::store::aliases::Aliases;
+use crate::store::departures::Departures;
+use crate::store::idle::Idle;
+use crate::store::list::{Answer, List};
+use crate::store::slot::{Place, Slot, State};
+use crate::watchers::Watchers;
+
+/// What a cache stores.
+pub(crate) struct Store<V> {
+    pub(crate) options: Options,
+    pub(crate) seq: Seq,
+    /// When the origin was lost.
+    pub(crate) lost: Seq,
+    pub(super) types: Arena<TypeKey, Type<V>>,
+    pub(crate) type_keys: HashMap<TypeUrl, TypeKey>,
+    pub(super) slots: Arena<SlotKey, Slot<V>>,
+    pub(super) lists: Arena<ListKey, List>,
+    /// The lists that have tombstones, by the age of the oldest.
+    pub(crate) buried: BTreeSet<(Instant, ListKey)>,
+    pub(crate) moments: Moments,
+    /// How many resources there are.
+    pub(crate) present: usize,
+    /// What may be evicted.
+    pub(crate) idle: Idle,
+    /// The last time anybody told.
+    pub(crate) now: Option<Instant>,
+}
 
 pub(crate) struct Type<V> {
     pub(crate) url: TypeUrl,
@@ -30,7 +56,44 @@ pub(crate) struct Type<V> {
     pub(crate) departures: Departures<V>,
 }
 
-impl<V> Cache<V> {
+impl<V> Store<V> {
+    pub(crate) fn new(options: Options) -> Self {
+        let looks = options.looks.max(1);
+        Self {
+            options: Options { looks, ..options },
+            seq: 0,
+            lost: 0,
+            types: Arena::default(),
+            type_keys: HashMap::new(),
+            slots: Arena::default(),
+            lists: Arena::default(),
+            buried: BTreeSet::new(),
+            moments: Moments::default(),
+            present: 0,
+            idle: Idle::default(),
+            now: None,
+        }
+    }
+
+    pub(crate) fn types(&self) -> &Arena<TypeKey, Type<V>> {
+        &self.types
+    }
+
+    pub(crate) fn slots(&self) -> &Arena<SlotKey, Slot<V>> {
+        &self.slots
+    }
+
+    pub(crate) fn lists(&self) -> &Arena<ListKey, List> {
+        &self.lists
+    }
+
+    pub(crate) fn watchers_mut(&mut self, target: Target) -> &mut Watchers {
+        match target {
+            Target::Slot(slot) => &mut self.slots[slot].watchers,
+            Target::List(list) => &mut self.lists[list].watchers,
+        }
+    }
+
     pub(crate) fn next_seq(&mut self) -> Seq {
         self.seq += 1;
         self.seq
@@ -62,6 +125,35 @@ impl<V> Cache<V> {
         type_key
     }
 
+    /// The resource of a slot is this one from now on.
+    pub(crate) fn put(&mut self, at: SlotKey, resource: Resource<V>, now: Instant) {
+        let slot = &mut self.slots[at];
+        let before = std::mem::replace(&mut slot.state, State::Present(resource));
+        self.present += usize::from(before.resource().is_none());
+        slot.changed_at = Some(self.moments.of(now));
+    }
+
+    /// The resource of a slot is not there any more. It is returned.
+    pub(crate) fn take(&mut self, at: SlotKey) -> Option<Resource<V>> {
+        let State::Present(resource) = std::mem::replace(&mut self.slots[at].state, State::Absent) else { return None };
+        self.present -= 1;
+        Some(resource)
+    }
+
+    /// The slot of the name that a text is the canonical form of, if there is one.
+    pub(crate) fn known(&self, type_key: TypeKey, text: &CanonicalText<'_>) -> Option<SlotKey> {
+        let names = &self.types[type_key].names;
+        names.find_by(&self.slots, text, |slot| slot.name.as_str() == text.as_str())
+    }
+
+    /// No answer of this origin is known to be complete any more.
+    pub(crate) fn lose_answers(&mut self) {
+        self.lost = self.seq;
+        for list in self.lists.values_mut().filter(|list| list.answer == Answer::Complete) {
+            list.answer = Answer::Stale;
+        }
+    }
+
     /// What a new list starts from: all that is in an authoritative cache is all there is.
     fn first_answer(&self) -> Answer {
         if self.options.authoritative { Answer::Complete } else { Answer::None }
@@ -87,8 +179,7 @@ impl<V> Cache<V> {
             seq,
             born: 0,
             changed_at: None,
-            clean: None,
-            watchers: 0,
+            watchers: Watchers::default(),
             places: [Place::NOWHERE; 2],
         };
         let at = self.slots.add(slot);
@@ -119,7 +210,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Whether a collection that was answered is known until it is [evicted](Self::evict), though it is empty and nobody is
+    /// Whether a collection that was answered is known until it is [evicted](crate::Cache::evict), though it is empty and nobody is
     /// subscribed to it: an origin that was asked once does not answer again.
     pub(crate) fn keeps_answers(&self) -> bool {
         !self.options.authoritative && self.options.capacity.is_none()
@@ -138,67 +229,34 @@ impl<V> Cache<V> {
         name.is_opaque() || self.options.wildcard_covers_xdstp
     }
 
-    pub(crate) fn enter_lists(&mut self, at: SlotKey) {
-        let Slot { type_key, name, .. } = &self.slots[at];
-        let (type_key, name) = (*type_key, name.clone());
-        let [wildcard, mut directory] = self.collections_of(type_key, &name);
-        if directory.is_none()
-            && let Some(glob) = name.glob_parent()
-        {
-            directory = Some(self.list(type_key, &Interest::Name(glob)));
-        }
-        for list in [wildcard, directory].into_iter().flatten() {
-            self.lists[list].append(list, &mut self.slots, at);
+    pub(crate) fn target(&mut self, type_key: TypeKey, interest: &Interest) -> Target {
+        match interest {
+            Interest::Name(name) if !name.is_glob() => Target::Slot(self.slot(type_key, name)),
+            collection => Target::List(self.list(type_key, collection)),
         }
     }
 
-    /// The slot changed now: it is the newest of its lists, and its watchers have something to pull.
-    pub(crate) fn changed(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
-        let seq = self.next_seq();
-        let slot = &mut self.slots[at];
-        slot.seq = seq;
-        let (slot_type, places) = (slot.type_key, slot.places);
-        self.mark(Target::Slot(at), woken);
-        if !self.types[slot_type].aliases.is_empty() {
-            for alias in self.alias_slots(at).collect::<Vec<_>>() {
-                let slot = &mut self.slots[alias];
-                (slot.state, slot.seq) = (State::Absent, seq);
-                self.mark(Target::Slot(alias), woken);
-            }
-        }
-        for list in places.into_iter().filter_map(|place| place.list) {
-            let members = &mut self.lists[list];
-            members.unlink(&mut self.slots, at);
-            members.append(list, &mut self.slots, at);
-            self.mark(Target::List(list), woken);
+    pub(crate) fn existing_target(&self, type_key: TypeKey, interest: &Interest) -> Option<Target> {
+        match interest {
+            Interest::Name(name) if !name.is_glob() => self.slot_of(type_key, name).map(Target::Slot),
+            collection => self.list_of(type_key, collection).map(Target::List),
         }
     }
 
-    /// Moves the up-to-date links of a target to the chains of work of their subscribers.
-    pub(crate) fn mark(&mut self, target: Target, woken: &mut Vec<SubscriberId>) {
-        let clean = match target {
-            Target::Slot(at) => &mut self.slots[at].clean,
-            Target::List(at) => &mut self.lists[at].clean,
-        };
-        let mut next = clean.take();
-        while let Some(at) = next {
-            let Link { subscriber: key, next: after, .. } = self.links[at];
-            next = after;
-            let subscriber = &mut self.subscribers[key];
-            if !subscriber.has_changes() {
-                woken.push(SubscriberId::of(key, subscriber.generation));
-            }
-            let head = match target {
-                Target::Slot(_) => &mut subscriber.slots,
-                Target::List(_) => &mut subscriber.lists,
-            };
-            links::push(&mut self.links, head, at, Chain::Work);
+    pub(crate) fn interest_of(&self, target: Target) -> Interest {
+        match target {
+            Target::Slot(at) => Interest::Name(self.slots[at].name.clone()),
+            Target::List(at) => self.lists[at].glob.clone().map_or(Interest::Wildcard, Interest::Name),
         }
+    }
+
+    pub(crate) fn is_here(&self, type_key: TypeKey, name: &ResourceName) -> bool {
+        self.slot_of(type_key, name).is_some_and(|at| self.slots[at].state.resource().is_some())
     }
 
     pub(crate) fn drop_slot_if_unused(&mut self, at: SlotKey) {
         let slot = &self.slots[at];
-        if slot.watchers == 0 && slot.state.resource().is_none() {
+        if slot.watchers.count == 0 && slot.state.resource().is_none() {
             self.types[slot.type_key].names.remove(&self.slots, at);
             self.slots.remove(at);
             self.idle.remove(Target::Slot(at));
@@ -208,7 +266,7 @@ impl<V> Cache<V> {
     pub(crate) fn drop_list_if_unused(&mut self, at: ListKey) {
         let list = &self.lists[at];
         if let Some(glob) = &list.glob
-            && list.watchers == 0
+            && list.watchers.count == 0
             && list.live == 0
             && list.gone.is_empty()
             && list.failed.is_empty()
@@ -234,3 +292,7 @@ impl<V> Cache<V> {
         }
     }
 }
+
+indexed!([V] Store<V>: TypeKey => types: Type<V>);
+indexed!([V] Store<V>: SlotKey => slots: Slot<V>);
+indexed!([V] Store<V>: ListKey => lists: List);

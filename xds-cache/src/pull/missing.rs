@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
-use crate::links::{Answer, Link, State, Walk};
-use crate::pull::Pull;
-use crate::subscribe::Subscriber;
+use crate::store::{Answer, State};
+use crate::subscribers::{Link, Subscriber};
 
 impl<V> Cache<V> {
     /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
@@ -20,46 +20,37 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let subscriber = &self.subscribers[id.key()];
+        let subscriber = &self.subscribers[id];
         if !subscriber.has_work() {
             return false;
         }
         !subscriber.forced.is_empty()
-            || self.chain(subscriber.slots).any(|link| self.is_addition(id, link))
-            || self.chain(subscriber.lists).any(|link| self.is_addition(id, link))
+            || self.subscribers.chain(subscriber.slots).any(|link| self.is_addition(id, link))
+            || self.subscribers.chain(subscriber.lists).any(|link| self.is_addition(id, link))
             || subscriber.missing.iter().any(|name| subscriber.leaving.contains(name))
             || subscriber.failing.iter().any(|name| self.breaks_nothing(id, name))
     }
 
-    pub(crate) fn chain(&self, head: Option<LinkKey>) -> impl Iterator<Item = LinkKey> {
-        std::iter::successors(head, |at| self.links[*at].next)
-    }
-
-    /// The walk of a link to a collection.
-    pub(crate) fn walk(&self, link: LinkKey) -> Option<&Walk> {
-        self.links[link].walk.map(|walk| &self.walks[walk])
-    }
-
     fn is_addition(&self, id: SubscriberId, link: LinkKey) -> bool {
-        let Link { target, cursor, sent, .. } = self.links[link];
-        let Subscriber { resumed, leaving, .. } = &self.subscribers[id.key()];
+        let Link { target, cursor, sent, .. } = self.subscribers[link];
+        let Subscriber { resumed, leaving, .. } = &self.subscribers[id];
         match target {
             Target::Slot(at) => {
-                let slot = &self.slots[at];
+                let slot = &self.store[at];
                 let missing = || !sent && !resumed.contains(&slot.name) && !leaving.contains(&slot.name);
                 cursor < slot.seq
-                    && match self.slots[self.resolve(at)].state {
+                    && match self.store[self.store.resolve(at)].state {
                         State::Present(_) => true,
                         State::Absent => missing(),
                         State::Unknown => false,
                     }
             }
             Target::List(list) => {
-                let members = &self.lists[list];
-                let walk = self.walk(link);
+                let members = &self.store[list];
+                let walk = self.subscribers.walk(link);
                 let answers = members.answer != Answer::None && walk.is_some_and(|walk| !walk.answered);
                 let completes = members.answer == Answer::Complete && walk.is_some_and(|walk| !walk.complete);
-                answers || completes || members.newest_seq(&self.slots) > cursor
+                answers || completes || self.store.newest_seq(list) > cursor
             }
         }
     }
@@ -70,33 +61,33 @@ impl<V> Cache<V> {
         id: SubscriberId,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if self.subscribers[id.key()].missing.is_empty() {
+        if self.subscribers[id].missing.is_empty() {
             return ControlFlow::Continue(());
         }
         self.pull_parting(id);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
-            && let Some(name) = self.subscribers[id.key()].missing.pop_first()
+            && let Some(name) = self.subscribers[id].missing.pop_first()
         {
             if self.waits_for_error(id, &name) {
                 waiting.push(name);
-            } else if self.subscribers[id.key()].leaving.remove(&name) && self.is_gone(id, &name) {
+            } else if self.subscribers[id].leaving.remove(&name) && self.is_gone(id, &name) {
                 visited = visitor(Pull::Removed { name: &name });
             }
         }
-        self.subscribers[id.key()].missing.extend(waiting);
+        self.subscribers[id].missing.extend(waiting);
         visited
     }
 
     /// What has an error is told with it.
     pub(crate) fn waits_for_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.subscribers[id.key()].failing.contains(name) && self.owes_error(id, name)
+        self.subscribers[id].failing.contains(name) && self.owes_error(id, name)
     }
 
     /// Whether to tell the error of a name takes nothing from the subscriber.
     pub(crate) fn breaks_nothing(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let missing = &self.subscribers[id.key()].missing;
+        let missing = &self.subscribers[id].missing;
         missing.contains(name) || self.is_there(id, name) || self.spares(id, name)
     }
 }

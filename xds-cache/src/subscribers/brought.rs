@@ -6,6 +6,7 @@ use xdstp_uri::{NameKey, ResourceName};
 
 use crate::keys::LinkKey;
 use crate::resource::Version;
+use crate::subscribers::names::Names;
 
 /// Names, each at the version the subscriber said: `None` where that does not count, because it asked for the name again
 /// (rule 48).
@@ -13,10 +14,10 @@ use crate::resource::Version;
 /// They are kept by glob, so that what one glob has to say costs what was brought along of that, however much it is. Most
 /// subscribers bring nothing along, and all of them have been compared before long.
 #[derive(Default)]
-pub(crate) struct Brought(Option<Box<Names>>);
+pub(crate) struct Brought(Option<Box<ByGlob>>);
 
 #[derive(Default)]
-struct Names {
+struct ByGlob {
     by_glob: HashMap<ResourceName, Versions>,
     /// Those that no glob has.
     others: Versions,
@@ -69,17 +70,6 @@ impl Brought {
         Some(removed)
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &ResourceName> {
-        let names = self.0.iter().flat_map(|names| names.by_glob.values().chain([&names.others]));
-        names.flat_map(HashMap::keys)
-    }
-
-    /// The names that are members of a glob.
-    pub(crate) fn of_glob(&self, glob: &ResourceName) -> impl Iterator<Item = &ResourceName> {
-        let names = self.0.iter().filter_map(|names| names.by_glob.get(glob));
-        names.flat_map(HashMap::keys)
-    }
-
     /// All of them by glob; those that no glob has come with none.
     pub(crate) fn by_glob(&self) -> impl Iterator<Item = (Option<&ResourceName>, impl Iterator<Item = &ResourceName>)> {
         let of_globs = self.0.iter().flat_map(|names| names.by_glob.iter().map(|(glob, of)| (Some(glob), of.keys())));
@@ -110,7 +100,19 @@ impl Brought {
     }
 }
 
-impl Names {
+impl Names for Brought {
+    fn iter(&self) -> impl Iterator<Item = &ResourceName> {
+        let names = self.0.iter().flat_map(|names| names.by_glob.values().chain([&names.others]));
+        names.flat_map(HashMap::keys)
+    }
+
+    fn of_glob<'a>(&'a self, glob: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {
+        let names = self.0.iter().filter_map(move |names| names.by_glob.get(glob));
+        names.flat_map(HashMap::keys)
+    }
+}
+
+impl ByGlob {
     /// What a name is kept with, if there is any of that.
     fn beside(&self, name: &ResourceName) -> Option<&Versions> {
         match name.glob_parent_key() {
@@ -166,7 +168,7 @@ mod tests {
                 left = left.filter(|_| !model.is_empty());
                 assert_eq!(brought.version_mut(name), model.get_mut(name));
                 assert_eq!((brought.is_empty(), brought.len()), (model.is_empty(), model.len()));
-                assert!(brought.names().collect::<BTreeSet<_>>().into_iter().eq(model.keys()));
+                assert!(brought.iter().collect::<BTreeSet<_>>().into_iter().eq(model.keys()));
                 assert!(names.iter().all(|name| brought.contains(name) == model.contains_key(name)));
                 for glob in globs {
                     let of = brought.of_glob(glob).collect::<BTreeSet<_>>();
