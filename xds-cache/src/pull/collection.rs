@@ -78,7 +78,7 @@ impl<V> Cache<V> {
                 return put;
             }
         }
-        if self.end_walk(id, link, brought, pulled).is_break() {
+        if self.end_walk(id, link, (list, walk), brought, pulled).is_break() {
             self.rechain(link, Chain::Work);
             return ControlFlow::Break(());
         }
@@ -88,8 +88,15 @@ impl<V> Cache<V> {
 
     /// Every member was visited: takes what the answer of the collection says beside that. `brought`: the subscriber had
     /// brought something along.
-    fn end_walk(&mut self, id: SubscriberId, link: LinkKey, brought: bool, pulled: &mut Pulled) -> ControlFlow<()> {
-        let Some((list, walk)) = self.subscribers[link].to_list() else { return ControlFlow::Continue(()) };
+    #[inline(always)]
+    fn end_walk(
+        &mut self,
+        id: SubscriberId,
+        link: LinkKey,
+        (list, walk): (ListKey, WalkKey),
+        brought: bool,
+        pulled: &mut Pulled,
+    ) -> ControlFlow<()> {
         let Walk { answered, complete, gone_cursor, .. } = self.subscribers[walk];
         let answer = self.store[list].answer;
         if answer == Answer::Complete && !complete {
