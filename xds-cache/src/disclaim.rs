@@ -1,7 +1,5 @@
 //! What a subscriber holds and may have by an alias only.
 
-use std::ops::Bound;
-
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
@@ -15,39 +13,34 @@ impl<V> Cache<V> {
     /// was answered, and none of them stands for it. False where there is more to look at than a pull looks at: then it
     /// goes on there.
     pub(crate) fn disclaim(&mut self, id: SubscriberId) -> bool {
-        let from = self.subscribers[id].disclaimed.take();
-        if self.subscribers[id].unclaimed.is_empty() || self.awaits_names(id) {
+        let looks = self.store.options.looks;
+        if self.subscribers[id].claims.is_empty() || self.awaits_names(id) {
+            self.subscribers[id].claims.look_anew();
             return true;
         }
-        let Subscriber { type_key, ref unclaimed, .. } = self.subscribers[id];
-        let after = from.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let part: Vec<_> = unclaimed
-            .range::<ResourceName, _>((after, Bound::Unbounded))
-            .take(self.store.options.looks)
-            .cloned()
-            .collect();
+        let Subscriber { type_key, ref mut claims, .. } = self.subscribers[id];
+        let part = claims.next_part(looks);
         for name in &part {
             let wanted = self.is_wanted(id, type_key, name);
-            let Subscriber { resumed, leaving, unclaimed, .. } = &mut self.subscribers[id];
-            if !resumed.contains(name) {
-                unclaimed.remove(name);
+            let Subscriber { owed, claims, .. } = &mut self.subscribers[id];
+            if !owed.brought().contains(name) {
+                claims.remove(name);
             } else if !wanted {
-                unclaimed.remove(name);
-                leaving.insert(name.clone());
+                claims.remove(name);
+                owed.gone(name.clone());
                 self.drop_brought(id, name);
             }
             // What is wanted stays until it is compared: its alias may yet go.
         }
         self.subscribers.has_compared(id);
-        let subscriber = &mut self.subscribers[id];
-        let last = part.into_iter().nth(self.store.options.looks - 1);
-        subscriber.disclaimed = last.filter(|_| !subscriber.unclaimed.is_empty());
-        subscriber.disclaimed.is_none()
+        let claims = &mut self.subscribers[id].claims;
+        claims.looked_at(part.into_iter().nth(looks - 1));
+        !claims.are_looked_at()
     }
 
     /// The same, when what was looked at may have another answer by now.
     pub(crate) fn disclaim_anew(&mut self, id: SubscriberId) {
-        self.subscribers[id].disclaimed = None;
+        self.subscribers[id].claims.look_anew();
         self.disclaim(id);
     }
 
@@ -55,11 +48,7 @@ impl<V> Cache<V> {
     /// on before it.
     pub(crate) fn look_again(&mut self, type_key: TypeKey, name: &ResourceName) {
         for id in self.subscribers.who_brought_it(type_key, name).collect::<Vec<_>>() {
-            let Subscriber { unclaimed, disclaimed, .. } = &mut self.subscribers[id];
-            if disclaimed.as_ref().is_some_and(|up_to| up_to >= name) {
-                *disclaimed =
-                    unclaimed.range::<ResourceName, _>((Bound::Unbounded, Bound::Excluded(name))).next_back().cloned();
-            }
+            self.subscribers[id].claims.look_again(name);
         }
     }
 

@@ -8,7 +8,6 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::Target;
 use crate::store::State;
-use crate::subscribers::Subscriber;
 
 impl<V> Cache<V> {
     /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
@@ -17,8 +16,7 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let held = self.subscribers[id].resumed.version_mut(name);
-        held.map(|version| *version = None).is_some()
+        self.subscribers[id].owed.lapse(name)
     }
 
     /// A subscriber was told that a name is gone: it holds nothing of it, and if it went from here, that is told.
@@ -57,9 +55,7 @@ impl<V> Cache<V> {
         self.drop_brought(id, name);
         // An error is told all the same.
         if self.is_gone(id, name) && !self.waits_for_error(id, name) {
-            let Subscriber { leaving, missing, .. } = &mut self.subscribers[id];
-            leaving.remove(name);
-            missing.remove(name);
+            self.subscribers[id].owed.stays(name);
         }
     }
 }

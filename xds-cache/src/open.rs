@@ -66,10 +66,10 @@ impl<V> Cache<V> {
         if !is_last {
             return (left, false);
         }
-        let Subscriber { type_key, resumed, .. } = self.subscribers.all.remove(id.key());
+        let Subscriber { type_key, owed, .. } = self.subscribers.all.remove(id.key());
         self.subscribers.bringing.remove(&id.key());
         if !self.store.options.authoritative {
-            resumed.iter().for_each(|name| self.forget_error(type_key, name));
+            owed.brought().iter().for_each(|name| self.forget_error(type_key, name));
         }
         self.end_full_states(type_key, id.key());
         self.store[type_key].subscribers -= 1;

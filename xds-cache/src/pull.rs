@@ -15,7 +15,7 @@ use crate::change_set::{Pull, Pulled, Removals};
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, SlotKey, Target};
 use crate::store::State;
-use crate::subscribers::{Chain, Subscriber};
+use crate::subscribers::Chain;
 
 impl<V> Cache<V> {
     /// Visits what changed for a subscriber since its last pull, additions first, newest state only.
@@ -38,7 +38,7 @@ impl<V> Cache<V> {
         }
         let subscriber = &self.subscribers[id];
         // Where nothing changed, what it may not have is as it was.
-        if !subscriber.unclaimed.is_empty() && subscriber.has_work() && !self.disclaim(id) {
+        if !subscriber.claims.is_empty() && subscriber.has_work() && !self.disclaim(id) {
             (pulled.more, pulled.paused) = (true, true);
             return pulled;
         }
@@ -76,9 +76,9 @@ impl<V> Cache<V> {
             self.pull_slot(id, link, visitor)?;
         }
         // What is asked for by another name is sent for that by now.
-        while !self.subscribers[id].forced.is_empty() {
+        while self.subscribers[id].owed.has_answers() {
             self.look(pulled)?;
-            let name = self.subscribers[id].forced.pop_first();
+            let name = self.subscribers[id].owed.next_answer();
             name.map_or(ControlFlow::Continue(()), |name| self.pull_forced(id, name, visitor))?;
         }
         while let Some(link) = self.next_list(id) {
@@ -120,19 +120,19 @@ impl<V> Cache<V> {
             let sent = self.subscribers[narrowest].cursor >= slot.seq;
             if sent {
                 if self.owes_error(id, &name) {
-                    self.subscribers[id].failing.insert(name.clone());
+                    self.subscribers[id].owed.fail(name.clone());
                 }
                 self.visits += 1;
                 return visitor(Pull::Put { name: &name, resource });
             }
             // If it goes before that, the collection does not know that the name was sent.
-            self.subscribers[id].leaving.insert(name);
+            self.subscribers[id].owed.gone(name);
             return ControlFlow::Continue(());
         }
         let known = self.is_answered(id, type_key, &name);
         let subscriber = &mut self.subscribers[id];
         if known {
-            subscriber.leaving.insert(name);
+            subscriber.owed.gone(name);
         } else {
             self.subscribers.bring(id, name, None);
         }
@@ -165,11 +165,7 @@ impl<V> Cache<V> {
             State::Absent => {
                 let name = self.store[at].name.clone();
                 let sent = std::mem::take(&mut self.subscribers[link].sent);
-                let subscriber = &mut self.subscribers[id];
-                let new = subscriber.leaving.insert(name.clone());
-                if !sent && new && !subscriber.resumed.contains(&name) {
-                    subscriber.missing.insert(name);
-                }
+                self.subscribers[id].owed.absent(name, sent);
                 ControlFlow::Continue(())
             }
             State::Unknown => ControlFlow::Continue(()),
@@ -182,15 +178,14 @@ impl<V> Cache<V> {
         at: SlotKey,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Subscriber { resumed, missing, concluded, .. } = &self.subscribers[id];
-        if (!resumed.is_empty() || missing.len() + concluded.len() > 0) && self.is_held(id, at) {
+        if self.subscribers[id].owed.minds_additions() && self.is_held(id, at) {
             return ControlFlow::Continue(());
         }
         let slot = &self.store[at];
         let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
         // To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
         if self.owes_error(id, &slot.name) {
-            self.subscribers[id].failing.insert(slot.name.clone());
+            self.subscribers[id].owed.fail(slot.name.clone());
         }
         self.visits += 1;
         visitor(Pull::Put { name: &slot.name, resource })
@@ -201,19 +196,17 @@ impl<V> Cache<V> {
     fn is_held(&mut self, id: SubscriberId, at: SlotKey) -> bool {
         let slot = &self.store[at];
         let Some(resource) = slot.state.resource() else { return false };
-        let subscriber = &mut self.subscribers[id];
-        subscriber.missing.remove(&slot.name);
-        subscriber.concluded.remove(&slot.name);
-        let brought = subscriber.resumed.remove(&slot.name);
+        let owed = &mut self.subscribers[id].owed;
+        let brought = owed.came(&slot.name);
         let compared = brought.is_some();
         let held = brought.flatten();
         let is_held = held.is_some_and(|held| held == resource.version);
         let aliases = self.store[slot.type_key].aliases.of(&slot.name);
         if !is_held {
             // With this it sees that what it held under an alias itself is over.
-            aliases.iter().for_each(|alias| _ = subscriber.resumed.remove(alias));
+            aliases.iter().for_each(|alias| _ = owed.drop_brought(alias));
         } else if !aliases.is_empty() {
-            subscriber.unsent.insert(slot.name.clone());
+            owed.spare(slot.name.clone());
         }
         if compared {
             self.subscribers.has_compared(id);

@@ -37,16 +37,15 @@ impl<V> Cache<V> {
         for (name, version) in held {
             match self.was_told(id, type_key, &name) {
                 Some(Told::Sent) => continue,
-                Some(Told::Gone) => _ = self.subscribers[id].leaving.insert(name.clone()),
+                Some(Told::Gone) => _ = self.subscribers[id].owed.gone(name.clone()),
                 None => {}
             }
             let by_alias = !self.is_wanted_itself(id, type_key, &name);
             let subscriber = &mut self.subscribers[id];
             // It may have it, whatever it asked for before.
-            subscriber.missing.remove(&name);
+            subscriber.owed.may_have(&name);
             if by_alias {
-                subscriber.unclaimed.insert(name.clone());
-                subscriber.unclaimed_lapsed = false;
+                subscriber.claims.insert(name.clone());
             }
             self.subscribers.bring(id, name, Some(version));
         }
@@ -55,8 +54,8 @@ impl<V> Cache<V> {
 
     /// A subscriber holds nothing of a name any more: a relay may have kept the error of that only to spare it.
     pub(crate) fn drop_brought(&mut self, id: SubscriberId, name: &ResourceName) {
-        let Subscriber { type_key, ref mut resumed, .. } = self.subscribers[id];
-        if resumed.remove(name).is_some() && !self.store.options.authoritative {
+        let Subscriber { type_key, ref mut owed, .. } = self.subscribers[id];
+        if owed.drop_brought(name) && !self.store.options.authoritative {
             self.forget_error(type_key, name);
         }
     }
@@ -80,7 +79,7 @@ impl<V> Cache<V> {
 
     /// Whether some of what a subscriber brought along was not compared yet.
     pub fn brings(&self, id: SubscriberId) -> bool {
-        self.is_open(id) && !self.subscribers[id].resumed.is_empty()
+        self.is_open(id) && !self.subscribers[id].owed.brought().is_empty()
     }
 
     /// Whether a subscriber of a type brought a name along that is not here.
@@ -98,7 +97,7 @@ impl<V> Cache<V> {
         let mut undecided = BTreeSet::new();
         for (id, subscriber) in self.subscribers.who_brought(type_key) {
             let wildcard = self.subscribers.link_of(id, Target::List(self.store[type_key].wildcard));
-            for (glob, names) in subscriber.resumed.by_glob() {
+            for (glob, names) in subscriber.owed.brought().by_glob() {
                 let list = glob.and_then(|glob| self.store[type_key].globs.get(glob));
                 let directory = list.and_then(|list| self.subscribers.link_of(id, Target::List(*list)));
                 let wildcard = wildcard.filter(|_| glob.is_none_or(|glob| self.store.is_in_wildcard(glob)));
@@ -119,15 +118,15 @@ impl<V> Cache<V> {
     /// What was to be told as gone because nobody wanted it, and belongs to a collection that is wanted
     /// now, waits until that one is answered.
     pub(crate) fn wait_for(&mut self, id: SubscriberId, list: ListKey) {
-        let Subscriber { type_key, ref mut leaving, .. } = self.subscribers[id];
-        if self.store[list].answer == Answer::Complete || leaving.is_empty() {
+        let Subscriber { type_key, ref mut owed, .. } = self.subscribers[id];
+        if self.store[list].answer == Answer::Complete || !owed.has_removals() {
             return;
         }
-        leaving.expect_globs();
-        let within = self.names_within(&self.subscribers[id].leaving, list);
+        owed.expect_globs();
+        let within = self.names_within(self.subscribers[id].owed.removals(), list);
         let waiting: Vec<_> = within.into_iter().filter(|name| !self.is_wanted(id, type_key, name)).collect();
         for name in waiting {
-            self.subscribers[id].leaving.remove(&name);
+            self.subscribers[id].owed.stop_removal(&name);
             self.subscribers.bring(id, name, None);
         }
     }
@@ -136,27 +135,14 @@ impl<V> Cache<V> {
     /// Whether it may hold the name.
     pub(crate) fn ask_by_name(&mut self, id: SubscriberId, slot: SlotKey) -> bool {
         let sends = self.store.resolve(slot);
-        let Subscriber { resumed, leaving, missing, forced, .. } = &mut self.subscribers[id];
-        // Mostly it said nothing. A map hashes what is to be removed though it is empty.
-        if resumed.is_empty() && leaving.is_empty() && forced.is_empty() {
-            return false;
-        }
-        let name = &self.store[slot].name;
-        // What was to be told as gone, because nothing asked for it, is not gone any more. And what it left a moment
-        // before, it may have by what else covers it.
-        let may_be_gone = leaving.contains(name) && !missing.contains(name);
-        let held_itself = resumed.remove(name).is_some() || may_be_gone || forced.contains(name);
-        if let Some(held) = resumed.version_mut(&self.store[sends].name) {
-            *held = None;
-        }
-        held_itself
+        self.subscribers[id].owed.asked(&self.store[slot].name, &self.store[sends].name)
     }
 
     /// What the subscriber said it holds of a collection does not count once it asks for the collection (rule 48): what
     /// the first request asks for is asked before anything is said (rule 49).
     pub(crate) fn send_resumed_again(&mut self, id: SubscriberId, list: ListKey) {
-        let brought = self.names_within(&self.subscribers[id].resumed, list);
-        let resumed = &mut self.subscribers[id].resumed;
-        brought.iter().for_each(|name| _ = resumed.version_mut(name).map(Option::take));
+        let brought = self.names_within(self.subscribers[id].owed.brought(), list);
+        let owed = &mut self.subscribers[id].owed;
+        brought.iter().for_each(|name| _ = owed.lapse(name));
     }
 }

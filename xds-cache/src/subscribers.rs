@@ -5,11 +5,13 @@
 mod all;
 mod brought;
 mod chains;
+mod claims;
 mod full_state;
 mod link;
 mod linking;
 mod name_set;
 mod names;
+mod owed;
 mod subscriber;
 
 pub(crate) use all::Subscribers;
@@ -18,4 +20,6 @@ pub(crate) use full_state::FullState;
 pub(crate) use link::Ends;
 pub(crate) use link::{Chain, Link, Walk};
 pub(crate) use names::Names;
+#[cfg(test)]
+pub(crate) use owed::Debt;
 pub(crate) use subscriber::Subscriber;

@@ -162,10 +162,10 @@ impl<V> Cache<V> {
             }
             let needed = gone.born <= sent_up_to;
             for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
-                let subscriber = &mut subscribers[*subscriber];
+                let owed = &mut subscribers[*subscriber].owed;
                 // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
-                if subscriber.resumed.contains(&gone.name) || gone.name.is_glob() {
-                    subscriber.leaving.insert(gone.name.clone());
+                if owed.brought().contains(&gone.name) || gone.name.is_glob() {
+                    owed.gone(gone.name.clone());
                 }
             }
             needed

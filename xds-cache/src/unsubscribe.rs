@@ -59,19 +59,15 @@ impl<V> Cache<V> {
 
     /// Whether a name that is left is an alias by which the subscriber holds what it brought along, only it can tell.
     fn lapse_unclaimed(&mut self, id: SubscriberId) {
-        let Subscriber { resumed, unclaimed, unclaimed_lapsed, .. } = &mut self.subscribers[id];
-        if !std::mem::replace(unclaimed_lapsed, true) {
-            unclaimed.iter().for_each(|name| _ = resumed.version_mut(name).map(Option::take));
-        }
+        let Subscriber { owed, claims, .. } = &mut self.subscribers[id];
+        claims.lapse().for_each(|name| _ = owed.lapse(name));
     }
 
     /// What is to be looked at when a collection is left: what is still to be said of its members, and if the wildcard
     /// `keeps` them, all that are there or went.
     fn left_within(&mut self, id: SubscriberId, target: Target, keeps: bool) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
-        let Subscriber { leaving, forced, .. } = &mut self.subscribers[id];
-        leaving.expect_globs();
-        forced.expect_globs();
+        self.subscribers[id].owed.expect_globs();
         let mut pending = self.pending_within(id, target);
         if keeps {
             let members = self.store.members(list);
@@ -84,9 +80,9 @@ impl<V> Cache<V> {
     /// One of the names is left that a link to a name was about.
     fn leave_name(&mut self, id: SubscriberId, name: ResourceName, by_alias: bool, keeps: bool) {
         // Whether it knows what it brought along by this alias, only it can tell.
-        let Subscriber { resumed, leaving, unsent, .. } = &mut self.subscribers[id];
-        let unsent = unsent.remove(&name);
-        let brought = unsent || resumed.contains(&name) || leaving.contains(&name);
+        let owed = &mut self.subscribers[id].owed;
+        let unsent = owed.take_unsent(&name);
+        let brought = unsent || owed.brought().contains(&name) || owed.removals().contains(&name);
         if unsent {
             self.restart_links_to(id, &name);
         }
@@ -99,36 +95,30 @@ impl<V> Cache<V> {
         let by_alias = !self.is_wanted_itself(id, type_key, &name);
         let wanted = self.is_wanted(id, type_key, &name);
         let waits = self.covered(id, type_key, &name) && !self.is_answered(id, type_key, &name);
-        if waits && self.subscribers[id].leaving.remove(&name) {
+        if waits && self.subscribers[id].owed.stop_removal(&name) {
             self.subscribers.bring(id, name.clone(), None);
         }
-        let Subscriber { resumed, leaving, forced, .. } = &mut self.subscribers[id];
-        if let (true, Some(held)) = (by_alias, resumed.version_mut(&name)) {
+        let owed = &mut self.subscribers[id].owed;
+        if by_alias {
             // It may not know yet that it wants this by an alias.
-            *held = None;
+            owed.lapse(&name);
         }
-        if wanted {
-            return;
+        if !wanted {
+            owed.unwanted(&name, keeps);
+            self.drop_brought(id, &name);
         }
-        forced.remove(&name);
-        if keeps {
-            leaving.insert(name.clone());
-        } else {
-            leaving.remove(&name);
-        }
-        self.drop_brought(id, &name);
     }
 
     /// What the subscriber brought along, and knows to be of the collection that it left: whether it knows an alias too,
     /// by which it wants it still, only it can tell.
     fn send_unsent(&mut self, id: SubscriberId, list: ListKey) {
         let type_key = self.subscribers[id].type_key;
-        let unsent = std::mem::take(&mut self.subscribers[id].unsent);
-        let (left, unsent): (BTreeSet<_>, _) = unsent.into_iter().partition(|name| {
+        let is_left = |name: &&ResourceName| {
             self.store.collections_of(type_key, name).contains(&Some(list))
                 && !self.is_wanted_itself(id, type_key, name)
-        });
-        self.subscribers[id].unsent = unsent;
+        };
+        let left: Vec<_> = self.subscribers[id].owed.unsent().filter(is_left).cloned().collect();
+        left.iter().for_each(|name| _ = self.subscribers[id].owed.take_unsent(name));
         left.iter().for_each(|name| self.restart_links_to(id, name));
     }
 
@@ -165,27 +155,26 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         let other_name = self.is_asked_for(id, type_key, &name);
         let covered = self.covered(id, type_key, &name);
-        match self.subscribers[id].resumed.version_mut(&name) {
+        if other_name {
             // That is about to be sent for the other name, unless this stops being one.
-            Some(held) if other_name => *held = None,
-            Some(_) => self.drop_brought(id, &name),
-            None => {}
+            self.subscribers[id].owed.lapse(&name);
+        } else {
+            self.drop_brought(id, &name);
         }
-        let subscriber = &mut self.subscribers[id];
+        let owed = &mut self.subscribers[id].owed;
         if keeps && !other_name && !covered {
-            subscriber.leaving.insert(name);
+            owed.gone(name);
             return;
         }
-        if self.store[type_key].had_aliases && !other_name && !covered && subscriber.leaving.contains(&name) {
+        if self.store[type_key].had_aliases && !other_name && !covered && owed.removals().contains(&name) {
             // By an alias that it had, it may not have left it.
             return;
         }
         // Whether it is gone is for what else covers it to say now.
-        subscriber.leaving.remove(&name);
-        subscriber.missing.remove(&name);
+        owed.stays(&name);
         // Not while it is asked for by another name.
         if covered {
-            subscriber.forced.insert(name);
+            owed.answer(name);
         }
     }
 

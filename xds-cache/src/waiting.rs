@@ -35,7 +35,7 @@ impl<V> Cache<V> {
         let subscriber = &self.subscribers[id];
         let chained = self.subscribers.chain(subscriber.slots).chain(self.subscribers.chain(subscriber.lists));
         let links = chained.chain(subscriber.parting.iter().copied()).map(|link| self.removed_at(link));
-        let names = subscriber.leaving.iter().filter_map(|name| self.store.slot_of(subscriber.type_key, name));
+        let names = subscriber.owed.removals().iter().filter_map(|name| self.store.slot_of(subscriber.type_key, name));
         links.chain(names.map(|at| self.store[at].seq)).max().unwrap_or(0)
     }
 

@@ -34,7 +34,7 @@ impl<V> Cache<V> {
             let Some(link) = self.subscribers.link_of(id, Target::List(list)) else { continue };
             let is_clean = self.subscribers[link].chain == Chain::Clean;
             let subscriber = &mut self.subscribers[id];
-            let is_news = subscriber.leaving.insert(name.clone()) && is_clean;
+            let is_news = subscriber.owed.gone(name.clone()) && is_clean;
             woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
             if is_news {
                 self.rechain(link, Chain::Work);

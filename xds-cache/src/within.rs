@@ -19,10 +19,10 @@ impl<V> Cache<V> {
     /// What is still to be said about names of a collection: not that a glob is empty, which is said of the glob.
     pub(crate) fn pending_within(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
         let Target::List(list) = target else { return Vec::new() };
-        let subscriber = &self.subscribers[id];
-        let mut pending = self.names_within(&subscriber.leaving, list);
-        pending.extend(self.names_within(&subscriber.forced, list));
-        pending.extend(self.names_within(&subscriber.resumed, list));
+        let owed = &self.subscribers[id].owed;
+        let mut pending = self.names_within(owed.removals(), list);
+        pending.extend(self.names_within(owed.answers(), list));
+        pending.extend(self.names_within(owed.brought(), list));
         pending.retain(|name| !name.is_glob());
         pending
     }

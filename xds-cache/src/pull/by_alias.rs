@@ -37,6 +37,8 @@ impl<V> Cache<V> {
             None if subscriber.aliased.is_empty() => None,
             None => subscriber.aliased.remove(&link),
         };
-        subscriber.leaving.extend(before.filter(|before| name.as_ref() != Some(before)));
+        if let Some(before) = before.filter(|before| name.as_ref() != Some(before)) {
+            subscriber.owed.gone(before);
+        }
     }
 }

@@ -12,9 +12,6 @@ use crate::moments::Seq;
 use crate::store::Answer;
 use crate::subscribers::{Chain, Link, Subscriber, Walk};
 
-/// How many names a subscriber is known to have been told of as gone before anybody said so. Of more it may be told again.
-const MAX_CONCLUDED: usize = 1000;
-
 impl<V> Cache<V> {
     /// What the next pull visits is the rest of this answer.
     #[inline(never)]
@@ -51,8 +48,8 @@ impl<V> Cache<V> {
         let Some((list, walk)) = self.subscribers[link].to_list() else { return ControlFlow::Continue(()) };
         let Walk { at: hint, answered, .. } = self.subscribers[walk];
         let mut next = self.store.first_after(list, cursor, hint);
-        let Subscriber { links, resumed, .. } = &self.subscribers[id];
-        let (several, brought) = (links.len() > 1, !resumed.is_empty());
+        let Subscriber { links, owed, .. } = &self.subscribers[id];
+        let (several, brought) = (links.len() > 1, !owed.brought().is_empty());
         let mut visited = ControlFlow::Continue(());
         while let Some(at) = next {
             let seq = self.store[at].seq;
@@ -105,7 +102,7 @@ impl<V> Cache<V> {
         if brought && answer == Answer::Complete {
             self.remove_resumed(id, link, list, pulled)?;
         } else if brought {
-            self.subscribers[id].resumed.take_sweep(link);
+            self.subscribers[id].owed.brought_mut().take_sweep(link);
         }
         if answer != Answer::None && !answered {
             let walk = &mut self.subscribers[walk];
@@ -132,20 +129,16 @@ impl<V> Cache<V> {
         let before = members.gone_before(since).into_iter();
         // That it is empty is said below.
         let missed = before.filter(|(name, gone)| {
-            let told = self.subscribers[id].concluded.contains(*name);
+            let told = self.subscribers[id].owed.is_concluded(name);
             let itself = name.is_glob() || self.is_asked_for(id, type_key, name);
             !told && !itself && !self.saw_go(id, link, name, *gone)
         });
         let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
         let empty = members.glob.clone().filter(|_| members.live == 0);
         self.subscribers[walk].conclude();
-        let subscriber = &mut self.subscribers[id];
-        subscriber.missing.extend(empty.clone());
-        subscriber.leaving.extend(empty);
-        for name in missed {
-            subscriber.missing.remove(&name);
-            subscriber.leaving.insert(name);
-        }
+        let owed = &mut self.subscribers[id].owed;
+        empty.into_iter().for_each(|glob| owed.empty(glob));
+        missed.into_iter().for_each(|name| owed.missed(name));
     }
 
     /// The same as [`put`](Self::put), of a collection that was not answered.
@@ -184,12 +177,12 @@ impl<V> Cache<V> {
         pulled: &mut Pulled,
     ) -> ControlFlow<()> {
         let type_key = self.subscribers[id].type_key;
-        let begun = self.subscribers[id].resumed.take_sweep(link);
-        let mut names = begun.unwrap_or_else(|| self.names_within(&self.subscribers[id].resumed, list));
+        let begun = self.subscribers[id].owed.brought_mut().take_sweep(link);
+        let mut names = begun.unwrap_or_else(|| self.names_within(self.subscribers[id].owed.brought(), list));
         while let Some(name) = names.pop() {
             if self.look(pulled).is_break() {
                 names.push(name);
-                self.subscribers[id].resumed.leave_sweep(link, names);
+                self.subscribers[id].owed.brought_mut().leave_sweep(link, names);
                 return ControlFlow::Break(());
             }
             let error = self.store[type_key].errors.get(&name);
@@ -199,14 +192,7 @@ impl<V> Cache<V> {
             }
             let slot = self.store.slot_of(type_key, &name);
             let there = slot.is_some_and(|at| self.store[at].state.resource().is_some());
-            let Subscriber { resumed, leaving, concluded, .. } = &mut self.subscribers[id];
-            let brought = resumed.remove(&name).is_some();
-            if brought && !there {
-                if concluded.len() < MAX_CONCLUDED {
-                    concluded.insert(name.clone());
-                }
-                leaving.insert(name);
-            }
+            self.subscribers[id].owed.conclude(name, there);
         }
         self.subscribers.has_compared(id);
         ControlFlow::Continue(())

@@ -29,7 +29,7 @@ impl<V> Cache<V> {
         }
         let mut deferred = BTreeSet::new();
         let stopped = self.visit_errors(id, removals, &mut deferred, visitor);
-        self.subscribers[id].failing.append(&mut deferred);
+        self.subscribers[id].owed.defer_errors(deferred);
         stopped
     }
 
@@ -40,7 +40,7 @@ impl<V> Cache<V> {
         deferred: &mut BTreeSet<ResourceName>,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
-        while let Some(name) = self.subscribers[id].failing.pop_first() {
+        while let Some(name) = self.subscribers[id].owed.next_error() {
             if !self.owes_error(id, &name) {
                 continue;
             }
@@ -51,16 +51,7 @@ impl<V> Cache<V> {
             let beside = self.is_there(id, &name);
             let removed = !beside && !self.spares(id, &name);
             let subscriber = &mut self.subscribers[id];
-            if removed {
-                subscriber.leaving.remove(&name);
-                subscriber.missing.remove(&name);
-                subscriber.resumed.remove(&name);
-            } else if let Some(version) = subscriber.resumed.version_mut(&name) {
-                // Only the resource says that the error is over: it is sent at whatever version it comes back.
-                *version = None;
-            }
-            // That it is over is told by the removal.
-            subscriber.concluded.remove(&name);
+            subscriber.owed.told_error(&name, removed);
             let of = &self.store[subscriber.type_key];
             if let Some(failure) = of.errors.get(&name)
                 && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
@@ -93,8 +84,8 @@ impl<V> Cache<V> {
     pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
         let subscriber = &self.subscribers[id];
         let holds = || match name.is_glob() {
-            true => subscriber.resumed.of_glob(name).next().is_some(),
-            false => subscriber.resumed.contains(name),
+            true => subscriber.owed.brought().of_glob(name).next().is_some(),
+            false => subscriber.owed.brought().contains(name),
         };
         let failure = self.store[subscriber.type_key].errors.get(name);
         failure.is_some_and(|failure| failure.error.is_transient()) && holds()
@@ -111,7 +102,7 @@ impl<V> Cache<V> {
             let (name, seq) = (slot.name.clone(), failure.seq);
             self.subscribers[link].cursor = seq;
             let subscriber = self.subscribers[link].subscriber;
-            self.subscribers[subscriber].failing.insert(name);
+            self.subscribers[subscriber].owed.fail(name);
         }
     }
 
@@ -127,8 +118,8 @@ impl<V> Cache<V> {
         let told = self.subscribers.told_up_to(link);
         let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
         if news {
-            let names = failed.range(told + 1..).map(|(_, name)| name.clone());
-            self.subscribers[subscriber].failing.extend(names);
+            let owed = &mut self.subscribers[subscriber].owed;
+            failed.range(told + 1..).for_each(|(_, name)| owed.fail(name.clone()));
         }
         news
     }
@@ -137,8 +128,8 @@ impl<V> Cache<V> {
     pub(crate) fn repeat_errors_within(&mut self, link: LinkKey, list: ListKey) {
         let Link { subscriber, .. } = self.subscribers[link];
         let told = self.subscribers.told_up_to(link);
-        let names = self.store[list].failed.range(..=told).map(|(_, name)| name.clone());
-        self.subscribers[subscriber].failing.extend(names);
+        let owed = &mut self.subscribers[subscriber].owed;
+        self.store[list].failed.range(..=told).for_each(|(_, name)| owed.fail(name.clone()));
     }
 
     /// Whether a name, or a member of a glob, is there.

@@ -9,7 +9,7 @@ use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
 use crate::store::{Answer, State};
-use crate::subscribers::{Link, Subscriber};
+use crate::subscribers::Link;
 
 impl<V> Cache<V> {
     /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
@@ -24,20 +24,20 @@ impl<V> Cache<V> {
         if !subscriber.has_work() {
             return false;
         }
-        !subscriber.forced.is_empty()
+        subscriber.owed.has_answers()
             || self.subscribers.chain(subscriber.slots).any(|link| self.is_addition(id, link))
             || self.subscribers.chain(subscriber.lists).any(|link| self.is_addition(id, link))
-            || subscriber.missing.iter().any(|name| subscriber.leaving.contains(name))
-            || subscriber.failing.iter().any(|name| self.breaks_nothing(id, name))
+            || subscriber.owed.tells_missing()
+            || subscriber.owed.errors().iter().any(|name| self.breaks_nothing(id, name))
     }
 
     fn is_addition(&self, id: SubscriberId, link: LinkKey) -> bool {
         let Link { target, cursor, sent, .. } = self.subscribers[link];
-        let Subscriber { resumed, leaving, .. } = &self.subscribers[id];
+        let owed = &self.subscribers[id].owed;
         match target {
             Target::Slot(at) => {
                 let slot = &self.store[at];
-                let missing = || !sent && !resumed.contains(&slot.name) && !leaving.contains(&slot.name);
+                let missing = || !sent && !owed.brought().contains(&slot.name) && !owed.removals().contains(&slot.name);
                 cursor < slot.seq
                     && match self.store[self.store.resolve(at)].state {
                         State::Present(_) => true,
@@ -61,33 +61,32 @@ impl<V> Cache<V> {
         id: SubscriberId,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if self.subscribers[id].missing.is_empty() {
+        if !self.subscribers[id].owed.has_missing() {
             return ControlFlow::Continue(());
         }
         self.pull_parting(id);
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
-            && let Some(name) = self.subscribers[id].missing.pop_first()
+            && let Some(name) = self.subscribers[id].owed.next_missing()
         {
             if self.waits_for_error(id, &name) {
                 waiting.push(name);
-            } else if self.subscribers[id].leaving.remove(&name) && self.is_gone(id, &name) {
+            } else if self.subscribers[id].owed.stop_removal(&name) && self.is_gone(id, &name) {
                 visited = visitor(Pull::Removed { name: &name });
             }
         }
-        self.subscribers[id].missing.extend(waiting);
+        self.subscribers[id].owed.defer_missing(waiting);
         visited
     }
 
     /// What has an error is told with it.
     pub(crate) fn waits_for_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.subscribers[id].failing.contains(name) && self.owes_error(id, name)
+        self.subscribers[id].owed.errors().contains(name) && self.owes_error(id, name)
     }
 
     /// Whether to tell the error of a name takes nothing from the subscriber.
     pub(crate) fn breaks_nothing(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let missing = &self.subscribers[id].missing;
-        missing.contains(name) || self.is_there(id, name) || self.spares(id, name)
+        self.subscribers[id].owed.is_missing(name) || self.is_there(id, name) || self.spares(id, name)
     }
 }

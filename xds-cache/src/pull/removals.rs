@@ -10,7 +10,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, Target};
 use crate::store::State;
-use crate::subscribers::{Link, Subscriber, Walk};
+use crate::subscribers::{Link, Walk};
 
 impl<V> Cache<V> {
     /// Visits what is gone, but for what stays to be told.
@@ -25,21 +25,19 @@ impl<V> Cache<V> {
         let mut waiting = Vec::new();
         let mut visited = ControlFlow::Continue(());
         while visited.is_continue()
-            && let Some(name) = self.subscribers[id].leaving.pop_first()
+            && let Some(name) = self.subscribers[id].owed.next_removal()
         {
             // What has an error is told with it.
             if stays(&name) || self.waits_for_error(id, &name) {
                 waiting.push(name);
             } else if self.is_gone(id, &name) {
-                let subscriber = &mut self.subscribers[id];
-                subscriber.missing.remove(&name);
-                subscriber.resumed.remove(&name);
+                self.subscribers[id].owed.told_gone(&name);
                 visited = visitor(Pull::Removed { name: &name });
             } else {
                 visited = self.look(pulled);
             }
         }
-        self.subscribers[id].leaving.extend(waiting);
+        self.subscribers[id].owed.defer_removals(waiting);
         visited
     }
 
@@ -62,15 +60,8 @@ impl<V> Cache<V> {
         let members = &self.store[list];
         let newest = members.newest_gone_or_failed();
         if newest > gone_cursor {
-            let Subscriber { leaving, missing, concluded, .. } = &mut self.subscribers[subscriber];
-            for name in members.gone_after(gone_cursor) {
-                if !concluded.is_empty() && concluded.remove(name) {
-                    continue;
-                }
-                // What it was sent as a member of a collection it can have, whatever it asked for since.
-                missing.remove(name);
-                leaving.insert(name.clone());
-            }
+            let owed = &mut self.subscribers[subscriber].owed;
+            members.gone_after(gone_cursor).for_each(|name| owed.went(name));
             self.subscribers[walk].gone_cursor = newest;
             self.store.pass(list, Some(gone_cursor), Some(newest));
         }

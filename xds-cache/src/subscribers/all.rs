@@ -31,7 +31,7 @@ impl Subscribers {
     /// Those remain who brought something along that was not compared.
     pub(crate) fn drop_compared(&mut self) {
         let Self { bringing, all, .. } = self;
-        bringing.retain(|key| !all[*key].resumed.is_empty());
+        bringing.retain(|key| !all[*key].owed.brought().is_empty());
     }
 
     /// The subscriber at an index.
@@ -40,6 +40,7 @@ impl Subscribers {
     }
 
     /// The subscriber's link to a target.
+    #[inline]
     pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<LinkKey> {
         self.held.find(&self.links, Ends(id.key(), target))
     }
@@ -49,24 +50,26 @@ impl Subscribers {
     }
 
     /// The walk of a link to a collection.
+    #[inline]
     pub(crate) fn walk(&self, link: LinkKey) -> Option<&Walk> {
         self.links[link].walk.map(|walk| &self.walks[walk])
     }
 
     /// The errors of the link's target that are older were told, or are about to be.
+    #[inline]
     pub(crate) fn told_up_to(&self, link: LinkKey) -> Seq {
         self.walk(link).map_or(self.links[link].cursor, |walk| walk.gone_cursor)
     }
 
     /// What a subscriber may hold of a name is yet to be compared.
     pub(crate) fn bring(&mut self, id: SubscriberId, name: ResourceName, version: Option<Version>) {
-        self.all[id.key()].resumed.insert(name, version);
+        self.all[id.key()].owed.bring(name, version);
         self.bringing.insert(id.key());
     }
 
     /// Some of what a subscriber brought along was compared: it may have been the last.
     pub(crate) fn has_compared(&mut self, id: SubscriberId) {
-        if self.all[id.key()].resumed.is_empty() {
+        if self.all[id.key()].owed.brought().is_empty() {
             self.bringing.remove(&id.key());
         }
     }
@@ -78,7 +81,7 @@ impl Subscribers {
 
     /// Who said that they hold a name, and have not been told what became of it.
     pub(crate) fn who_brought_it(&self, type_key: TypeKey, name: &ResourceName) -> impl Iterator<Item = SubscriberId> {
-        let who_brought = self.who_brought(type_key).filter(|(_, of)| of.resumed.contains(name));
+        let who_brought = self.who_brought(type_key).filter(|(_, of)| of.owed.brought().contains(name));
         who_brought.map(|(id, _)| id)
     }
 }

@@ -8,6 +8,7 @@ use crate::subscribers::link::{Chain, Link};
 use crate::subscribers::subscriber::Subscriber;
 
 /// Puts a link that stands on no chain in front of the chain `head`.
+#[inline]
 fn push(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: LinkKey, chain: Chain) {
     let next = head.replace(at);
     let last = match next {
@@ -19,6 +20,7 @@ fn push(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: LinkKe
 }
 
 /// Takes a link off its chain, which starts at `head`.
+#[inline]
 fn unlink(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: LinkKey) {
     let Link { next, prev, .. } = links[at];
     if prev == Some(at) {
@@ -37,12 +39,14 @@ fn unlink(links: &mut Arena<LinkKey, Link>, head: &mut Option<LinkKey>, at: Link
 
 impl Subscribers {
     /// Puts a link that stands on no chain in front of one; `clean` is where the chain of its target begins.
+    #[inline]
     pub(crate) fn push(&mut self, clean: &mut Option<LinkKey>, at: LinkKey, chain: Chain) {
         let Self { links, all, .. } = self;
         push(links, head(all, clean, &links[at], chain), at, chain);
     }
 
     /// Takes a link off its chain.
+    #[inline]
     pub(crate) fn unchain(&mut self, clean: &mut Option<LinkKey>, at: LinkKey) {
         let Self { links, all, .. } = self;
         let chain = links[at].chain;
@@ -79,6 +83,7 @@ impl Subscribers {
 }
 
 /// Where a chain that a link may stand on begins.
+#[inline]
 fn head<'a>(
     all: &'a mut Arena<SubscriberKey, Subscriber>,
     clean: &'a mut Option<LinkKey>,

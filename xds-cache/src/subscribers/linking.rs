@@ -44,7 +44,7 @@ impl Subscribers {
         if !subscriber.aliased.is_empty() {
             subscriber.aliased.remove(&at);
         }
-        subscriber.resumed.take_sweep(at);
+        subscriber.owed.brought_mut().take_sweep(at);
         walk.map(|walk| self.walks.remove(walk))
     }
 

@@ -7,7 +7,7 @@ use xdstp_uri::ResourceName;
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SubscriberKey, Target, TypeKey};
 use crate::store::{Answer, State};
-use crate::subscribers::{Chain, Ends, Names};
+use crate::subscribers::{Chain, Debt, Ends, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
@@ -41,13 +41,13 @@ fn check_brought<V>(cache: &Cache<V>, type_key: TypeKey) {
             let slot = cache.store.slot_of(type_key, name);
             slot.is_some_and(|at| cache.store[at].state.resource().is_some())
         };
-        let missing: Vec<_> = subscriber.resumed.iter().filter(|name| !here(name)).cloned().collect();
+        let missing: Vec<_> = subscriber.owed.brought().iter().filter(|name| !here(name)).cloned().collect();
         let waits = |name: &&ResourceName| cache.covered(id, type_key, name) && !cache.is_answered(id, type_key, name);
         undecided.extend(missing.iter().filter(waits).cloned());
         brought.extend(missing);
     }
     // Not for what a subscriber of another type said.
-    let all = cache.subscribers.all.values().flat_map(|subscriber| subscriber.resumed.iter());
+    let all = cache.subscribers.all.values().flat_map(|subscriber| subscriber.owed.brought().iter());
     all.for_each(|name| assert_eq!(cache.is_brought_along(url, name), brought.contains(name), "{name}"));
     assert_eq!(cache.undecided(url), undecided);
 }
@@ -100,9 +100,11 @@ fn check_links<V>(cache: &Cache<V>) {
                 Some(*at)
             );
         }
-        assert!(subscriber.resumed.is_empty() || cache.subscribers.bringing.contains(&key));
-        assert_eq!(subscriber.resumed.len(), subscriber.resumed.iter().count());
-        assert!(subscriber.resumed.sweeps().all(|at| cache.subscribers[at].subscriber == key));
+        assert!(subscriber.owed.brought().is_empty() || cache.subscribers.bringing.contains(&key));
+        assert_eq!(subscriber.owed.brought().len(), subscriber.owed.brought().iter().count());
+        let both = BTreeSet::from([Debt::Missing, Debt::Answer]);
+        assert!(!subscriber.owed.names().iter().any(|name| subscriber.owed.debts(name).is_superset(&both)));
+        assert!(subscriber.owed.brought().sweeps().all(|at| cache.subscribers[at].subscriber == key));
         assert!(subscriber.parting.iter().all(|at| cache.subscribers[*at].subscriber == key));
     }
     assert_eq!(seen.len(), cache.subscribers.links.len(), "a link stands on no chain");

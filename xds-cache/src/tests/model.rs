@@ -285,7 +285,7 @@ impl Model {
             let lost = gone.iter().find(|name| is_of_interest(name));
             assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
             let brought = |name: &ResourceName| {
-                let held = |subscriber: &Subscriber| subscriber.resumed.contains(name);
+                let held = |subscriber: &Subscriber| subscriber.owed.brought().contains(name);
                 self.cache.subscribers.all.values().any(held)
             };
             let spared: BTreeSet<_> = self.spared[of]
@@ -498,7 +498,7 @@ impl Model {
         assert!(woken.is_sorted_by(|a, b| a < b), "each once: {woken:?}");
         let waiting = |id: &SubscriberId| {
             let subscriber = &self.cache.subscribers[*id];
-            !subscriber.failing.is_empty() || subscriber.has_removals() || subscriber.disclaimed.is_some()
+            subscriber.owed.has_errors() || subscriber.has_removals() || subscriber.claims.are_looked_at()
         };
         woken.retain(|id| expected.contains(id) || !waiting(id));
         assert_eq!(woken, expected);

@@ -129,14 +129,14 @@ impl<V> Cache<V> {
 
     /// Whether a name is to be told as gone to a subscriber, or may yet be, and is not back.
     fn is_leaving(&self, id: SubscriberId, type_key: TypeKey, name: &ResourceName) -> bool {
-        let Subscriber { leaving, missing, resumed, .. } = &self.subscribers[id];
+        let owed = &self.subscribers[id].owed;
         let slot = self.store.slot_of(type_key, name);
         match slot.map(|at| (at, &self.store[at].state)) {
             Some((_, State::Present(_))) => false,
             // It asked for it anew, and is not answered.
             Some((at, State::Unknown)) if self.was_sent(id, at) => true,
             // Of what it left by name, a collection of its that was not answered may say something else.
-            _ => leaving.contains(name) && !missing.contains(name) || resumed.contains(name),
+            _ => owed.is_leaving(name) || owed.brought().contains(name),
         }
     }
 
