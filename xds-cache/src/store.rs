@@ -1,4 +1,5 @@
-//! What a cache stores: resources, and what is known of names and of collections. Nothing in here knows a subscriber.
+//! What a cache stores: resources, and what is known of names and of collections. Nothing in here knows a subscriber: of some
+//! it has the keys, to say where the chain of a target's links begins and for whom it keeps what is gone.
 
 mod aliases;
 mod by_alias;

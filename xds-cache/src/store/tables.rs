@@ -41,12 +41,14 @@ pub(crate) struct Store<V> {
     pub(crate) now: Option<Instant>,
 }
 
+/// One type of resources, and where in the cache they are.
 pub(crate) struct Type<V> {
     pub(crate) url: TypeUrl,
     pub(crate) version: Option<Version>,
     pub(crate) names: Index<SlotKey, Slot<V>>,
     pub(crate) wildcard: ListKey,
     pub(crate) globs: HashMap<ResourceName, ListKey>,
+    /// How many there are.
     pub(crate) subscribers: u32,
     /// Of names and of globs.
     pub(crate) errors: HashMap<ResourceName, Failure>,

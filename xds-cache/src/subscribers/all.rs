@@ -34,7 +34,7 @@ impl Subscribers {
         bringing.retain(|key| !all[*key].owed.brought().is_empty());
     }
 
-    /// The subscriber at an index.
+    /// The subscriber with a key.
     pub(crate) fn id_of(&self, key: SubscriberKey) -> SubscriberId {
         SubscriberId::of(key, self.all[key].generation)
     }
