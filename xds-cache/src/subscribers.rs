@@ -20,6 +20,4 @@ pub(crate) use full_state::FullState;
 pub(crate) use link::Ends;
 pub(crate) use link::{Chain, Link, Walk};
 pub(crate) use names::Names;
-#[cfg(test)]
-pub(crate) use owed::Debt;
 pub(crate) use subscriber::Subscriber;

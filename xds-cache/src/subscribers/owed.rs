@@ -7,8 +7,6 @@ use xdstp_uri::ResourceName;
 use crate::resource::Version;
 use crate::subscribers::brought::Brought;
 use crate::subscribers::name_set::NameSet;
-#[cfg(test)]
-use crate::subscribers::names::Names;
 
 /// How many names a subscriber is known to have been told of as gone before anybody said so. Of more it may be told again.
 const MAX_CONCLUDED: usize = 1000;
@@ -66,7 +64,7 @@ pub(crate) enum Debt {
 /// | `unwanted` else | clear | · | clear | · | · | · | · |
 /// | `take_unsent` | · | · | · | · | · | clear | · |
 ///
-/// Missing and Answer never meet: what is answered once more was left, and who asks for it again may hold it.
+/// No two of them exclude each other: what a name is asked for by, and by which aliases, decides about each on its own.
 #[derive(Default)]
 pub(crate) struct Owed {
     removals: NameSet,
@@ -353,13 +351,6 @@ impl Owed {
 
 #[cfg(test)]
 impl Owed {
-    /// All names of which anything is owed.
-    pub(crate) fn names(&self) -> BTreeSet<&ResourceName> {
-        let sets = [&self.missing, &self.errors, &self.unsent, &self.concluded];
-        let names = sets.into_iter().flatten().chain(self.removals.iter()).chain(self.answers.iter());
-        names.chain(self.brought.iter()).collect()
-    }
-
     /// Why a name is owed.
     pub(crate) fn debts(&self, name: &ResourceName) -> BTreeSet<Debt> {
         let debts = [
