@@ -170,8 +170,11 @@ impl<V> Cache<V> {
             // By an alias that it had, it may not have left it.
             return;
         }
-        // Whether it is gone is for what else covers it to say now.
-        owed.stays(&name);
+        owed.may_have(&name);
+        // Whether it is gone is for what else covers it to say now: but the other name has said so, if it was looked at.
+        if !other_name {
+            owed.stop_removal(&name);
+        }
         // Not while it is asked for by another name.
         if covered {
             owed.answer(name);
