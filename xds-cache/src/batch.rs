@@ -6,9 +6,9 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
+use crate::id::SubscriberId;
 use crate::outcome::Outcomes;
 use crate::resource::{Resource, TypeUrl};
-use crate::subscribe::SubscriberId;
 
 impl<V> Cache<V> {
     /// Stores many resources of one type. A subscriber is woken once, however many of them it wants, and what
@@ -37,9 +37,9 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcomes {
         let before = self.totals;
-        self.change_type(type_url, now, |cache, type_index| {
+        self.change_type(type_url, now, |cache, type_key| {
             for (name, resource) in resources {
-                cache.store(type_index, &name, resource, now, woken);
+                cache.store(type_key, &name, resource, now, woken);
             }
         });
         self.totals.since(before)
@@ -74,14 +74,14 @@ impl<V> Cache<V> {
         woken: &mut Vec<SubscriberId>,
     ) -> Outcomes {
         let before = self.totals;
-        self.change_type(type_url, now, |cache, type_index| {
+        self.change_type(type_url, now, |cache, type_key| {
             let mut kept = HashSet::new();
             for (name, resource) in resources {
-                cache.store(type_index, &name, resource, now, woken);
-                kept.extend(cache.slot_of(type_index, &name));
+                cache.store(type_key, &name, resource, now, woken);
+                kept.extend(cache.store.slot_of(type_key, &name));
             }
-            let named = cache.types[type_index as usize].names.iter();
-            let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.slots[at as usize]);
+            let named = cache.store[type_key].names.iter();
+            let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.store[at]);
             let mut gone: Vec<_> =
                 slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
             gone.sort_unstable();

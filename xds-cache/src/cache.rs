@@ -1,80 +1,14 @@
-//! What a cache holds, and what changing it does.
+//! A cache: what it stores, and who is told of it.
 
-use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use slab::Slab;
-use xdstp_uri::ResourceName;
-
-use crate::idle::Idle;
-use crate::index::Index;
-use crate::interest::Interest;
-use crate::links::{Answer, Gone, Link, List, NEVER, NONE, Seq, Slot, State, Target, Walk};
-use crate::moments::Moments;
-use crate::outcome::{Outcome, Outcomes};
-use crate::pool::Pool;
-use crate::resource::{Resource, TypeUrl, Version};
-use crate::subscribe::{Subscriber, SubscriberId};
-use crate::table::Type;
-
-/// What kind of cache it is.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// Whether a name that is not in the cache does not exist. A control plane's cache is authoritative;
-    /// a relay's is not: there a missing name was not answered yet.
-    pub authoritative: bool,
-    /// Whether a wildcard also covers `xdstp:` names. It does where everything in the cache is the
-    /// answer to one node's wildcard; elsewhere those names have collections of their own.
-    pub wildcard_covers_xdstp: bool,
-    /// How many tombstones a collection keeps for those who were away. It is also how many names that were never here it
-    /// tells as gone, in the time that these are kept, to who does not say what it holds.
-    pub tombstones: usize,
-    /// How long it keeps them.
-    pub tombstone_age: Duration,
-    /// How long it keeps the content of what is gone, for [who is sent full states](Cache::visit_leaving) and is not told
-    /// yet. It should be longer than a removal is deferred.
-    pub departed_age: Duration,
-    /// How many resources a relay's cache holds before it evicts what nobody is subscribed to, the one least
-    /// recently wanted or changed first; see [`evict`](Cache::evict). Without one it evicts nothing of its own accord.
-    ///
-    /// What somebody is subscribed to is never evicted, and counts. An authoritative cache has no capacity: what
-    /// is not in it does not exist, so that to evict would be to delete.
-    pub capacity: Option<usize>,
-    /// How many names that it does not visit a pull looks at before it [pauses](crate::Pulled::paused): at least one.
-    pub looks: usize,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            authoritative: true,
-            wildcard_covers_xdstp: false,
-            tombstones: 1000,
-            tombstone_age: Duration::from_secs(3600),
-            departed_age: Duration::from_secs(30),
-            capacity: None,
-            // Some milliseconds' worth.
-            looks: 4096,
-        }
-    }
-}
-
-/// One resource, as [`Cache::resources`] lists it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Stored<'a, V> {
-    /// Its type.
-    pub type_url: &'a TypeUrl,
-    /// Its name.
-    pub name: &'a ResourceName,
-    /// The resource; `None` when the name is known not to exist.
-    pub resource: Option<&'a Resource<V>>,
-    /// When its content last changed, by the caller's clock, to a tenth of a second.
-    pub changed_at: Option<Instant>,
-    /// How many subscribers asked for it by name.
-    pub watchers: u32,
-}
+use crate::id::SubscriberId;
+use crate::keys::TypeKey;
+use crate::options::Options;
+use crate::outcome::Outcomes;
+use crate::resource::{TypeUrl, Version};
+use crate::store::Store;
+use crate::subscribers::Subscribers;
 
 /// The resources of one scope: by type, by name.
 ///
@@ -105,32 +39,8 @@ pub struct Stored<'a, V> {
 /// assert_eq!(names, ["backend"]);
 /// ```
 pub struct Cache<V> {
-    pub(crate) options: Options,
-    pub(crate) seq: Seq,
-    /// When the origin was lost.
-    pub(crate) lost: Seq,
-    pub(crate) types: Slab<Type<V>>,
-    pub(crate) type_index: HashMap<TypeUrl, u32>,
-    pub(crate) slots: Pool<Slot<V>>,
-    pub(crate) lists: Slab<List>,
-    pub(crate) links: Pool<Link>,
-    pub(crate) walks: Pool<Walk>,
-    /// Which link a subscriber has to a target.
-    pub(crate) held: Index<Link>,
-    pub(crate) subscribers: Pool<Subscriber>,
-    /// Those that brought something along, by index: all of which not everything was compared.
-    pub(crate) bringing: BTreeSet<u32>,
-    /// How many subscribers there were.
-    pub(crate) generation: u32,
-    /// The lists that have tombstones, by the age of the oldest.
-    pub(crate) buried: BTreeSet<(Instant, u32)>,
-    pub(crate) moments: Moments,
-    /// How many resources there are.
-    pub(crate) present: usize,
-    /// What may be evicted.
-    pub(crate) idle: Idle,
-    /// The last time anybody told.
-    pub(crate) now: Option<Instant>,
+    pub(crate) store: Store<V>,
+    pub(crate) subscribers: Subscribers,
     pub(crate) totals: Outcomes,
     /// How many additions were visited.
     pub(crate) visits: u64,
@@ -141,271 +51,13 @@ pub struct Cache<V> {
 impl<V> Cache<V> {
     /// An empty cache.
     pub fn new(options: Options) -> Self {
-        let looks = options.looks.max(1);
         Self {
-            options: Options { looks, ..options },
-            seq: 0,
-            lost: 0,
-            types: Slab::new(),
-            type_index: HashMap::new(),
-            slots: Pool::default(),
-            lists: Slab::new(),
-            links: Pool::default(),
-            walks: Pool::default(),
-            held: Index::default(),
-            subscribers: Pool::default(),
-            bringing: BTreeSet::new(),
-            generation: 0,
-            buried: BTreeSet::new(),
-            moments: Moments::default(),
-            present: 0,
-            idle: Idle::default(),
-            now: None,
+            store: Store::new(options),
+            subscribers: Subscribers::default(),
             totals: Outcomes::default(),
             visits: 0,
             looks: 0,
         }
-    }
-
-    /// Stores a resource and appends to `woken` who must be told. A subscriber that has something
-    /// to pull already is not named again.
-    ///
-    /// A glob and `*` name no resource: what comes under such a name is ignored.
-    ///
-    /// Raw, because the cache cannot know whether the content is what its type and name say; clients refuse a whole
-    /// response over one that is not (rules 81, 82). `xds-transport` has a `put` that looks.
-    pub fn upsert_raw(
-        &mut self,
-        type_url: &TypeUrl,
-        name: &ResourceName,
-        resource: Resource<V>,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) -> Outcome {
-        self.change_type(type_url, now, |cache, type_index| cache.store(type_index, name, resource, now, woken))
-    }
-
-    /// Has everybody interested sent the resource again although it did not change: the origin did so too.
-    pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
-        if let Some(at) = self.find(type_url, name)
-            && self.slots[at as usize].state.resource().is_some()
-        {
-            self.clear_error(self.slots[at as usize].type_index, name);
-            self.changed(at, woken);
-            self.renew(at);
-        }
-    }
-
-    /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
-    pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
-        self.remove_asked(type_url, name, false, now, woken);
-    }
-
-    /// Does what [`remove`](Self::remove) does, for the answer to who asked for just this name, though nobody here may ask
-    /// for it any more. Of such names that were never here, not more are told to those who want a collection that they
-    /// belong to than it keeps [tombstones](Options::tombstones): whoever asks decides how many there are.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Removals};
-    ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let mut options = Options::default();
-    /// (options.authoritative, options.tombstones) = (false, 2);
-    /// let mut cache = Cache::<()>::new(options);
-    /// let subscriber = cache.open(&clusters);
-    /// cache.subscribe(subscriber, &Interest::Wildcard);
-    /// for name in ["a", "b", "c", "d"] {
-    ///     cache.deny(&clusters, &name.parse().unwrap(), now, &mut woken);
-    /// }
-    /// let mut told = 0;
-    /// cache.pull(subscriber, Removals::Include, &mut |_| {
-    ///     told += 1;
-    ///     ControlFlow::Continue(())
-    /// });
-    /// assert_eq!(told, 2);
-    /// ```
-    pub fn deny(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
-        self.remove_asked(type_url, name, true, now, woken);
-    }
-
-    pub(crate) fn remove_asked(
-        &mut self,
-        type_url: &TypeUrl,
-        name: &ResourceName,
-        asked: bool,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) {
-        self.expire(now);
-        let Some(type_index) = self.type_index.get(type_url).copied() else { return };
-        let seq = self.next_seq();
-        let failed = self.clear_error(type_index, name);
-        let was_alias = self.end_alias(type_index, name);
-        let found = self.slot_of(type_index, name);
-        let (mut was_present, mut born) = (false, NEVER);
-        if let Some(at) = found {
-            let slot = &mut self.slots[at as usize];
-            was_present = slot.state.resource().is_some();
-            if was_present {
-                born = slot.born;
-            }
-            if matches!(slot.state, State::Absent) && failed.is_none() && !was_alias {
-                return;
-            }
-            self.drop_aliases(at, woken);
-            let slot = &mut self.slots[at as usize];
-            self.present -= usize::from(was_present);
-            self.totals.removed += u64::from(was_present);
-            if let State::Present(resource) = std::mem::replace(&mut slot.state, State::Absent) {
-                let departures = &mut self.types[type_index as usize].departures;
-                departures.push(name, resource, born..seq, now);
-            }
-            slot.seq = seq;
-            let places = slot.places;
-            for place in places.into_iter().filter(|place| place.list != NONE) {
-                self.lists[place.list as usize].unlink(&mut self.slots, at);
-            }
-            self.mark(Target::Slot(at), woken);
-            self.drop_slot_if_unused(at);
-        }
-        let unseen = !was_present && (asked || found.is_some());
-        let gone = Gone { name: name.clone(), seq, at: now, born, unseen };
-        self.bury_in_collections(type_index, &gone, was_present, failed.as_ref(), woken);
-        self.drop_type_if_unused(type_index);
-    }
-
-    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
-    /// until it is [evicted](Self::evict), or forgotten for lack of room.
-    pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.type_index(type_url);
-        let Some(list) = self.answered_list(type_index, collection) else { return };
-        // First, for it may be all that keeps the list when its error is over.
-        let before = std::mem::replace(&mut self.lists[list as usize].answer, Answer::Complete);
-        let failed = self.end_collection_error(list, woken);
-        if !self.lists.contains(list as usize) {
-            return self.drop_type_if_unused(type_index);
-        }
-        if before != Answer::Complete {
-            self.renew_list(list);
-        } else if !failed {
-            return;
-        }
-        self.mark(Target::List(list), woken);
-    }
-
-    /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
-    /// there, and nothing is told to be gone before the answer is complete (rule 151).
-    pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.type_index(type_url);
-        let Some(list) = self.answered_list(type_index, collection) else { return };
-        if self.lists[list as usize].answer == Answer::None {
-            self.lists[list as usize].answer = Answer::Begun;
-            self.renew_list(list);
-            self.mark(Target::List(list), woken);
-        }
-    }
-
-    /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
-    fn answered_list(&mut self, type_index: u32, collection: &Interest) -> Option<u32> {
-        if self.keeps_answers() {
-            Some(self.list(type_index, collection))
-        } else {
-            self.list_of(type_index, collection)
-        }
-    }
-
-    /// The origin is away: what is there is still served, but what is not may be there by now (rule 150). Until a
-    /// collection is [answered](Self::answered) anew, nothing that a subscriber brings along is told to be gone.
-    pub fn origin_lost(&mut self) {
-        if self.options.authoritative {
-            return;
-        }
-        self.lost = self.seq;
-        for (_, list) in self.lists.iter_mut().filter(|(_, list)| list.answer == Answer::Complete) {
-            list.answer = Answer::Stale;
-        }
-    }
-
-    /// Whether a name has been answered, with an error too, or something of a collection has.
-    pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
-        let Some(type_index) = self.type_index.get(type_url) else { return self.options.authoritative };
-        let of = &self.types[*type_index as usize];
-        match interest {
-            Interest::Name(name) if !name.is_glob() => match self.slot_of(*type_index, name) {
-                Some(at) => !matches!(self.slots[at as usize].state, State::Unknown),
-                None => {
-                    let answered = of.errors.contains_key(name) || of.aliases.canonical(name).is_some();
-                    self.options.authoritative || answered
-                }
-            },
-            collection => self
-                .list_of(*type_index, collection)
-                .map_or(self.options.authoritative, |list| self.lists[list as usize].answer != Answer::None),
-        }
-    }
-
-    /// Records the version an origin gave to a whole type, as SotW does, to be passed on unchanged (rule 146).
-    pub fn set_type_version(&mut self, type_url: &TypeUrl, version: Option<Version>) {
-        let type_index = self.type_index(type_url);
-        self.types[type_index as usize].version = version;
-    }
-
-    /// The version an origin gave to the whole type of a subscriber.
-    pub fn type_version(&self, id: SubscriberId) -> Option<&Version> {
-        let subscriber = self.is_open(id).then(|| &self.subscribers[id.index()])?;
-        self.types[subscriber.type_index as usize].version.as_ref()
-    }
-
-    /// The resource of a name, or of what the name is an alias of.
-    pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
-        let type_index = *self.type_index.get(type_url)?;
-        let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
-        self.slots[self.slot_of(type_index, canonical)? as usize].state.resource()
-    }
-
-    /// Every name the cache knows something about.
-    pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
-        self.slots.iter().filter_map(|(_, slot)| self.stored(slot))
-    }
-
-    /// A part of the same, of at most `most`, and where the next part begins if there is one; the first begins at 0. For who
-    /// must not keep others from the cache for as long as all of it takes: what comes or goes between two parts may be in
-    /// none of them.
-    ///
-    /// ```
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Options, Resource};
-    ///
-    /// let mut cache = Cache::new(Options::default());
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// for name in ["a", "b", "c"] {
-    ///     cache.upsert_raw(&clusters, &name.parse().unwrap(), Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
-    /// }
-    /// let (mut names, mut next) = (Vec::new(), Some(0));
-    /// while let Some(from) = next {
-    ///     let (part, after) = cache.resources_from(from, 2);
-    ///     names.extend(part.map(|stored| stored.name.to_string()));
-    ///     next = after;
-    /// }
-    /// assert_eq!(names, ["a", "b", "c"]);
-    /// ```
-    pub fn resources_from(&self, from: usize, most: usize) -> (impl Iterator<Item = Stored<'_, V>>, Option<usize>) {
-        let end = from.saturating_add(most).min(self.slots.capacity());
-        let part = (from..end).filter_map(|at| self.stored(self.slots.get(at)?));
-        (part, (end < self.slots.capacity()).then_some(end))
-    }
-
-    fn stored<'a>(&'a self, slot: &'a Slot<V>) -> Option<Stored<'a, V>> {
-        (!matches!(slot.state, State::Unknown)).then(|| Stored {
-            type_url: &self.types[slot.type_index as usize].url,
-            name: &slot.name,
-            resource: slot.state.resource(),
-            changed_at: slot.changed_at.and_then(|at| self.moments.time(at)),
-            watchers: slot.watchers,
-        })
     }
 
     /// What was done to the cache since it was made.
@@ -418,65 +70,25 @@ impl<V> Cache<V> {
         &mut self,
         type_url: &TypeUrl,
         now: Instant,
-        change: impl FnOnce(&mut Self, u32) -> T,
+        change: impl FnOnce(&mut Self, TypeKey) -> T,
     ) -> T {
         self.expire(now);
-        let type_index = self.type_index(type_url);
-        let result = change(self, type_index);
-        self.drop_type_if_unused(type_index);
+        let type_key = self.store.type_key(type_url);
+        let result = change(self, type_key);
+        self.store.drop_type_if_unused(type_key);
         self.make_room();
         result
     }
 
-    /// An upsert into a type, but for what is done once per call.
-    pub(crate) fn store(
-        &mut self,
-        type_index: u32,
-        name: &ResourceName,
-        resource: Resource<V>,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) -> Outcome {
-        if name.is_glob() || name.as_str() == "*" {
-            return Outcome::Unchanged;
-        }
-        let at = self.slot(type_index, name);
-        let outcome = match self.slots[at as usize].state.resource() {
-            None => Outcome::Added,
-            Some(old) => match (old.version == resource.version, old.digest() == resource.digest()) {
-                (true, true) => Outcome::Unchanged,
-                (true, false) => Outcome::ChangedAtSameVersion,
-                (false, true) => Outcome::Reversioned,
-                (false, false) => Outcome::Changed,
-            },
-        };
-        let failed = self.types[type_index as usize].errors.contains_key(name);
-        let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
-        self.totals.count(outcome);
-        if outcome == Outcome::Unchanged {
-            return outcome;
-        }
-        if outcome != Outcome::Recovered {
-            let slot = &mut self.slots[at as usize];
-            slot.state = State::Present(resource);
-            slot.changed_at = Some(self.moments.of(now));
-        }
-        if outcome == Outcome::Added {
-            self.end_alias(type_index, name);
-            self.present += 1;
-            self.enter_lists(at);
-        }
-        if !self.types[type_index as usize].errors.is_empty() {
-            self.clear_error(type_index, name);
-            if let Some(glob) = name.glob_parent() {
-                self.recover(type_index, glob, woken);
-            }
-        }
-        self.changed(at, woken);
-        if outcome == Outcome::Added {
-            self.slots[at as usize].born = self.seq;
-        }
-        self.renew(at);
-        outcome
+    /// Records the version an origin gave to a whole type, as SotW does, to be passed on unchanged (rule 146).
+    pub fn set_type_version(&mut self, type_url: &TypeUrl, version: Option<Version>) {
+        let type_key = self.store.type_key(type_url);
+        self.store[type_key].version = version;
+    }
+
+    /// The version an origin gave to the whole type of a subscriber.
+    pub fn type_version(&self, id: SubscriberId) -> Option<&Version> {
+        let subscriber = self.is_open(id).then(|| &self.subscribers[id])?;
+        self.store[subscriber.type_key].version.as_ref()
     }
 }

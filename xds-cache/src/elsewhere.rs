@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{State, Target};
-use crate::subscribe::{Subscriber, SubscriberId};
+use crate::id::SubscriberId;
+use crate::keys::Target;
+use crate::store::State;
 
 impl<V> Cache<V> {
     /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
@@ -15,8 +16,7 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return false;
         }
-        let held = self.subscribers[id.index()].resumed.version_mut(name);
-        held.map(|version| *version = None).is_some()
+        self.subscribers[id].owed.lapse(name)
     }
 
     /// A subscriber was told that a name is gone: it holds nothing of it, and if it went from here, that is told.
@@ -42,22 +42,20 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return;
         }
-        let type_index = self.subscribers[id.index()].type_index;
-        let at = self.slot_of(type_index, name);
-        if let Some(at) = at.filter(|at| matches!(self.slots[self.resolve(*at) as usize].state, State::Absent))
-            && let Some(link) = self.link_of(id, Target::Slot(at))
+        let type_key = self.subscribers[id].type_key;
+        let at = self.store.slot_of(type_key, name);
+        if let Some(at) = at.filter(|at| matches!(self.store[self.store.resolve(*at)].state, State::Absent))
+            && let Some(link) = self.subscribers.link_of(id, Target::Slot(at))
         {
             let _ = self.pull_slot(id, link, &mut |_| ControlFlow::Continue(()));
         }
-        let covering: Vec<_> = self.covering(id, type_index, name).collect();
-        self.subscribers[id.index()].parting.extend(covering);
+        let covering: Vec<_> = self.covering(id, type_key, name).collect();
+        self.subscribers[id].parting.extend(covering);
         self.pull_parting(id);
         self.drop_brought(id, name);
         // An error is told all the same.
         if self.is_gone(id, name) && !self.waits_for_error(id, name) {
-            let Subscriber { leaving, missing, .. } = &mut self.subscribers[id.index()];
-            leaving.remove(name);
-            missing.remove(name);
+            self.subscribers[id].owed.stays(name);
         }
     }
 }

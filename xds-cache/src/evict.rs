@@ -6,8 +6,9 @@ use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Answer, NONE, Slot, State, Target};
+use crate::keys::{ListKey, SlotKey, Target};
 use crate::resource::TypeUrl;
+use crate::store::{Answer, Slot};
 
 impl<V> Cache<V> {
     /// Forgets what only `interest` kept: nobody is subscribed to it any more, so nobody is told.
@@ -73,137 +74,91 @@ impl<V> Cache<V> {
         keeps: &dyn Fn(&ResourceName) -> bool,
     ) {
         self.expire(now);
-        if self.options.authoritative {
+        if self.store.options.authoritative {
             return;
         }
-        let Some(type_index) = self.type_index.get(type_url).copied() else { return };
+        let Some(type_key) = self.store.type_keys.get(type_url).copied() else { return };
         match interest {
             Interest::Name(name) if !name.is_glob() => {
-                let canonical = self.types[type_index as usize].aliases.canonical(name).unwrap_or(name);
-                if let Some(at) = self.slot_of(type_index, canonical) {
+                let canonical = self.store[type_key].aliases.canonical(name).unwrap_or(name);
+                if let Some(at) = self.store.slot_of(type_key, canonical) {
                     self.evict_slot(at, keeps);
                 }
-                self.forget_error(type_index, name);
+                self.forget_error(type_key, name);
             }
             collection => {
-                if let Some(list) = self.list_of(type_index, collection) {
+                if let Some(list) = self.store.list_of(type_key, collection) {
                     self.evict_list(list, keeps);
                 }
             }
         }
-        self.drop_type_if_unused(type_index);
+        self.store.drop_type_if_unused(type_key);
     }
 
     /// Evicts until there is no more than there may be, or nothing left that nobody is subscribed to.
     pub(crate) fn make_room(&mut self) {
-        let Some(capacity) = self.capacity() else { return };
-        while self.present > capacity
-            && let Some(target) = self.idle.pop()
+        let Some(capacity) = self.store.capacity() else { return };
+        while self.store.present > capacity
+            && let Some(target) = self.store.idle.pop()
         {
-            let type_index = match target {
+            let type_key = match target {
                 Target::Slot(at) => {
-                    let Slot { type_index, ref name, .. } = self.slots[at as usize];
+                    let Slot { type_key, ref name, .. } = self.store[at];
                     let name = name.clone();
                     self.evict_slot(at, &|_| false);
-                    self.forget_error(type_index, &name);
-                    type_index
+                    self.forget_error(type_key, &name);
+                    type_key
                 }
                 Target::List(at) => {
-                    let type_index = self.lists[at as usize].type_index;
-                    if self.lists[at as usize].answer != Answer::None {
+                    let type_key = self.store[at].type_key;
+                    if self.store[at].answer != Answer::None {
                         self.evict_list(at, &|_| false);
                     }
-                    type_index
+                    type_key
                 }
             };
-            self.drop_type_if_unused(type_index);
+            self.store.drop_type_if_unused(type_key);
         }
     }
 
-    /// A resource changed, or lost its last watcher: it, or the collections it is part of, may be evicted now.
-    pub(crate) fn renew(&mut self, at: u32) {
-        if self.capacity().is_none() {
+    fn evict_list(&mut self, at: ListKey, keeps: &dyn Fn(&ResourceName) -> bool) {
+        if self.store[at].watchers.count > 0 {
             return;
         }
-        let at = self.resolve(at);
-        let Slot { places, ref state, .. } = self.slots[at as usize];
-        if state.resource().is_none() || self.is_watched(at) {
-            return;
-        }
-        let lists = || places.into_iter().map(|place| place.list).filter(|list| *list != NONE);
-        if lists().any(|list| self.lists[list as usize].watchers > 0) {
-            return;
-        }
-        let mut whole = false;
-        for list in lists() {
-            if self.lists[list as usize].answer != Answer::None {
-                whole = true;
-                self.idle.renew(Target::List(list));
-            }
-        }
-        if !whole {
-            self.idle.renew(Target::Slot(at));
-        }
-    }
-
-    /// The same of a collection.
-    pub(crate) fn renew_list(&mut self, at: u32) {
-        if self.capacity().is_none() || self.lists[at as usize].watchers > 0 {
-            return;
-        }
-        if self.lists[at as usize].answer != Answer::None {
-            self.idle.renew(Target::List(at));
-        } else {
-            let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
-            members.into_iter().for_each(|at| self.renew(at));
-        }
-    }
-
-    fn capacity(&self) -> Option<usize> {
-        self.options.capacity.filter(|_| !self.options.authoritative)
-    }
-
-    fn evict_list(&mut self, at: u32, keeps: &dyn Fn(&ResourceName) -> bool) {
-        if self.lists[at as usize].watchers > 0 {
-            return;
-        }
-        self.lists[at as usize].answer = Answer::None;
-        let type_index = self.lists[at as usize].type_index;
-        let failed: Vec<_> = self.lists[at as usize].failed.values().cloned().collect();
-        let members: Vec<_> = self.lists[at as usize].members(&self.slots).collect();
+        self.store[at].answer = Answer::None;
+        let type_key = self.store[at].type_key;
+        let failed: Vec<_> = self.store[at].failed.values().cloned().collect();
+        let members: Vec<_> = self.store.members(at).collect();
         for member in members {
             self.evict_slot(member, keeps);
         }
         for name in failed {
-            self.forget_error(type_index, &name);
+            self.forget_error(type_key, &name);
         }
-        if self.lists.contains(at as usize) {
-            self.drop_list_if_unused(at);
+        if self.store.lists().contains(at) {
+            self.store.drop_list_if_unused(at);
         }
     }
 
-    fn evict_slot(&mut self, at: u32, keeps: &dyn Fn(&ResourceName) -> bool) {
-        let slot = &self.slots[at as usize];
-        let mut lists =
-            slot.places.iter().filter(|place| place.list != NONE).map(|place| &self.lists[place.list as usize]);
-        if self.is_watched(at) || lists.any(|list| list.watchers > 0 || list.answer != Answer::None) {
+    fn evict_slot(&mut self, at: SlotKey, keeps: &dyn Fn(&ResourceName) -> bool) {
+        let slot = &self.store[at];
+        let (type_key, lists) = (slot.type_key, slot.lists());
+        let mut within = slot.lists().map(|list| &self.store[list]);
+        if self.store.is_watched(at) || within.any(|list| list.watchers.count > 0 || list.answer != Answer::None) {
             return;
         }
-        let aliases = self.types[slot.type_index as usize].aliases.of(&slot.name);
+        let aliases = self.store[type_key].aliases.of(&slot.name);
         if slot.state.resource().is_some() && aliases.iter().chain([&slot.name]).any(keeps) {
             return;
         }
-        let (places, name) = (slot.places, slot.name.clone());
-        let evicted = slot.state.resource().is_some();
-        self.types[slot.type_index as usize].aliases.clear(&name);
-        self.present -= usize::from(evicted);
-        self.totals.evicted += u64::from(evicted);
-        self.slots[at as usize].state = State::Absent;
-        for place in places.into_iter().filter(|place| place.list != NONE) {
-            self.lists[place.list as usize].unlink(&mut self.slots, at);
-            self.bury_forgotten(place.list, &name);
-            self.drop_list_if_unused(place.list);
+        let name = slot.name.clone();
+        self.store[type_key].aliases.clear(&name);
+        self.totals.evicted += u64::from(self.store.take(at).is_some());
+        for list in lists {
+            self.store.leave_list(list, at);
+            self.bury_forgotten(list, &name);
+            self.store.drop_list_if_unused(list);
         }
-        self.drop_slot_if_unused(at);
+        self.store.drop_slot_if_unused(at);
     }
 }

@@ -1,70 +1,71 @@
-//! Finding what a slab holds by a key that it holds too: an entry is an index, five bytes with its share of the table.
+//! Finding what an arena holds by a part of that: an entry is its key in the arena, five bytes with its share of the table.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::marker::PhantomData;
 
 use hashbrown::HashTable;
-use slab::Slab;
+
+use crate::arena::{Arena, Key};
 
 /// To give back as little room is not worth it.
 const FEW: usize = 64;
 
-/// What is found by a part of itself. The key may not change while it is indexed.
+/// What is found by a part of itself. That part may not change while it is indexed.
 pub(crate) trait Keyed {
-    type Key<'a>: Hash + Eq
+    type By<'a>: Hash + Eq
     where
         Self: 'a;
 
-    fn key(&self) -> Self::Key<'_>;
+    fn by(&self) -> Self::By<'_>;
 }
 
-/// Where in a slab the value with a key is. Keys come from the network, so the hash is seeded.
-pub(crate) struct Index<T> {
-    table: HashTable<u32>,
+/// Where in an arena an entry is, by that part of it. They come from the network, so the hash is seeded.
+pub(crate) struct Index<K, T> {
+    table: HashTable<K>,
     seed: RandomState,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> Default for Index<T> {
+impl<K, T> Default for Index<K, T> {
     fn default() -> Self {
         Self { table: HashTable::new(), seed: RandomState::new(), of: PhantomData }
     }
 }
 
-impl<T: Keyed> Index<T> {
+impl<K: Key, T: Keyed> Index<K, T> {
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
     /// Everything indexed, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = K> {
         self.table.iter().copied()
     }
 
-    pub(crate) fn find<'a>(&self, slab: &'a Slab<T>, key: T::Key<'a>) -> Option<u32> {
-        self.table.find(self.seed.hash_one(&key), |at| slab[*at as usize].key() == key).copied()
+    pub(crate) fn find<'a>(&self, entries: &'a Arena<K, T>, by: T::By<'a>) -> Option<K> {
+        self.table.find(self.seed.hash_one(&by), |at| entries[*at].by() == by).copied()
     }
 
-    /// The same, by what is hashed as a key and need not be one: `is` says what it is the key of.
-    pub(crate) fn find_by(&self, slab: &Slab<T>, key: &impl Hash, is: impl Fn(&T) -> bool) -> Option<u32> {
-        self.table.find(self.seed.hash_one(key), |at| is(&slab[*at as usize])).copied()
+    /// The same, by what has the hash of that and may be something else: `is` says of which entry it is.
+    pub(crate) fn find_by(&self, entries: &Arena<K, T>, hashed: &impl Hash, is: impl Fn(&T) -> bool) -> Option<K> {
+        self.table.find(self.seed.hash_one(hashed), |at| is(&entries[*at])).copied()
     }
 
-    /// Indexes what is at `at`, whose key is not indexed yet.
-    pub(crate) fn insert(&mut self, slab: &Slab<T>, at: u32) {
-        let hash = |at: u32| self.seed.hash_one(slab[at as usize].key());
+    /// Indexes what is at `at`, and is not found yet.
+    pub(crate) fn insert(&mut self, entries: &Arena<K, T>, at: K) {
+        let hash = |at: K| self.seed.hash_one(entries[at].by());
         self.table.insert_unique(hash(at), at, |at| hash(*at));
     }
 
     /// To be called while it still is at `at`.
-    pub(crate) fn remove(&mut self, slab: &Slab<T>, at: u32) {
-        let hash = self.seed.hash_one(slab[at as usize].key());
+    pub(crate) fn remove(&mut self, entries: &Arena<K, T>, at: K) {
+        let hash = self.seed.hash_one(entries[at].by());
         if let Ok(entry) = self.table.find_entry(hash, |found| *found == at) {
             entry.remove();
         }
         // Twice what is left, so that as many come or go before it is made anew.
         if self.table.len() < self.table.capacity() / 8 && self.table.capacity() > FEW {
-            self.table.shrink_to(2 * self.table.len(), |at| self.seed.hash_one(slab[*at as usize].key()));
+            self.table.shrink_to(2 * self.table.len(), |at| self.seed.hash_one(entries[*at].by()));
         }
     }
 }

@@ -1,44 +1,56 @@
 #![doc = include_str!("../README.md")]
 #![allow(
     clippy::indexing_slicing,
-    reason = "an index into a slab of the cache is one that the cache put there; the model test checks that"
+    reason = "an arena is indexed by a key that it gave, which no other one takes; the model test checks that it is not too old"
 )]
 
-mod aliases;
+mod answer;
+mod arena;
 mod batch;
-mod brought;
-mod by_alias;
 mod cache;
-mod departed;
+mod change_set;
+mod coverage;
+mod disclaim;
 mod elsewhere;
-mod errors;
 mod evict;
-mod idle;
+mod fail;
+mod id;
 mod index;
 mod interest;
-mod links;
+mod keys;
 mod look;
-mod missing;
 mod moments;
-mod name_set;
+mod open;
+mod options;
 mod outcome;
-mod pool;
 mod pull;
+mod put;
+mod remove;
 mod resource;
 mod resource_error;
 mod resume;
+mod store;
 mod subscribe;
-mod table;
+mod subscribers;
 #[cfg(test)]
 mod tests;
 mod tombstones;
+mod unsubscribe;
+mod visit;
 mod waiting;
+mod wake;
+mod wanted;
+mod watchers;
+mod within;
 
-pub use aliases::Aliases;
-pub use cache::{Cache, Options, Stored};
+pub use cache::Cache;
+pub use change_set::{Pull, Pulled, Removals, Unanswered};
+pub use id::SubscriberId;
 pub use interest::Interest;
+pub use look::Stored;
+pub use options::Options;
 pub use outcome::{Outcome, Outcomes};
-pub use pull::{Pull, Pulled, Removals, Unanswered};
 pub use resource::{Resource, TypeUrl, Version};
 pub use resource_error::{Failed, ResourceError};
-pub use subscribe::{Subscribed, SubscriberId};
+pub use store::Aliases;
+pub use subscribe::Subscribed;

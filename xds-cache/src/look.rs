@@ -1,47 +1,97 @@
-//! Looking at single resources.
+//! Looking at what is stored.
 
-use std::collections::BTreeSet;
+use std::time::Instant;
 
-use xdstp_uri::{CanonicalText, ResourceName};
+use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
 use crate::interest::Interest;
-use crate::links::{Gone, List, State, Target, Walk};
 use crate::resource::{Resource, TypeUrl};
-use crate::subscribe::SubscriberId;
+use crate::resource_error::ResourceError;
+use crate::store::{Answer, Slot, State};
+
+/// One resource, as [`Cache::resources`] lists it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Stored<'a, V> {
+    /// Its type.
+    pub type_url: &'a TypeUrl,
+    /// Its name.
+    pub name: &'a ResourceName,
+    /// The resource; `None` when the name is known not to exist.
+    pub resource: Option<&'a Resource<V>>,
+    /// When its content last changed, by the caller's clock, to a tenth of a second.
+    pub changed_at: Option<Instant>,
+    /// How many subscribers asked for it by name.
+    pub watchers: u32,
+}
 
 impl<V> Cache<V> {
-    /// Whether a subscriber is interested in a name, by whatever interest.
-    pub fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        self.is_open(id) && self.is_wanted(id, self.subscribers[id.index()].type_index, name)
+    /// The resource of a name, or of what the name is an alias of.
+    pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
+        let type_key = *self.store.type_keys.get(type_url)?;
+        let canonical = self.store[type_key].aliases.canonical(name).unwrap_or(name);
+        self.store[self.store.slot_of(type_key, canonical)?].state.resource()
     }
 
-    /// The resource of a name that a subscriber is interested in, by whatever interest.
-    pub fn wanted(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
-        if !self.is_open(id) {
-            return None;
-        }
-        let type_index = self.subscribers[id.index()].type_index;
-        let at = self.slot_of(type_index, name)?;
-        self.is_wanted(id, type_index, name).then(|| self.slots[at as usize].state.resource()).flatten()
+    /// Every name the cache knows something about.
+    pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
+        self.store.slots().values().filter_map(|slot| self.stored(slot))
     }
 
-    /// The slot of the name that a text is the canonical form of, if there is one.
-    pub(crate) fn known(&self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<u32> {
-        if !self.is_open(id) {
-            return None;
-        }
-        let names = &self.types[self.subscribers[id.index()].type_index as usize].names;
-        names.find_by(&self.slots, text, |slot| slot.name.as_str() == text.as_str())
+    /// A part of the same, of at most `most`, and where the next part begins if there is one; the first begins at 0. For who
+    /// must not keep others from the cache for as long as all of it takes: what comes or goes between two parts may be in
+    /// none of them.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Options, Resource};
+    ///
+    /// let mut cache = Cache::new(Options::default());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// for name in ["a", "b", "c"] {
+    ///     cache.upsert_raw(&clusters, &name.parse().unwrap(), Resource::unversioned(7, ()), Instant::now(), &mut Vec::new());
+    /// }
+    /// let (mut names, mut next) = (Vec::new(), Some(0));
+    /// while let Some(from) = next {
+    ///     let (part, after) = cache.resources_from(from, 2);
+    ///     names.extend(part.map(|stored| stored.name.to_string()));
+    ///     next = after;
+    /// }
+    /// assert_eq!(names, ["a", "b", "c"]);
+    /// ```
+    pub fn resources_from(&self, from: usize, most: usize) -> (impl Iterator<Item = Stored<'_, V>>, Option<usize>) {
+        let (part, next) = self.store.slots().part(from, most);
+        (part.filter_map(|slot| self.stored(slot)), next)
     }
 
-    /// Whether a name that a subscriber asked for stands for a resource that is there (rule 105).
-    pub fn is_alias(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        if !self.is_open(id) {
-            return false;
+    fn stored<'a>(&'a self, slot: &'a Slot<V>) -> Option<Stored<'a, V>> {
+        (!matches!(slot.state, State::Unknown)).then(|| Stored {
+            type_url: &self.store[slot.type_key].url,
+            name: &slot.name,
+            resource: slot.state.resource(),
+            changed_at: slot.changed_at.and_then(|at| self.store.moments.time(at)),
+            watchers: slot.watchers.count,
+        })
+    }
+
+    /// Whether a name has been answered, with an error too, or something of a collection has.
+    pub fn is_known(&self, type_url: &TypeUrl, interest: &Interest) -> bool {
+        let Some(type_key) = self.store.type_keys.get(type_url) else { return self.store.options.authoritative };
+        let of = &self.store[*type_key];
+        match interest {
+            Interest::Name(name) if !name.is_glob() => match self.store.slot_of(*type_key, name) {
+                Some(at) => !matches!(self.store[at].state, State::Unknown),
+                None => {
+                    let answered = of.errors.contains_key(name) || of.aliases.canonical(name).is_some();
+                    self.store.options.authoritative || answered
+                }
+            },
+            collection => self
+                .store
+                .list_of(*type_key, collection)
+                .map_or(self.store.options.authoritative, |list| self.store[list].answer != Answer::None),
         }
-        let at = self.slot_of(self.subscribers[id.index()].type_index, name);
-        at.is_some_and(|at| self.link_of(id, Target::Slot(at)).is_some() && self.resolve(at) != at)
     }
 
     /// Whether the resource of a name is there, or one of a collection.
@@ -49,94 +99,35 @@ impl<V> Cache<V> {
         match interest {
             Interest::Name(name) if !name.is_glob() => self.resource(type_url, name).is_some(),
             collection => {
-                let list = self.type_index.get(type_url).and_then(|of| self.list_of(*of, collection));
-                list.is_some_and(|list| self.lists[list as usize].live > 0)
+                let list = self.store.type_keys.get(type_url).and_then(|of| self.store.list_of(*of, collection));
+                list.is_some_and(|list| self.store[list].live > 0)
             }
         }
     }
 
     /// What a name stands for, whose resource is there (rule 105): the last that claimed it as an alias.
     pub fn canonical(&self, type_url: &TypeUrl, alias: &ResourceName) -> Option<&ResourceName> {
-        let type_index = self.type_index.get(type_url)?;
-        self.types[*type_index as usize].aliases.canonical(alias)
+        let type_key = self.store.type_keys.get(type_url)?;
+        self.store[*type_key].aliases.canonical(alias)
     }
 
-    /// Whether a name that is not there, is known not to be: it was answered itself, or a collection of the subscriber
-    /// that covers it is complete, or its wildcard was said not to have it any more.
-    pub fn is_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        if !self.is_open(id) {
-            return false;
-        }
-        let type_index = self.subscribers[id.index()].type_index;
-        match self.slot_of(type_index, name) {
-            Some(at) if self.link_of(id, Target::Slot(at)).is_some() => {
-                matches!(self.slots[at as usize].state, State::Absent)
-            }
-            Some(at) if self.slots[at as usize].state.resource().is_some() => false,
-            _ => self.is_answered(id, type_index, name) || self.went_from_wildcard(id, type_index, name),
-        }
+    /// The error of a name, or of a glob.
+    pub fn error(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&ResourceError> {
+        let of = &self.store[*self.store.type_keys.get(type_url)?];
+        Some(&of.errors.get(name)?.error)
     }
 
-    /// Whether a name went from the subscriber's wildcard since the origin is there, though that is not complete.
-    fn went_from_wildcard(&self, id: SubscriberId, type_index: u32, name: &ResourceName) -> bool {
-        let wildcard = |link: &u32| match self.links[*link as usize].target {
-            Target::List(list) => self.lists[list as usize].glob.is_none(),
-            Target::Slot(_) => false,
-        };
-        let Some(link) = self.covering(id, type_index, name).find(wildcard) else { return false };
-        let Target::List(list) = self.links[link as usize].target else { return false };
-        let since = self.lists[list as usize].gone.iter().rev().take_while(|gone| gone.seq > self.lost);
-        since.map(|gone| &gone.name).any(|gone| gone == name)
-    }
-
-    /// The names that a subscriber may hold because of one of its interests: what is there of it, what went and it was not
-    /// told of, and what an alias stands for, or stood for when the subscriber was sent that.
-    ///
-    /// For who leaves the interest, and keeps the names because another source has them, too.
-    ///
-    /// ```
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource};
-    ///
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let shop = "xdstp://authority/envoy.config.cluster.v3.Cluster/shop/*".parse().unwrap();
-    /// let cart = "xdstp://authority/envoy.config.cluster.v3.Cluster/shop/cart".parse().unwrap();
-    /// let (shop, now) = (Interest::Name(shop), Instant::now());
-    /// let mut cache = Cache::new(Options::default());
-    /// let subscriber = cache.open(&clusters);
-    /// cache.subscribe(subscriber, &shop);
-    /// cache.upsert_raw(&clusters, &cart, Resource::unversioned(7, ()), now, &mut Vec::new());
-    /// cache.pull(subscriber, Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
-    ///
-    /// cache.remove(&clusters, &cart, now, &mut Vec::new());
-    /// assert!(cache.may_hold(subscriber, &shop).contains(&cart));
-    /// cache.pull(subscriber, Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
-    /// assert!(cache.may_hold(subscriber, &shop).is_empty());
-    /// ```
-    pub fn may_hold(&self, id: SubscriberId, interest: &Interest) -> BTreeSet<ResourceName> {
-        let target = self.is_open(id).then(|| self.existing_target(self.subscribers[id.index()].type_index, interest));
-        let Some((target, link)) = target.flatten().and_then(|target| Some((target, self.link_of(id, target)?))) else {
-            return BTreeSet::new();
-        };
-        match target {
-            Target::Slot(slot) => self.names_of(link, slot),
-            Target::List(list) => {
-                let Walk { gone_cursor, since, complete, .. } = self.walks[self.links[link as usize].walk as usize];
-                let members = self.lists[list as usize].members(&self.slots);
-                let List { gone, owed, .. } = &self.lists[list as usize];
-                // It was not told of what went later, nor before its answer was complete of what went before it came.
-                let untold =
-                    |gone: &&Gone| !gone.name.is_glob() && (gone.seq > gone_cursor || !complete && gone.seq <= since);
-                let untold = gone.iter().chain(owed).filter(untold).map(|gone| gone.name.clone());
-                let pending = self.pending_within(id, target);
-                members.map(|at| self.slots[at as usize].name.clone()).chain(untold).chain(pending).collect()
-            }
-        }
+    /// Every error there is.
+    pub fn errors(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, &ResourceError)> {
+        self.store
+            .types()
+            .values()
+            .flat_map(|of| of.errors.iter().map(|(name, failure)| (&of.url, name, &failure.error)))
     }
 
     /// What is held of a name, to change what is not its content, such as how long it lives: nobody is told.
     pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
-        let at = self.find(type_url, name)?;
-        self.slots[at as usize].state.resource_mut().map(|resource| &mut resource.value)
+        let at = self.store.find(type_url, name)?;
+        self.store[at].state.resource_mut().map(|resource| &mut resource.value)
     }
 }

@@ -1,7 +1,14 @@
-//! Times in four bytes: there are as many as a cache has names, and an `Option<Instant>` is four times that.
+//! When something changed: as a number of changes, and as a time in four bytes, because there are as many as a cache has names,
+//! and an `Option<Instant>` is four times that.
 
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
+
+/// One counter per cache: the moment of a change. 0 is before the first.
+pub(crate) type Seq = u64;
+
+/// Later than every change.
+pub(crate) const NEVER: Seq = Seq::MAX;
 
 /// Of so many milliseconds, one more than it is after the first: enough for 13 years.
 pub(crate) type Moment = NonZeroU32;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use xdstp_uri::ResourceName;
 
-use crate::links::Seq;
+use crate::moments::Seq;
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -182,10 +182,10 @@ fn tombstones_are_bounded_in_age_and_their_glob_with_them() {
     world.remove(MEMBER);
     world.now += Duration::from_secs(59);
     world.put("a", "1");
-    assert_eq!(world.cache.lists.len(), 2, "the wildcard and the glob");
+    assert_eq!(world.cache.store.lists().len(), 2, "the wildcard and the glob");
     world.now += Duration::from_secs(1);
     world.put("b", "1");
-    assert_eq!(world.cache.lists.len(), 1);
+    assert_eq!(world.cache.store.lists().len(), 1);
     let id = world.subscriber(&[GLOB]);
     assert_eq!(world.pull(id), [format!("-{GLOB}")]);
 }
@@ -383,7 +383,10 @@ fn eviction_leaves_what_is_kept_until_it_is_evicted_itself() {
     world.cache.close(id);
     world.cache.evict(&world.of, &interest(MEMBER), world.now);
     world.cache.expire(world.now + Options::default().tombstone_age);
-    assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+    assert_eq!(
+        (world.cache.store.types().len(), world.cache.store.lists().len(), world.cache.store.slots().len()),
+        (0, 0, 0)
+    );
 }
 
 #[test]
@@ -410,7 +413,10 @@ fn eviction_keeps_what_a_known_collection_or_somebody_else_holds() {
     world.cache.evict(&world.of, &interest("b"), world.now);
     // What is remembered of the glob goes with its tombstones.
     world.cache.expire(world.now + Options::default().tombstone_age);
-    assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+    assert_eq!(
+        (world.cache.store.types().len(), world.cache.store.lists().len(), world.cache.store.slots().len()),
+        (0, 0, 0)
+    );
 }
 
 /// A list collection is a resource like any other: what it lists are entries of its body.
@@ -444,6 +450,9 @@ fn a_type_that_only_a_client_named_leaves_nothing() {
             world.cache.subscribe(id, &interest("a"));
             world.cache.close(id);
         }
-        assert_eq!((world.cache.types.len(), world.cache.lists.len(), world.cache.slots.len()), (0, 0, 0));
+        assert_eq!(
+            (world.cache.store.types().len(), world.cache.store.lists().len(), world.cache.store.slots().len()),
+            (0, 0, 0)
+        );
     }
 }

@@ -1,13 +1,15 @@
-//! Names that are gone, kept for those who come back: bounded in number and age.
+//! What tombstones are left, for how long, and to whom they are owed.
 
 use std::time::{Duration, Instant};
 
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::links::{Answer, Chain, Gone, Link, List, NEVER, NONE, Seq, Target, Walk};
+use crate::id::SubscriberId;
+use crate::keys::{ListKey, Target, TypeKey};
+use crate::moments::{NEVER, Seq};
 use crate::resource_error::Failure;
-use crate::subscribe::SubscriberId;
+use crate::store::{Answer, Gone, List};
 
 /// As an age of tombstones: a century.
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -19,15 +21,15 @@ impl<V> Cache<V> {
     /// once. Where it has an error, those are told who said that they hold it.
     pub(crate) fn bury_in_collections(
         &mut self,
-        type_index: u32,
+        type_key: TypeKey,
         gone: &Gone,
         was_present: bool,
         failed: Option<&Failure>,
         woken: &mut Vec<SubscriberId>,
     ) {
-        let collections = self.collections_of(type_index, &gone.name);
-        for list in collections.into_iter().filter(|list| *list != NONE) {
-            let members = &self.lists[list as usize];
+        let collections = self.store.collections_of(type_key, &gone.name);
+        for list in collections.into_iter().flatten() {
+            let members = &self.store[list];
             // Before that, only those who saw it go are.
             let complete = members.answer == Answer::Complete;
             let told = || complete && members.gone.iter().rev().any(|before| before.name == gone.name);
@@ -36,8 +38,8 @@ impl<V> Cache<V> {
             // Whoever was told of its error is told that it is over; a wildcard has no errors.
             let recovers = failed.is_some_and(|failure| failure.listed) && members.glob.is_some();
             // Whoever asks for names that are not there decides how many these are.
-            let too_many = gone.unseen && members.unseen >= self.options.tombstones;
-            if told_later || members.watchers > 0 && (was_present || recovers || !too_many && !told()) {
+            let too_many = gone.unseen && members.unseen >= self.store.options.tombstones;
+            if told_later || members.watchers.count > 0 && (was_present || recovers || !too_many && !told()) {
                 // Beyond what there may be of the unseen, it takes the place of others.
                 self.bury(list, Gone { unseen: gone.unseen && !too_many, ..gone.clone() }, woken);
             } else {
@@ -46,41 +48,19 @@ impl<V> Cache<V> {
                     self.tell_who_brought(list, &gone.name, woken);
                 }
             }
-            self.drop_list_if_unused(list);
+            self.store.drop_list_if_unused(list);
         }
     }
 
-    /// A name is gone that not all are told of: those are who said that they hold it, whatever was looked at of that.
-    pub(crate) fn tell_who_brought(&mut self, list: u32, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
-        let type_index = self.lists[list as usize].type_index;
-        let Self { bringing, subscribers, .. } = self;
-        bringing.retain(|index| !subscribers[*index as usize].resumed.is_empty());
-        let aliases = &self.types[type_index as usize].aliases;
-        let stands_for = if aliases.is_empty() { None } else { aliases.canonical(name).cloned() };
-        for id in self.who_brought_it(type_index, name).collect::<Vec<_>>() {
-            // Who wants what it stands for sees from that what became of it.
-            if stands_for.as_ref().is_some_and(|canonical| self.is_wanted(id, type_index, canonical)) {
-                continue;
-            }
-            let Some(link) = self.link_of(id, Target::List(list)) else { continue };
-            let subscriber = &mut self.subscribers[id.index()];
-            let is_news = subscriber.leaving.insert(name.clone()) && self.links[link as usize].chain == Chain::Clean;
-            woken.extend(Some(id).filter(|_| is_news && !subscriber.has_changes()));
-            if is_news {
-                self.rechain(link, Chain::Work);
-            }
-        }
-    }
-
-    pub(crate) fn bury(&mut self, list: u32, gone: Gone, woken: &mut Vec<SubscriberId>) {
+    pub(crate) fn bury(&mut self, list: ListKey, gone: Gone, woken: &mut Vec<SubscriberId>) {
         self.mark(Target::List(list), woken);
-        self.lists[list as usize].gone.push_back(gone);
-        let oldest = self.lists[list as usize].gone.front().map(|gone| gone.at);
-        self.buried.extend(oldest.map(|at| (at, list)));
-        let List { gone, unseen, .. } = &mut self.lists[list as usize];
+        self.store[list].gone.push_back(gone);
+        let oldest = self.store[list].gone.front().map(|gone| gone.at);
+        self.store.buried.extend(oldest.map(|at| (at, list)));
+        let List { gone, unseen, .. } = &mut self.store[list];
         *unseen += usize::from(gone.back().is_some_and(|gone| gone.unseen));
         // Those of names that were here do not make room for the others.
-        let mut excess = (gone.len() - *unseen).saturating_sub(self.options.tombstones);
+        let mut excess = (gone.len() - *unseen).saturating_sub(self.store.options.tombstones);
         self.trim(list, |gone| {
             let drops = excess > 0;
             excess -= usize::from(drops && !gone.unseen);
@@ -89,10 +69,10 @@ impl<V> Cache<V> {
     }
 
     /// Leaves a tombstone of what is forgotten: the next answer of the list says whether it is gone, and is waited for.
-    pub(crate) fn bury_forgotten(&mut self, list: u32, name: &ResourceName) {
-        let List { glob, watched, .. } = &self.lists[list as usize];
-        if let Some(at) = self.now.filter(|_| glob.is_some() && *watched) {
-            let seq = self.next_seq();
+    pub(crate) fn bury_forgotten(&mut self, list: ListKey, name: &ResourceName) {
+        let List { glob, watched, .. } = &self.store[list];
+        if let Some(at) = self.store.now.filter(|_| glob.is_some() && *watched) {
+            let seq = self.store.next_seq();
             self.bury(list, Gone { name: name.clone(), seq, at, born: NEVER, unseen: false }, &mut Vec::new());
         }
     }
@@ -120,32 +100,32 @@ impl<V> Cache<V> {
     /// assert_eq!(cache.next_expiry(), None);
     /// ```
     pub fn next_expiry(&self) -> Option<Instant> {
-        let (oldest, _) = self.buried.first()?;
-        Some(oldest.checked_add(self.options.tombstone_age.min(FOR_EVER)).unwrap_or(*oldest))
+        let (oldest, _) = self.store.buried.first()?;
+        Some(oldest.checked_add(self.store.options.tombstone_age.min(FOR_EVER)).unwrap_or(*oldest))
     }
 
     /// Drops the tombstones that are as old as they may be. Every change does so too: this is for a cache in which
     /// nothing changes any more, at [`next_expiry`](Self::next_expiry).
     pub fn expire(&mut self, now: Instant) {
-        self.now = Some(now);
-        if let Some(before) = now.checked_sub(self.options.departed_age) {
-            self.types.iter_mut().for_each(|(_, of)| of.departures.expire(before));
+        self.store.now = Some(now);
+        if let Some(before) = now.checked_sub(self.store.options.departed_age) {
+            self.store.expire_departures(before);
         }
-        let age = self.options.tombstone_age;
-        while let Some((oldest, list)) = self.buried.first().copied()
+        let age = self.store.options.tombstone_age;
+        while let Some((oldest, list)) = self.store.buried.first().copied()
             && now.saturating_duration_since(oldest) >= age
         {
             self.trim(list, |gone| now.saturating_duration_since(gone.at) >= age);
-            let type_index = self.lists[list as usize].type_index;
-            self.drop_list_if_unused(list);
-            self.drop_type_if_unused(type_index);
+            let type_key = self.store[list].type_key;
+            self.store.drop_list_if_unused(list);
+            self.store.drop_type_if_unused(type_key);
         }
     }
 
     /// Drops the oldest tombstones of a list, as long as `drops` says so: but not those that a link has yet to pass,
     /// which is owed them however many there are (rule 155).
-    pub(crate) fn trim(&mut self, index: u32, mut drops: impl FnMut(&Gone) -> bool) {
-        self.with_tombstones(index, |list| {
+    pub(crate) fn trim(&mut self, at: ListKey, mut drops: impl FnMut(&Gone) -> bool) {
+        self.store.with_tombstones(at, |list| {
             let slowest = list.passed.first_key_value().map_or(Seq::MAX, |(cursor, _)| *cursor);
             while list.gone.front().is_some_and(&mut drops) {
                 let gone = list.gone.pop_front();
@@ -153,50 +133,23 @@ impl<V> Cache<V> {
                 list.owed.extend(gone.filter(|gone| gone.seq > slowest));
             }
         });
-        let List { owed, needed, .. } = &self.lists[index as usize];
-        if owed.len() > 2 * needed + self.options.tombstones {
-            self.drop_unneeded(index);
-        }
-    }
-
-    /// A link of a list has passed its tombstones up to a moment: it comes, goes on, or goes.
-    pub(crate) fn pass(&mut self, index: u32, from: Option<Seq>, to: Option<Seq>) {
-        let List { passed, owed, needed, .. } = &mut self.lists[index as usize];
-        if let Some(cursor) = to {
-            *passed.entry(cursor).or_default() += 1;
-        }
-        if let Some(cursor) = from
-            && let Some(links) = passed.get_mut(&cursor)
-        {
-            *links -= 1;
-            if *links == 0 {
-                passed.remove(&cursor);
-            }
-        }
-        if owed.is_empty() {
-            return;
-        }
-        let slowest = passed.first_key_value().map_or(Seq::MAX, |(cursor, _)| *cursor);
-        while owed.front().is_some_and(|oldest| oldest.seq <= slowest) {
-            owed.pop_front();
-        }
-        if owed.is_empty() {
-            // A large change may have made it large.
-            (*owed, *needed) = Default::default();
+        let List { owed, needed, .. } = &self.store[at];
+        if owed.len() > 2 * needed + self.store.options.tombstones {
+            self.drop_unneeded(at);
         }
     }
 
     /// Drops what is owed to nobody: a name that came after all a link has sent, and went before the link came to it.
     ///
     /// What is left is no more than was there when the link last sent something, and what it did not pass since.
-    fn drop_unneeded(&mut self, index: u32) {
-        let mut owed = std::mem::take(&mut self.lists[index as usize].owed);
+    fn drop_unneeded(&mut self, at: ListKey) {
+        let mut owed = std::mem::take(&mut self.store[at].owed);
         let newest = owed.back().map_or(0, |gone| gone.seq);
         let mut lagging = Vec::new();
-        for (_, link) in self.links.iter().filter(|(_, link)| link.target == Target::List(index)) {
-            let Walk { gone_cursor, .. } = self.walks[link.walk as usize];
-            if gone_cursor < newest {
-                lagging.push((gone_cursor, self.sent_up_to(link), link.subscriber));
+        for link in self.subscribers.links.values().filter(|link| link.target == Target::List(at)) {
+            let walk = link.walk.map(|walk| &self.subscribers[walk]);
+            if let Some(walk) = walk.filter(|walk| walk.gone_cursor < newest) {
+                lagging.push((walk.gone_cursor, walk.sent_up_to(link.cursor), link.subscriber));
             }
         }
         lagging.sort_unstable();
@@ -209,32 +162,15 @@ impl<V> Cache<V> {
             }
             let needed = gone.born <= sent_up_to;
             for (.., subscriber) in lagging.iter().take(before).filter(|_| !needed) {
-                let subscriber = &mut subscribers[*subscriber as usize];
+                let owed = &mut subscribers[*subscriber].owed;
                 // It may hold what it was not sent, but brought along; and of the glob itself one is enough.
-                if subscriber.resumed.contains(&gone.name) || gone.name.is_glob() {
-                    subscriber.leaving.insert(gone.name.clone());
+                if owed.brought().contains(&gone.name) || gone.name.is_glob() {
+                    owed.gone(gone.name.clone());
                 }
             }
             needed
         });
-        let list = &mut self.lists[index as usize];
+        let list = &mut self.store[at];
         (list.needed, list.owed) = (owed.len(), owed);
-    }
-
-    /// What came to a list later than this, a link to it has not sent, and its subscriber did not see it before.
-    pub(crate) fn sent_up_to(&self, link: &Link) -> Seq {
-        let Walk { since, sent, .. } = self.walks[link.walk as usize];
-        link.cursor.max(since).max(sent)
-    }
-
-    fn with_tombstones(&mut self, index: u32, change: impl FnOnce(&mut List)) {
-        let list = &mut self.lists[index as usize];
-        let Some(was) = list.gone.front().map(|gone| gone.at) else { return };
-        change(list);
-        let is = list.gone.front().map(|gone| gone.at);
-        if is != Some(was) {
-            self.buried.remove(&(was, index));
-            self.buried.extend(is.map(|at| (at, index)));
-        }
     }
 }

@@ -1,8 +1,11 @@
 //! Removals that a subscriber has not been told yet: other types may go first (rule 122).
 
 use crate::cache::Cache;
-use crate::links::{Link, Seq, State, Target};
-use crate::subscribe::SubscriberId;
+use crate::id::SubscriberId;
+use crate::keys::{LinkKey, Target};
+use crate::moments::Seq;
+use crate::store::State;
+use crate::subscribers::Names;
 
 impl<V> Cache<V> {
     /// How many changes there were: another number whenever anything did that a subscriber may be told of.
@@ -18,7 +21,7 @@ impl<V> Cache<V> {
     /// assert!(cache.changes() > before);
     /// ```
     pub fn changes(&self) -> u64 {
-        self.seq
+        self.store.seq
     }
 
     /// A number that is another one whenever a removal has joined those that a subscriber is yet to be told of: when the newest
@@ -29,24 +32,23 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return 0;
         }
-        let subscriber = &self.subscribers[id.index()];
-        let chained = self.chain(subscriber.slots).chain(self.chain(subscriber.lists));
+        let subscriber = &self.subscribers[id];
+        let chained = self.subscribers.chain(subscriber.slots).chain(self.subscribers.chain(subscriber.lists));
         let links = chained.chain(subscriber.parting.iter().copied()).map(|link| self.removed_at(link));
-        let names = subscriber.leaving.iter().filter_map(|name| self.slot_of(subscriber.type_index, name));
-        links.chain(names.map(|at| self.slots[at as usize].seq)).max().unwrap_or(0)
+        let names = subscriber.owed.removals().iter().filter_map(|name| self.store.slot_of(subscriber.type_key, name));
+        links.chain(names.map(|at| self.store[at].seq)).max().unwrap_or(0)
     }
 
     /// When the newest removal happened that a link has not passed.
-    fn removed_at(&self, link: u32) -> Seq {
-        let Link { target, walk, .. } = self.links[link as usize];
-        match target {
-            Target::Slot(at) => match &self.slots[at as usize] {
+    fn removed_at(&self, link: LinkKey) -> Seq {
+        match self.subscribers[link].target {
+            Target::Slot(at) => match &self.store[at] {
                 slot if matches!(slot.state, State::Absent) => slot.seq,
                 _ => 0,
             },
             Target::List(list) => {
-                let newest = self.lists[list as usize].newest_gone();
-                if newest > self.walks[walk as usize].gone_cursor { newest } else { 0 }
+                let newest = self.store[list].newest_gone();
+                if self.subscribers.walk(link).is_some_and(|walk| newest > walk.gone_cursor) { newest } else { 0 }
             }
         }
     }

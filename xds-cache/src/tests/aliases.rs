@@ -242,6 +242,19 @@ fn rule_052_who_leaves_a_name_is_sent_it_for_a_collection_though_another_name_of
     assert_eq!(world.pull(id), [format!("{MEMBER}@1"), "a@1".to_owned()]);
 }
 
+#[test]
+fn rule_105_what_is_gone_is_told_to_who_asks_for_it_by_name_though_its_alias_is_left_before() {
+    let mut world = World::relay();
+    world.alias("b", &["d"], "1");
+    world.put("a", "1");
+    let id = world.subscriber(&["d", "b", "a"]);
+    assert_eq!(world.pull_one(id), "b@1");
+    world.remove("b");
+    assert_eq!(world.pull_one(id), "a@1", "that b is gone comes after it");
+    world.cache.unsubscribe(id, &interest("d"));
+    assert_eq!(world.pull(id), ["-b"]);
+}
+
 /// Of what it brought along it may not know that other name.
 #[test]
 fn rule_084_what_was_brought_along_is_told_as_gone_when_the_last_name_it_is_called_by_is_over() {

@@ -88,5 +88,5 @@ fn a_control_plane_deletes_nothing_of_its_own_accord() {
 fn nothing_of_a_cache_without_a_capacity_is_kept_in_order() {
     let mut world = World::relay();
     world.put("a", "1");
-    assert!(world.cache.idle.pop().is_none());
+    assert!(world.cache.store.idle.pop().is_none());
 }

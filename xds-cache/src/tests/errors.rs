@@ -218,7 +218,7 @@ fn a_relay_keeps_no_errors_that_nobody_asked_for() {
     for text in ["a", GLOB] {
         world.cache.evict(&world.of, &interest(text), world.now);
     }
-    assert_eq!((world.cache.errors().count(), world.cache.types.len()), (0, 0));
+    assert_eq!((world.cache.errors().count(), world.cache.store.types().len()), (0, 0));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use xdstp_uri::ResourceName;
 
 use crate::Cache;
-use crate::links::{Answer, Chain, Ends, NONE, State, Target};
+use crate::keys::{LinkKey, ListKey, SubscriberKey, Target, TypeKey};
+use crate::store::{Answer, State};
+use crate::subscribers::{Chain, Ends, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
 pub(super) fn check<V>(cache: &Cache<V>) {
@@ -14,127 +16,129 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     check_lists(cache);
     check_errors(cache);
     check_aliases(cache);
-    let present = cache.slots.iter().filter(|(_, slot)| slot.state.resource().is_some()).count();
-    assert_eq!(cache.present, present);
-    let names: usize = cache.types.iter().map(|(_, of)| of.names.len()).sum();
-    let lists: usize = cache.types.iter().map(|(_, of)| of.globs.len() + 1).sum();
-    assert_eq!((names, lists), (cache.slots.len(), cache.lists.len()));
-    for (index, of) in &cache.types {
-        check_brought(cache, index as u32);
-        let subscribers = cache.subscribers.iter().filter(|(_, one)| one.type_index as usize == index).count();
+    let present = cache.store.slots().values().filter(|slot| slot.state.resource().is_some()).count();
+    assert_eq!(cache.store.present, present);
+    let names: usize = cache.store.types().values().map(|of| of.names.len()).sum();
+    let lists: usize = cache.store.types().values().map(|of| of.globs.len() + 1).sum();
+    assert_eq!((names, lists), (cache.store.slots().len(), cache.store.lists().len()));
+    for (type_key, of) in cache.store.types().iter() {
+        check_brought(cache, type_key);
+        let subscribers = cache.subscribers.all.values().filter(|one| one.type_key == type_key).count();
         assert_eq!(of.subscribers as usize, subscribers);
         let (readers, departed) = of.departures.kept();
-        let sent_full_states = |at: &u32| cache.subscribers[*at as usize].full_state.is_some();
+        let sent_full_states = |at: &SubscriberKey| cache.subscribers[*at].full_state.is_some();
         assert!(readers.iter().all(sent_full_states) && (departed == 0 || !readers.is_empty()));
     }
 }
 
 /// What is kept by glob is what a look at each name says.
-fn check_brought<V>(cache: &Cache<V>, type_index: u32) {
-    let url = &cache.types[type_index as usize].url;
+fn check_brought<V>(cache: &Cache<V>, type_key: TypeKey) {
+    let url = &cache.store[type_key].url;
     let (mut brought, mut undecided) = (BTreeSet::new(), BTreeSet::new());
-    for (index, subscriber) in cache.subscribers.iter().filter(|(_, one)| one.type_index == type_index) {
-        let id = cache.id_of(index as u32);
+    for (key, subscriber) in cache.subscribers.all.iter().filter(|(_, one)| one.type_key == type_key) {
+        let id = cache.subscribers.id_of(key);
         let here = |name: &&ResourceName| {
-            let slot = cache.slot_of(type_index, name);
-            slot.is_some_and(|at| cache.slots[at as usize].state.resource().is_some())
+            let slot = cache.store.slot_of(type_key, name);
+            slot.is_some_and(|at| cache.store[at].state.resource().is_some())
         };
-        let missing: Vec<_> = subscriber.resumed.names().filter(|name| !here(name)).cloned().collect();
-        let waits =
-            |name: &&ResourceName| cache.covered(id, type_index, name) && !cache.is_answered(id, type_index, name);
+        let missing: Vec<_> = subscriber.owed.brought().iter().filter(|name| !here(name)).cloned().collect();
+        let waits = |name: &&ResourceName| cache.covered(id, type_key, name) && !cache.is_answered(id, type_key, name);
         undecided.extend(missing.iter().filter(waits).cloned());
         brought.extend(missing);
     }
     // Not for what a subscriber of another type said.
-    let all = cache.subscribers.iter().flat_map(|(_, subscriber)| subscriber.resumed.names());
+    let all = cache.subscribers.all.values().flat_map(|subscriber| subscriber.owed.brought().iter());
     all.for_each(|name| assert_eq!(cache.is_brought_along(url, name), brought.contains(name), "{name}"));
     assert_eq!(cache.undecided(url), undecided);
 }
 
-fn chain<V>(cache: &Cache<V>, head: u32) -> Vec<u32> {
-    let next = |at: u32| (at != NONE).then_some(at);
-    let all: Vec<_> =
-        std::iter::successors(next(head), |at| next(cache.links[*at as usize].next)).take(10_000).collect();
+fn chain<V>(cache: &Cache<V>, head: Option<LinkKey>) -> Vec<LinkKey> {
+    let all: Vec<_> = std::iter::successors(head, |at| cache.subscribers[*at].next).take(10_000).collect();
     let before = all.iter().cycle().skip(all.len().saturating_sub(1));
-    assert!(all.iter().zip(before).all(|(at, before)| cache.links[*at as usize].prev == *before), "a chain is broken");
+    assert!(
+        all.iter().zip(before).all(|(at, before)| cache.subscribers[*at].prev == Some(*before)),
+        "a chain is broken"
+    );
     all
 }
 
 fn check_links<V>(cache: &Cache<V>) {
-    assert_eq!(cache.links.len(), cache.held.len());
+    assert_eq!(cache.subscribers.links.len(), cache.subscribers.held.len());
     let mut seen = BTreeSet::new();
-    let mut saw = |at: u32| assert!(seen.insert(at), "link {at} stands on two chains");
-    for (index, slot) in cache.slots.iter() {
-        for at in chain(cache, slot.clean) {
+    let mut saw = |at: LinkKey| assert!(seen.insert(at), "{at:?} stands on two chains");
+    for (key, slot) in cache.store.slots().iter() {
+        for at in chain(cache, slot.watchers.clean) {
             saw(at);
-            assert_eq!(cache.links[at as usize].target, Target::Slot(index as u32));
-            assert_eq!(cache.links[at as usize].chain, Chain::Clean);
+            assert_eq!(cache.subscribers[at].target, Target::Slot(key));
+            assert_eq!(cache.subscribers[at].chain, Chain::Clean);
             // The state, and the error of the name: that may have been the newer one, and be over.
-            let failure = cache.types[slot.type_index as usize].errors.get(&slot.name);
+            let failure = cache.store[slot.type_key].errors.get(&slot.name);
             let newest = failure.map_or(slot.seq, |failure| failure.seq.max(slot.seq));
-            assert!((newest..=cache.seq).contains(&cache.links[at as usize].cursor), "up to date");
+            assert!((newest..=cache.store.seq).contains(&cache.subscribers[at].cursor), "up to date");
         }
     }
-    for (index, list) in &cache.lists {
-        for at in chain(cache, list.clean) {
+    for (key, list) in cache.store.lists().iter() {
+        for at in chain(cache, list.watchers.clean) {
             saw(at);
-            assert_eq!(cache.links[at as usize].target, Target::List(index as u32));
-            assert_eq!(cache.links[at as usize].chain, Chain::Clean);
+            assert_eq!(cache.subscribers[at].target, Target::List(key));
+            assert_eq!(cache.subscribers[at].chain, Chain::Clean);
         }
     }
-    for (index, subscriber) in cache.subscribers.iter() {
+    for (key, subscriber) in cache.subscribers.all.iter() {
         for at in chain(cache, subscriber.slots).into_iter().chain(chain(cache, subscriber.lists)) {
             saw(at);
-            assert_eq!(cache.links[at as usize].subscriber, index as u32);
-            assert_eq!(cache.links[at as usize].chain, Chain::Work);
+            assert_eq!(cache.subscribers[at].subscriber, key);
+            assert_eq!(cache.subscribers[at].chain, Chain::Work);
         }
         for (position, at) in subscriber.links.iter().enumerate() {
-            let link = &cache.links[*at as usize];
-            assert_eq!((link.subscriber, link.position), (index as u32, position as u32));
-            let unanswered =
-                matches!(link.target, Target::Slot(at) if matches!(cache.slots[at as usize].state, State::Unknown));
+            let link = &cache.subscribers[*at];
+            assert_eq!((link.subscriber, link.position), (key, position as u32));
+            let unanswered = matches!(link.target, Target::Slot(at) if matches!(cache.store[at].state, State::Unknown));
             assert!(!unanswered || position >= subscriber.first_unanswered, "it is passed over");
-            assert_eq!(cache.held.find(&cache.links, Ends(link.subscriber, link.target)), Some(*at));
+            assert_eq!(
+                cache.subscribers.held.find(&cache.subscribers.links, Ends(link.subscriber, link.target)),
+                Some(*at)
+            );
         }
-        assert!(subscriber.resumed.is_empty() || cache.bringing.contains(&(index as u32)));
-        assert_eq!(subscriber.resumed.len(), subscriber.resumed.names().count());
-        assert!(subscriber.resumed.sweeps().all(|at| cache.links[at as usize].subscriber == index as u32));
-        assert!(subscriber.parting.iter().all(|at| cache.links[*at as usize].subscriber == index as u32));
+        assert!(subscriber.owed.brought().is_empty() || cache.subscribers.bringing.contains(&key));
+        assert_eq!(subscriber.owed.brought().len(), subscriber.owed.brought().iter().count());
+        assert!(subscriber.owed.brought().sweeps().all(|at| cache.subscribers[at].subscriber == key));
+        assert!(subscriber.parting.iter().all(|at| cache.subscribers[*at].subscriber == key));
     }
-    assert_eq!(seen.len(), cache.links.len(), "a link stands on no chain");
-    let walks: BTreeSet<_> = cache.links.iter().map(|(_, link)| link.walk).filter(|walk| *walk != NONE).collect();
-    let to_lists = cache.links.iter().filter(|(_, link)| matches!(link.target, Target::List(_))).count();
-    assert_eq!((walks.len(), cache.walks.len()), (to_lists, to_lists));
+    assert_eq!(seen.len(), cache.subscribers.links.len(), "a link stands on no chain");
+    let walks: BTreeSet<_> = cache.subscribers.links.values().filter_map(|link| link.walk).collect();
+    let to_lists = cache.subscribers.links.values().filter(|link| matches!(link.target, Target::List(_))).count();
+    assert_eq!((walks.len(), cache.subscribers.walks.len()), (to_lists, to_lists));
 }
 
 fn check_slots<V>(cache: &Cache<V>) {
-    for (index, slot) in cache.slots.iter() {
-        let watchers = cache.links.iter().filter(|(_, link)| link.target == Target::Slot(index as u32)).count();
-        assert_eq!(slot.watchers as usize, watchers, "{}", slot.name);
+    for (key, slot) in cache.store.slots().iter() {
+        let watchers = cache.subscribers.links.values().filter(|link| link.target == Target::Slot(key)).count();
+        assert_eq!(slot.watchers.count as usize, watchers, "{}", slot.name);
         let present = slot.state.resource().is_some();
         assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
         assert_eq!(slot.seq == 0, matches!(slot.state, State::Unknown));
-        assert_eq!(cache.slot_of(slot.type_index, &slot.name), Some(index as u32));
+        assert_eq!(cache.store.slot_of(slot.type_key, &slot.name), Some(key));
         let places: Vec<_> = slot.places.iter().map(|place| place.list).collect();
-        let expected = if present { cache.collections_of(slot.type_index, &slot.name) } else { [NONE; 2] };
+        let expected = if present { cache.store.collections_of(slot.type_key, &slot.name) } else { [None; 2] };
         assert_eq!(places, expected, "{}", slot.name);
     }
 }
 
 fn check_lists<V>(cache: &Cache<V>) {
-    for (index, list) in &cache.lists {
-        let watchers = cache.links.iter().filter(|(_, link)| link.target == Target::List(index as u32)).count();
-        assert_eq!(list.watchers as usize, watchers);
-        let seqs: Vec<_> = list.members(&cache.slots).map(|at| cache.slots[at as usize].seq).collect();
+    for (key, list) in cache.store.lists().iter() {
+        let watchers = cache.subscribers.links.values().filter(|link| link.target == Target::List(key)).count();
+        assert_eq!(list.watchers.count as usize, watchers);
+        let seqs: Vec<_> = cache.store.members(key).map(|at| cache.store[at].seq).collect();
         assert_eq!(seqs.len(), list.live as usize);
         assert!(seqs.is_sorted_by(|a, b| a < b), "in order of last change");
         assert!(list.gone.iter().map(|gone| gone.seq).is_sorted_by(|a, b| a < b));
         assert_eq!(list.unseen, list.gone.iter().filter(|gone| gone.unseen).count());
-        assert!(list.gone.len() - list.unseen <= cache.options.tombstones);
-        assert!(list.unseen <= cache.options.tombstones);
-        check_owed(cache, index as u32);
+        assert!(list.gone.len() - list.unseen <= cache.store.options.tombstones);
+        assert!(list.unseen <= cache.store.options.tombstones);
+        check_owed(cache, key);
         if let Some(glob) = &list.glob {
-            let answers = cache.keeps_answers() && list.answer != Answer::None;
+            let answers = cache.store.keeps_answers() && list.answer != Answer::None;
             let holds = list.live > 0 || !list.gone.is_empty() || !list.failed.is_empty();
             assert!(watchers > 0 || holds || answers, "{glob} is kept for nobody");
         } else {
@@ -144,28 +148,25 @@ fn check_lists<V>(cache: &Cache<V>) {
 }
 
 /// What is owed to a link is there, once, and not much more.
-fn check_owed<V>(cache: &Cache<V>, index: u32) {
-    let list = &cache.lists[index as usize];
+fn check_owed<V>(cache: &Cache<V>, at: ListKey) {
+    let list = &cache.store[at];
     let mut passed = BTreeMap::new();
-    for (_, link) in cache.links.iter().filter(|(_, link)| link.target == Target::List(index)) {
-        *passed.entry(cache.walks[link.walk as usize].gone_cursor).or_default() += 1;
+    for link in cache.subscribers.links.values().filter(|link| link.target == Target::List(at)) {
+        let walk = &cache.subscribers[link.walk.unwrap()];
+        *passed.entry(walk.gone_cursor).or_default() += 1;
     }
     assert_eq!(list.passed, passed);
     let slowest = passed.first_key_value().map_or(u64::MAX, |(cursor, _)| *cursor);
     let seqs: Vec<_> = list.owed.iter().chain(&list.gone).map(|gone| gone.seq).collect();
     assert!(seqs.is_sorted_by(|a, b| a < b));
     assert!(list.owed.iter().all(|gone| gone.seq > slowest), "owed to nobody");
-    assert!(list.owed.len() <= 2 * list.needed + cache.options.tombstones);
+    assert!(list.owed.len() <= 2 * list.needed + cache.store.options.tombstones);
 }
 
 fn check_errors<V>(cache: &Cache<V>) {
-    for (_, of) in &cache.types {
-        let listed: BTreeMap<_, _> = of
-            .globs
-            .values()
-            .flat_map(|list| &cache.lists[*list as usize].failed)
-            .map(|(seq, name)| (name, *seq))
-            .collect();
+    for of in cache.store.types().values() {
+        let listed: BTreeMap<_, _> =
+            of.globs.values().flat_map(|list| &cache.store[*list].failed).map(|(seq, name)| (name, *seq)).collect();
         let expected: BTreeMap<_, _> = of
             .errors
             .iter()
@@ -177,21 +178,21 @@ fn check_errors<V>(cache: &Cache<V>) {
 }
 
 fn check_aliases<V>(cache: &Cache<V>) {
-    for (index, of) in &cache.types {
+    for (key, of) in cache.store.types().iter() {
         let mut listed = 0;
         for (alias, canonical) in of.aliases.iter() {
-            let slot = &cache.slots[cache.slot_of(index as u32, canonical).unwrap() as usize];
+            let slot = &cache.store[cache.store.slot_of(key, canonical).unwrap()];
             assert!(slot.state.resource().is_some(), "{alias} stands for nothing");
             listed += usize::from(of.aliases.of(canonical).contains(alias));
-            if let Some(at) = cache.slot_of(index as u32, alias) {
-                let alias = &cache.slots[at as usize];
+            if let Some(at) = cache.store.slot_of(key, alias) {
+                let alias = &cache.store[at];
                 assert!(matches!(alias.state, State::Absent) && alias.seq == slot.seq, "{}", alias.name);
             }
         }
         let names: BTreeSet<_> = of.aliases.iter().map(|(_, canonical)| canonical).collect();
         assert_eq!(listed, names.iter().map(|name| of.aliases.of(name).len()).sum::<usize>());
     }
-    for (_, subscriber) in cache.subscribers.iter() {
+    for subscriber in cache.subscribers.all.values() {
         assert!(subscriber.aliased.keys().all(|at| subscriber.links.contains(at)), "sent by a link that is gone");
     }
 }

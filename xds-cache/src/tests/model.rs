@@ -13,7 +13,7 @@ use xdstp_uri::ResourceName;
 use self::capacity::Capacity;
 use self::ops::{Op, history};
 use super::{interest, invariants, name};
-use crate::subscribe::Subscriber;
+use crate::subscribers::Subscriber;
 use crate::{
     Cache, Interest, Options, Outcome, Outcomes, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Version,
 };
@@ -222,7 +222,7 @@ impl Model {
             }
             Op::Remove { of, what, asked } => {
                 let name = name(text(*what));
-                let untold = (*asked && self.is_untold(*of, &name)).then_some(self.cache.seq);
+                let untold = (*asked && self.is_untold(*of, &name)).then_some(self.cache.store.seq);
                 self.change(|cache, now, woken| match asked {
                     true => cache.deny(&url(*of), &name, now, woken),
                     false => cache.remove(&url(*of), &name, now, woken),
@@ -285,8 +285,8 @@ impl Model {
             let lost = gone.iter().find(|name| is_of_interest(name));
             assert_eq!(lost, None, "an error is forgotten though somebody is subscribed");
             let brought = |name: &ResourceName| {
-                let held = |subscriber: &Subscriber| subscriber.resumed.contains(name);
-                self.cache.subscribers.iter().any(|(_, subscriber)| held(subscriber))
+                let held = |subscriber: &Subscriber| subscriber.owed.brought().contains(name);
+                self.cache.subscribers.all.values().any(held)
             };
             let spared: BTreeSet<_> = self.spared[of]
                 .iter()
@@ -303,7 +303,7 @@ impl Model {
     fn fail(&mut self, of: usize, name: &ResourceName, error: ResourceError, asked: bool) {
         let url = TypeUrl::from(TYPES[of]);
         let may_be_unlisted = asked && self.may_be_unlisted(of, name);
-        let untold = (asked && self.is_untold(of, name)).then_some(self.cache.seq);
+        let untold = (asked && self.is_untold(of, name)).then_some(self.cache.store.seq);
         self.change(|cache, now, woken| match asked {
             true => cache.fail_by_name(&url, name, error.clone(), now, woken),
             false => cache.fail(&url, name, error.clone(), now, woken),
@@ -321,10 +321,10 @@ impl Model {
     /// What a stranger's name that nobody was told of leaves since a moment, takes the place of nothing that was here.
     fn check_unseen(&self, of: usize, name: &ResourceName, untold_at: Option<u64>) {
         let glob = name.glob_parent().map(Interest::Name);
-        let type_index = self.cache.type_index.get(&TypeUrl::from(TYPES[of]));
-        let list = glob.zip(type_index).and_then(|(glob, of)| self.cache.list_of(*of, &glob));
+        let type_key = self.cache.store.type_keys.get(&TypeUrl::from(TYPES[of]));
+        let list = glob.zip(type_key).and_then(|(glob, of)| self.cache.store.list_of(*of, &glob));
         let (Some(list), Some(before)) = (list, untold_at) else { return };
-        let mut since = self.cache.lists[list as usize].gone.iter().filter(|gone| gone.seq > before);
+        let mut since = self.cache.store[list].gone.iter().filter(|gone| gone.seq > before);
         assert!(since.all(|gone| gone.name != *name || gone.unseen), "{name} takes the place of what was here");
     }
 
@@ -497,8 +497,8 @@ impl Model {
         woken.sort();
         assert!(woken.is_sorted_by(|a, b| a < b), "each once: {woken:?}");
         let waiting = |id: &SubscriberId| {
-            let subscriber = &self.cache.subscribers[id.index()];
-            !subscriber.failing.is_empty() || subscriber.has_removals() || subscriber.disclaimed.is_some()
+            let subscriber = &self.cache.subscribers[*id];
+            subscriber.owed.has_errors() || subscriber.has_removals() || subscriber.claims.are_looked_at()
         };
         woken.retain(|id| expected.contains(id) || !waiting(id));
         assert_eq!(woken, expected);
@@ -742,9 +742,10 @@ impl Model {
         invariants::check(&self.cache);
         self.now += self.options.tombstone_age + Duration::from_secs(1);
         self.cache.remove(&TYPES[0].into(), &name("a"), self.now, &mut Vec::new());
-        let Cache { types, slots, lists, links, held, subscribers, .. } = &self.cache;
-        let left = [types.len(), slots.len(), lists.len(), links.len(), held.len(), subscribers.len()];
-        assert_eq!(left, [0; 6], "types, slots, lists, links, held, subscribers");
+        let Cache { store, subscribers, .. } = &self.cache;
+        let stored = [store.types().len(), store.slots().len(), store.lists().len()];
+        let told = [subscribers.links.len(), subscribers.held.len(), subscribers.all.len()];
+        assert_eq!((stored, told), ([0; 3], [0; 3]), "types, slots, lists; links, held, subscribers");
     }
 }
 

@@ -26,8 +26,8 @@ impl World {
     }
 
     fn kept(&self, collection: &str) -> usize {
-        let of = self.cache.type_index[&self.of];
-        let list = &self.cache.lists[self.cache.list_of(of, &interest(collection)).unwrap() as usize];
+        let of = self.cache.store.type_keys[&self.of];
+        let list = &self.cache.store[self.cache.store.list_of(of, &interest(collection)).unwrap()];
         list.owed.len() + list.gone.len()
     }
 }
@@ -255,7 +255,7 @@ fn rule_100_what_is_remembered_of_a_forgotten_glob_is_bounded() {
     assert!(world.cache.next_expiry().is_some());
     world.cache.expire(world.now + Duration::from_secs(60));
     assert_eq!(world.cache.next_expiry(), None);
-    assert_eq!((world.cache.types.len(), world.cache.lists.len()), (0, 0));
+    assert_eq!((world.cache.store.types().len(), world.cache.store.lists().len()), (0, 0));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn what_nobody_ever_held_by_a_glob_leaves_no_tombstone_when_it_is_forgotten() {
     assert!(world.cache.next_expiry().is_some(), "until it is pulled and beyond, while somebody is there");
     world.cache.close(id);
     world.cache.evict(&world.of, &interest(MEMBER), world.now);
-    assert_eq!((world.cache.next_expiry(), world.cache.types.len()), (None, 0));
+    assert_eq!((world.cache.next_expiry(), world.cache.store.types().len()), (None, 0));
 }
 
 /// Whoever asks for names that are not there decides how many these are, and who wants the glob pays for them.
@@ -299,7 +299,7 @@ fn rule_100_of_names_that_nobody_has_seen_not_more_are_told_than_tombstones_are_
     let back = world.subscriber(&[GLOB]);
     assert!(world.pull(back).contains(&format!("-{seen}")));
     // With time others may be told again.
-    world.now += world.cache.options.tombstone_age;
+    world.now += world.cache.store.options.tombstone_age;
     world.pull(may_hold);
     world.deny(&member(GLOB, 30));
     assert_eq!(world.pull(may_hold), gone(30..31).collect::<Vec<_>>());

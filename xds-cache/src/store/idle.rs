@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::links::Target;
+use crate::keys::Target;
 
 /// Names and collections by when they were last wanted or changed.
 ///

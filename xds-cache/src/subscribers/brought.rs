@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use xdstp_uri::{NameKey, ResourceName};
 
+use crate::keys::LinkKey;
 use crate::resource::Version;
+use crate::subscribers::names::Names;
 
 /// Names, each at the version the subscriber said: `None` where that does not count, because it asked for the name again
 /// (rule 48).
@@ -12,15 +14,15 @@ use crate::resource::Version;
 /// They are kept by glob, so that what one glob has to say costs what was brought along of that, however much it is. Most
 /// subscribers bring nothing along, and all of them have been compared before long.
 #[derive(Default)]
-pub(crate) struct Brought(Option<Box<Names>>);
+pub(crate) struct Brought(Option<Box<ByGlob>>);
 
 #[derive(Default)]
-struct Names {
+struct ByGlob {
     by_glob: HashMap<ResourceName, Versions>,
     /// Those that no glob has.
     others: Versions,
     count: usize,
-    sweeps: HashMap<u32, Vec<ResourceName>>,
+    sweeps: HashMap<LinkKey, Vec<ResourceName>>,
 }
 
 type Versions = HashMap<ResourceName, Option<Version>>;
@@ -68,17 +70,6 @@ impl Brought {
         Some(removed)
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &ResourceName> {
-        let names = self.0.iter().flat_map(|names| names.by_glob.values().chain([&names.others]));
-        names.flat_map(HashMap::keys)
-    }
-
-    /// The names that are members of a glob.
-    pub(crate) fn of_glob(&self, glob: &ResourceName) -> impl Iterator<Item = &ResourceName> {
-        let names = self.0.iter().filter_map(|names| names.by_glob.get(glob));
-        names.flat_map(HashMap::keys)
-    }
-
     /// All of them by glob; those that no glob has come with none.
     pub(crate) fn by_glob(&self) -> impl Iterator<Item = (Option<&ResourceName>, impl Iterator<Item = &ResourceName>)> {
         let of_globs = self.0.iter().flat_map(|names| names.by_glob.iter().map(|(glob, of)| (Some(glob), of.keys())));
@@ -87,19 +78,19 @@ impl Brought {
     }
 
     /// What is left to look at, because a link to a collection that was answered is to say what of it is gone.
-    pub(crate) fn take_sweep(&mut self, link: u32) -> Option<Vec<ResourceName>> {
+    pub(crate) fn take_sweep(&mut self, link: LinkKey) -> Option<Vec<ResourceName>> {
         self.0.as_mut()?.sweeps.remove(&link)
     }
 
     /// So much is left of it.
-    pub(crate) fn leave_sweep(&mut self, link: u32, names: Vec<ResourceName>) {
+    pub(crate) fn leave_sweep(&mut self, link: LinkKey, names: Vec<ResourceName>) {
         if let Some(of) = &mut self.0 {
             of.sweeps.insert(link, names);
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn sweeps(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn sweeps(&self) -> impl Iterator<Item = LinkKey> {
         self.0.iter().flat_map(|names| names.sweeps.keys().copied())
     }
 
@@ -109,7 +100,19 @@ impl Brought {
     }
 }
 
-impl Names {
+impl Names for Brought {
+    fn iter(&self) -> impl Iterator<Item = &ResourceName> {
+        let names = self.0.iter().flat_map(|names| names.by_glob.values().chain([&names.others]));
+        names.flat_map(HashMap::keys)
+    }
+
+    fn of_glob<'a>(&'a self, glob: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {
+        let names = self.0.iter().filter_map(move |names| names.by_glob.get(glob));
+        names.flat_map(HashMap::keys)
+    }
+}
+
+impl ByGlob {
     /// What a name is kept with, if there is any of that.
     fn beside(&self, name: &ResourceName) -> Option<&Versions> {
         match name.glob_parent_key() {
@@ -129,10 +132,12 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
+    use std::num::NonZeroU32;
 
     use proptest::prelude::*;
 
     use super::*;
+    use crate::arena::Key;
 
     proptest! {
         #[test]
@@ -144,7 +149,7 @@ mod tests {
             let names = texts.iter().chain(&members).map(|text| text.parse().unwrap()).collect::<Vec<ResourceName>>();
             let globs = &names[3..5];
             let (mut brought, mut model) = (Brought::default(), BTreeMap::new());
-            let (mut left, link) = (None, 7);
+            let (mut left, link) = (None, LinkKey::new(NonZeroU32::MIN));
             for (step, number, version) in steps {
                 let (name, version) = (&names[number], version.map(|version| Version::from(version.to_string())));
                 match step {
@@ -163,7 +168,7 @@ mod tests {
                 left = left.filter(|_| !model.is_empty());
                 assert_eq!(brought.version_mut(name), model.get_mut(name));
                 assert_eq!((brought.is_empty(), brought.len()), (model.is_empty(), model.len()));
-                assert!(brought.names().collect::<BTreeSet<_>>().into_iter().eq(model.keys()));
+                assert!(brought.iter().collect::<BTreeSet<_>>().into_iter().eq(model.keys()));
                 assert!(names.iter().all(|name| brought.contains(name) == model.contains_key(name)));
                 for glob in globs {
                     let of = brought.of_glob(glob).collect::<BTreeSet<_>>();

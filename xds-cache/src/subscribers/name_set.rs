@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use xdstp_uri::{NameKey, ResourceName};
 
+use crate::subscribers::names::Names;
+
 /// So few are gone through.
 const FEW: usize = 64;
 
@@ -25,10 +27,6 @@ impl NameSet {
 
     pub(crate) fn contains(&self, name: &ResourceName) -> bool {
         self.names.contains(name)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &ResourceName> {
-        self.names.iter()
     }
 
     /// Whether it is new.
@@ -66,16 +64,6 @@ impl NameSet {
         }
     }
 
-    /// The names that are members of a glob.
-    pub(crate) fn of_glob<'a>(&'a self, glob: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {
-        let is_member = move |name: &&ResourceName| *name != glob && name.answers(glob);
-        let (found, others) = match &self.by_glob {
-            Some(by_glob) => (by_glob.0.get(glob), None),
-            None => (None, Some(self.names.iter().filter(is_member))),
-        };
-        found.into_iter().flatten().chain(others.into_iter().flatten())
-    }
-
     #[inline(always)]
     fn removed(&mut self, name: &ResourceName) {
         if self.by_glob.is_some() {
@@ -91,6 +79,21 @@ impl NameSet {
         if self.names.is_empty() {
             self.by_glob = None;
         }
+    }
+}
+
+impl Names for NameSet {
+    fn iter(&self) -> impl Iterator<Item = &ResourceName> {
+        self.names.iter()
+    }
+
+    fn of_glob<'a>(&'a self, glob: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {
+        let is_member = move |name: &&ResourceName| *name != glob && name.answers(glob);
+        let (found, others) = match &self.by_glob {
+            Some(by_glob) => (by_glob.0.get(glob), None),
+            None => (None, Some(self.names.iter().filter(is_member))),
+        };
+        found.into_iter().flatten().chain(others.into_iter().flatten())
     }
 }
 

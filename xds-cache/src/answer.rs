@@ -1,0 +1,90 @@
+//! How far a collection is answered.
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::interest::Interest;
+use crate::keys::{ListKey, Target, TypeKey};
+use crate::moments::NEVER;
+use crate::resource::TypeUrl;
+use crate::store::{Answer, Gone};
+
+impl<V> Cache<V> {
+    /// Records that a collection holds all there is: who waits for an empty one is told so (rules 86, 99). That stays known
+    /// until it is [evicted](Self::evict), or forgotten for lack of room.
+    pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
+        let type_key = self.store.type_key(type_url);
+        let Some(list) = self.answered_list(type_key, collection) else { return };
+        // First, for it may be all that keeps the list when its error is over.
+        let before = std::mem::replace(&mut self.store[list].answer, Answer::Complete);
+        let failed = self.end_collection_error(list, woken);
+        if !self.store.lists().contains(list) {
+            return self.store.drop_type_if_unused(type_key);
+        }
+        if before != Answer::Complete {
+            self.store.renew_list(list);
+        } else if !failed {
+            return;
+        }
+        self.mark(Target::List(list), woken);
+    }
+
+    /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
+    /// there, and nothing is told to be gone before the answer is complete (rule 151).
+    pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
+        let type_key = self.store.type_key(type_url);
+        let Some(list) = self.answered_list(type_key, collection) else { return };
+        if self.store[list].answer == Answer::None {
+            self.store[list].answer = Answer::Begun;
+            self.store.renew_list(list);
+            self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
+    fn answered_list(&mut self, type_key: TypeKey, collection: &Interest) -> Option<ListKey> {
+        if self.store.keeps_answers() {
+            Some(self.store.list(type_key, collection))
+        } else {
+            self.store.list_of(type_key, collection)
+        }
+    }
+
+    /// The origin is away: what is there is still served, but what is not may be there by now (rule 150). Until a
+    /// collection is [answered](Self::answered) anew, nothing that a subscriber brings along is told to be gone.
+    pub fn origin_lost(&mut self) {
+        if self.store.options.authoritative {
+            return;
+        }
+        self.store.lose_answers();
+    }
+
+    /// Ends the error of a collection that is answered: who was told of it is told that it is empty, if it is.
+    pub(crate) fn end_collection_error(&mut self, list: ListKey, woken: &mut Vec<SubscriberId>) -> bool {
+        let Some(glob) = self.store[list].glob.clone() else { return false };
+        if !self.store[self.store[list].type_key].errors.contains_key(&glob) {
+            return false;
+        }
+        if let Some(at) = self.store.now
+            && self.store[list].live == 0
+        {
+            let seq = self.store.next_seq();
+            self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false }, woken);
+        }
+        self.store.clear_error(self.store[list].type_key, &glob).is_some()
+    }
+
+    /// Ends the error of a glob that a member came to. The member says so, or if it goes before it is told, that the glob
+    /// is empty.
+    pub(crate) fn recover(&mut self, type_key: TypeKey, glob: ResourceName, woken: &mut Vec<SubscriberId>) {
+        if self.store.clear_error(type_key, &glob).is_some()
+            && let Some(at) = self.store.now
+            && let Some(list) = self.store.list_of(type_key, &Interest::Name(glob.clone()))
+            && self.store[list].watchers.count > 0
+        {
+            let seq = self.store.next_seq();
+            self.bury(list, Gone { name: glob, seq, at, born: NEVER, unseen: false }, woken);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a change set is made of.
+
+use xdstp_uri::ResourceName;
+
+use crate::resource::Resource;
+
+/// One entry of a change set.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Pull<'a, V> {
+    /// A resource the subscriber has not been sent at this version.
+    Put {
+        /// Its name.
+        name: &'a ResourceName,
+        /// The resource.
+        resource: &'a Resource<V>,
+    },
+    /// A name that is gone, or that never was; or a glob without members (rule 99).
+    Removed {
+        /// The name.
+        name: &'a ResourceName,
+    },
+}
+
+/// Whether a pull visits removals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removals {
+    /// Once every addition is visited (rule 134).
+    Include,
+    /// They wait for a later pull: other types go first (rule 122). Not those of what the subscriber cannot have (rule
+    /// 158): a name that was not there when it first asked for it, and that a glob is empty.
+    Defer,
+}
+
+/// What a pull left behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pulled {
+    /// The visitor stopped it, or it has paused: there is more.
+    pub more: bool,
+    /// It has looked at [many](crate::Options::looks) names of which there is nothing to visit, and lets others have their
+    /// turn: another pull goes on, whether this one visited anything or not. What is to come after it has to wait for that.
+    pub paused: bool,
+    /// A wildcard or glob was answered for the first time.
+    pub answered: bool,
+    /// And there was nothing to visit of it: an empty change set is owed (rule 86).
+    pub empty: bool,
+}
+
+impl Pulled {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            more: self.more || other.more,
+            paused: self.paused || other.paused,
+            answered: self.answered || other.answered,
+            empty: self.empty || other.empty,
+        }
+    }
+}
+
+/// What a [`visit`](crate::Cache::visit) could not visit, because it was not answered yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unanswered {
+    /// Names.
+    pub names: usize,
+    /// Globs, and the wildcard, of which nothing came.
+    pub collections: usize,
+    /// Globs, and the wildcard, of which something came, and more may be there.
+    pub incomplete: usize,
+    /// Of the names, those that the subscriber may have been sent before: a cache has what it sent, but what is asked for
+    /// anew for one subscriber is not there meanwhile.
+    pub held: usize,
+}
+
+impl Unanswered {
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Self::default()
+    }
+
+    /// All together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            names: self.names + other.names,
+            collections: self.collections + other.collections,
+            incomplete: self.incomplete + other.incomplete,
+            held: self.held + other.held,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Errors of resources and globs: why they are not sent.
+
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::interest::Interest;
+use crate::keys::{Target, TypeKey};
+use crate::resource::TypeUrl;
+use crate::resource_error::{Failure, ResourceError};
+use crate::store::{Answer, State, glob_of};
+
+impl<V> Cache<V> {
+    /// Records why a resource, or a whole glob, is not sent (TP3). Who asked for the name, or for a glob that it
+    /// belongs to, is told once, by [`pull_errors`](Self::pull_errors); the same error again is not told again.
+    ///
+    /// The error stays beside a resource that is there, which is served as before: whether it may still be used is
+    /// its client's decision. `NOT_FOUND` alone is a removal as well. An [`upsert_raw`](Self::upsert_raw) or
+    /// [`remove`](Self::remove) of the name ends the error; that of a glob ends with the next change of a member or when
+    /// the glob is [`answered`](Self::answered).
+    ///
+    /// TP3 has no errors for a wildcard: `*` is ignored here, and who asked for nothing but a wildcard is told of none.
+    /// A relay's cache ignores errors of names that nobody asked for.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart: xdstp_uri::ResourceName = "cart".parse().unwrap();
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(cart.clone()));
+    ///
+    /// let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours");
+    /// cache.fail(&clusters, &cart, error.clone(), now, &mut woken);
+    ///
+    /// // Changes first, of which there are none; errors after them, in a response of their own.
+    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// let mut told = 0;
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |failed| {
+    ///     assert_eq!((failed.name, failed.error, failed.removed), (&cart, &error, true));
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 1);
+    /// ```
+    pub fn fail(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        error: ResourceError,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.fail_asked(type_url, name, error, false, now, woken);
+    }
+
+    /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
+    /// there, those who want the glob that they belong to are told no more errors than it keeps
+    /// [tombstones](crate::Options::tombstones), as with [`deny`](Self::deny).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let name = |text: &str| format!("xdstp://a/envoy.config.cluster.v3.Cluster/{text}").parse().unwrap();
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.tombstones) = (false, 2);
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(name("*")));
+    /// for text in ["one", "two", "three", "four"] {
+    ///     let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours");
+    ///     cache.fail_by_name(&clusters, &name(text), error, now, &mut woken);
+    /// }
+    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// let mut told = 0;
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| {
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 2);
+    /// ```
+    pub fn fail_by_name(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        error: ResourceError,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.fail_asked(type_url, name, error, true, now, woken);
+    }
+
+    fn fail_asked(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        error: ResourceError,
+        asked: bool,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.expire(now);
+        if name.as_str() == "*" {
+            return;
+        }
+        let type_key = self.store.type_key(type_url);
+        let known = self.store[type_key].errors.get(name);
+        let is_known = known.is_some_and(|failure| failure.error == error && (failure.listed || asked));
+        if is_known || !(self.store.options.authoritative || self.store.is_of_interest(type_key, name)) {
+            self.store.drop_type_if_unused(type_key);
+            return;
+        }
+        let listed = !asked || known.is_some_and(|failure| failure.listed) || self.store.lists_error(type_key, name);
+        if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
+            self.remove_asked(type_url, name, asked, now, woken);
+        }
+        let type_key = self.store.type_key(type_url);
+        let seq = self.store.next_seq();
+        let lasting = !error.is_transient();
+        let before = self.store[type_key].errors.insert(name.clone(), Failure { error, seq, listed });
+        let was_spared = before.as_ref().is_some_and(|failure| failure.error.is_transient());
+        let present = self.resource(type_url, name).is_some();
+        if lasting && was_spared && !present && !name.is_glob() {
+            self.end_sparing(type_key, name, woken);
+        }
+        if let Some(at) = self.store.slot_of(type_key, name) {
+            let slot = &mut self.store[at];
+            if matches!(slot.state, State::Unknown) {
+                (slot.state, slot.seq) = (State::Absent, seq);
+            }
+            self.mark(Target::Slot(at), woken);
+        }
+        if !listed {
+            // Nobody else is told: it is kept for who asked for the name, and for who brought it along.
+            if lasting
+                && let Some(list) = glob_of(name).and_then(|glob| self.store.list_of(type_key, &Interest::Name(glob)))
+            {
+                self.tell_who_brought(list, name, woken);
+            }
+            self.forget_error(type_key, name);
+            self.store.drop_type_if_unused(type_key);
+        } else if let Some(glob) = glob_of(name) {
+            let list = self.store.list(type_key, &Interest::Name(glob));
+            let failed = &mut self.store[list].failed;
+            failed.insert(seq, name.clone());
+            if let Some(before) = before {
+                failed.remove(&before.seq);
+            }
+            self.mark(Target::List(list), woken);
+        }
+    }
+
+    /// Who was to keep what it holds of a name that is not there, is not any more: what it has of a collection that is
+    /// complete may have been looked at already.
+    pub(crate) fn end_sparing(&mut self, type_key: TypeKey, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+        for list in self.store.collections_of(type_key, name).into_iter().flatten() {
+            if self.store[list].answer == Answer::Complete {
+                self.tell_who_brought(list, name, woken);
+            }
+        }
+    }
+
+    /// Forgets an error that nobody is interested in: not one that spares what somebody holds.
+    pub(crate) fn forget_error(&mut self, type_key: TypeKey, name: &ResourceName) {
+        let Some(failure) = self.store[type_key].errors.get(name) else { return };
+        let is_of_interest = match failure.listed {
+            true => self.store.is_of_interest(type_key, name),
+            false => self.store.slot_of(type_key, name).is_some(),
+        };
+        if is_of_interest {
+            return;
+        }
+        let spares = failure.error.is_transient() && self.subscribers.who_brought_it(type_key, name).next().is_some();
+        if !spares {
+            self.store.clear_error(type_key, name);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Subscribers come and go.
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::interest::Interest;
+use crate::resource::TypeUrl;
+use crate::subscribers::{Names, Subscriber};
+
+impl<V> Cache<V> {
+    /// A new subscriber to resources of one type, interested in nothing yet.
+    pub fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        let type_key = self.store.type_key(type_url);
+        self.store[type_key].subscribers += 1;
+        // After four thousand million others, what was forgotten that long may come again: but never 0.
+        self.subscribers.generation = self.subscribers.generation.checked_add(1).unwrap_or(1);
+        let generation = self.subscribers.generation;
+        SubscriberId::of(self.subscribers.all.add(Subscriber::new(type_key, generation)), generation)
+    }
+
+    /// Whether a subscriber was opened here, and is not closed.
+    pub fn is_open(&self, id: SubscriberId) -> bool {
+        self.subscribers.all.get(id.key()).is_some_and(|subscriber| subscriber.generation == id.generation())
+    }
+
+    /// How many subscribers there are.
+    pub fn subscriber_count(&self) -> usize {
+        self.subscribers.all.len()
+    }
+
+    /// Ends a subscriber. Returns what nobody is interested in any more.
+    pub fn close(&mut self, id: SubscriberId) -> Vec<Interest> {
+        self.close_part(id, usize::MAX).0
+    }
+
+    /// Does what [`close`](Self::close) does, of not more than `most` interests at once: for who must not keep others from
+    /// the cache for as long as all of it takes. Whether the subscriber is closed comes with what nobody is interested in
+    /// any more. Nothing else may be done with it meanwhile.
+    ///
+    /// ```
+    /// use xdstp_cache::{Cache, Interest, Options};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// for name in ["a", "b", "c"] {
+    ///     cache.subscribe(subscriber, &Interest::Name(name.parse().unwrap()));
+    /// }
+    /// let (left, closed) = cache.close_part(subscriber, 2);
+    /// assert!(left.len() == 2 && !closed);
+    /// let (left, closed) = cache.close_part(subscriber, 2);
+    /// assert!(left.len() == 1 && closed && !cache.is_open(subscriber));
+    /// ```
+    pub fn close_part(&mut self, id: SubscriberId, most: usize) -> (Vec<Interest>, bool) {
+        if !self.is_open(id) {
+            return (Vec::new(), true);
+        }
+        let (part, is_last) = self.subscribers.close_part(id, most);
+        let mut left = Vec::new();
+        for at in part {
+            let target = self.subscribers[at].target;
+            let interest = self.store.interest_of(target);
+            if self.drop_link(at) {
+                left.push(interest);
+            }
+        }
+        if !is_last {
+            return (left, false);
+        }
+        let Subscriber { type_key, owed, .. } = self.subscribers.all.remove(id.key());
+        self.subscribers.bringing.remove(&id.key());
+        if !self.store.options.authoritative {
+            owed.brought().iter().for_each(|name| self.forget_error(type_key, name));
+        }
+        self.end_full_states(type_key, id.key());
+        self.store[type_key].subscribers -= 1;
+        self.store.drop_type_if_unused(type_key);
+        self.make_room();
+        (left, true)
+    }
+}

@@ -1,0 +1,147 @@
+//! Telling errors.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use xdstp_uri::{NameKey, ResourceName};
+
+use crate::cache::Cache;
+use crate::change_set::Removals;
+use crate::id::SubscriberId;
+use crate::keys::{LinkKey, ListKey, SlotKey, Target};
+use crate::resource_error::Failed;
+use crate::subscribers::{Link, Names};
+
+impl<V> Cache<V> {
+    /// Visits the errors that a subscriber has not been told of. A visitor that returns `Break` has taken that one
+    /// and stops before the next; true when it did.
+    ///
+    /// To be called when a [`pull`](Self::pull) had nothing to visit: in one response, no name may have both a
+    /// resource and an error. As with a pull, those that remove what the subscriber may have can wait.
+    pub fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let mut deferred = BTreeSet::new();
+        let stopped = self.visit_errors(id, removals, &mut deferred, visitor);
+        self.subscribers[id].owed.defer_errors(deferred);
+        stopped
+    }
+
+    fn visit_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        deferred: &mut BTreeSet<ResourceName>,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        while let Some(name) = self.subscribers[id].owed.next_error() {
+            if !self.owes_error(id, &name) {
+                continue;
+            }
+            if removals == Removals::Defer && !self.breaks_nothing(id, &name) {
+                deferred.insert(name);
+                continue;
+            }
+            let beside = self.is_there(id, &name);
+            let removed = !beside && !self.spares(id, &name);
+            let subscriber = &mut self.subscribers[id];
+            subscriber.owed.told_error(&name, removed);
+            let of = &self.store[subscriber.type_key];
+            if let Some(failure) = of.errors.get(&name)
+                && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether there is an error of a name, and the subscriber is one that is told of it: not while one of its links
+    /// has yet to be pulled, or that one would tell it again.
+    pub(crate) fn owes_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let type_key = self.subscribers[id].type_key;
+        let of = &self.store[type_key];
+        let Some(failure) = of.errors.get(name) else { return false };
+        let glob = match name.is_glob() {
+            true => of.globs.get(name),
+            false => name.glob_parent_key().and_then(|glob| of.globs.get(&glob as &dyn NameKey)),
+        };
+        let glob = glob.filter(|_| failure.listed);
+        let targets = [glob.copied().map(Target::List), self.store.slot_of(type_key, name).map(Target::Slot)];
+        let links = targets.into_iter().flatten().filter_map(|target| self.subscribers.link_of(id, target));
+        let mut told = links.map(|link| self.subscribers.told_up_to(link)).peekable();
+        told.peek().is_some() && told.all(|cursor| cursor >= failure.seq)
+    }
+
+    /// Whether what a subscriber holds of a name must be left to it, though the name is not there: it said that it
+    /// holds it, and the origin has an error that says nothing about that.
+    pub(crate) fn spares(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let subscriber = &self.subscribers[id];
+        let holds = || match name.is_glob() {
+            true => subscriber.owed.brought().of_glob(name).next().is_some(),
+            false => subscriber.owed.brought().contains(name),
+        };
+        let failure = self.store[subscriber.type_key].errors.get(name);
+        failure.is_some_and(|failure| failure.error.is_transient()) && holds()
+    }
+
+    /// What a subscriber is to be told of a name it asked for, when it pulls.
+    pub(crate) fn note_error(&mut self, link: LinkKey, at: SlotKey) {
+        let slot = &self.store[at];
+        let errors = &self.store[slot.type_key].errors;
+        if !errors.is_empty()
+            && let Some(failure) = errors.get(&slot.name)
+            && failure.seq > self.subscribers.told_up_to(link)
+        {
+            let (name, seq) = (slot.name.clone(), failure.seq);
+            self.subscribers[link].cursor = seq;
+            let subscriber = self.subscribers[link].subscriber;
+            self.subscribers[subscriber].owed.fail(name);
+        }
+    }
+
+    /// The same of a glob. True when there were any.
+    // Each update looks whether there are any.
+    #[inline(always)]
+    pub(crate) fn note_errors_within(&mut self, link: LinkKey, list: ListKey) -> bool {
+        let failed = &self.store[list].failed;
+        if failed.is_empty() {
+            return false;
+        }
+        let Link { subscriber, .. } = self.subscribers[link];
+        let told = self.subscribers.told_up_to(link);
+        let news = failed.last_key_value().is_some_and(|(newest, _)| *newest > told);
+        if news {
+            let owed = &mut self.subscribers[subscriber].owed;
+            failed.range(told + 1..).for_each(|(_, name)| owed.fail(name.clone()));
+        }
+        news
+    }
+
+    /// Who asks for a glob is told of all its errors, those too that its link has passed.
+    pub(crate) fn repeat_errors_within(&mut self, link: LinkKey, list: ListKey) {
+        let Link { subscriber, .. } = self.subscribers[link];
+        let told = self.subscribers.told_up_to(link);
+        let owed = &mut self.subscribers[subscriber].owed;
+        self.store[list].failed.range(..=told).for_each(|(_, name)| owed.fail(name.clone()));
+    }
+
+    /// Whether a name, or a member of a glob, is there.
+    pub(crate) fn is_there(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let type_key = self.subscribers[id].type_key;
+        let globs = &self.store[type_key].globs;
+        match name.is_glob() {
+            true => globs.get(name).is_some_and(|list| self.store[*list].live > 0),
+            false => {
+                let at = self.store.slot_of(type_key, name).map(|at| self.store.resolve(at));
+                at.is_some_and(|at| self.store[at].state.resource().is_some())
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a subscriber asked for and cannot have: told at once, whatever else waits (rule 158).
+
+use std::ops::ControlFlow;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::change_set::Pull;
+use crate::id::SubscriberId;
+use crate::keys::{LinkKey, Target};
+use crate::store::{Answer, State};
+use crate::subscribers::Link;
+
+impl<V> Cache<V> {
+    /// Whether a pull that defers removals would visit anything, or a pull of errors that defers those: what other types
+    /// may have to wait for.
+    ///
+    /// O(1) when there is something; otherwise O(names to be told as removed).
+    pub fn has_additions(&self, id: SubscriberId) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let subscriber = &self.subscribers[id];
+        if !subscriber.has_work() {
+            return false;
+        }
+        subscriber.owed.has_answers()
+            || self.subscribers.chain(subscriber.slots).any(|link| self.is_addition(id, link))
+            || self.subscribers.chain(subscriber.lists).any(|link| self.is_addition(id, link))
+            || subscriber.owed.tells_missing()
+            || subscriber.owed.errors().iter().any(|name| self.breaks_nothing(id, name))
+    }
+
+    fn is_addition(&self, id: SubscriberId, link: LinkKey) -> bool {
+        let Link { target, cursor, sent, .. } = self.subscribers[link];
+        let owed = &self.subscribers[id].owed;
+        match target {
+            Target::Slot(at) => {
+                let slot = &self.store[at];
+                let missing = || !sent && !owed.brought().contains(&slot.name) && !owed.removals().contains(&slot.name);
+                cursor < slot.seq
+                    && match self.store[self.store.resolve(at)].state {
+                        State::Present(_) => true,
+                        State::Absent => missing(),
+                        State::Unknown => false,
+                    }
+            }
+            Target::List(list) => {
+                let members = &self.store[list];
+                let walk = self.subscribers.walk(link);
+                let answers = members.answer != Answer::None && walk.is_some_and(|walk| !walk.answered);
+                let completes = members.answer == Answer::Complete && walk.is_some_and(|walk| !walk.complete);
+                answers || completes || self.store.newest_seq(list) > cursor
+            }
+        }
+    }
+
+    /// Tells what is missing before anything else is told as removed.
+    pub(crate) fn pull_missing(
+        &mut self,
+        id: SubscriberId,
+        visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if !self.subscribers[id].owed.has_missing() {
+            return ControlFlow::Continue(());
+        }
+        self.pull_parting(id);
+        let mut waiting = Vec::new();
+        let mut visited = ControlFlow::Continue(());
+        while visited.is_continue()
+            && let Some(name) = self.subscribers[id].owed.next_missing()
+        {
+            if self.waits_for_error(id, &name) {
+                waiting.push(name);
+            } else if self.subscribers[id].owed.stop_removal(&name) && self.is_gone(id, &name) {
+                visited = visitor(Pull::Removed { name: &name });
+            }
+        }
+        self.subscribers[id].owed.defer_missing(waiting);
+        visited
+    }
+
+    /// What has an error is told with it.
+    pub(crate) fn waits_for_error(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.subscribers[id].owed.errors().contains(name) && self.owes_error(id, name)
+    }
+
+    /// Whether to tell the error of a name takes nothing from the subscriber.
+    pub(crate) fn breaks_nothing(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.subscribers[id].owed.is_missing(name) || self.is_there(id, name) || self.spares(id, name)
+    }
+}

@@ -1,0 +1,198 @@
+//! Storing a resource.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::keys::{SlotKey, Target, TypeKey};
+use crate::outcome::Outcome;
+use crate::resource::{Resource, TypeUrl};
+use crate::store::{Slot, State};
+
+impl<V> Cache<V> {
+    /// Stores a resource and appends to `woken` who must be told. A subscriber that has something
+    /// to pull already is not named again.
+    ///
+    /// A glob and `*` name no resource: what comes under such a name is ignored.
+    ///
+    /// Raw, because the cache cannot know whether the content is what its type and name say; clients refuse a whole
+    /// response over one that is not (rules 81, 82). `xds-transport` has a `put` that looks.
+    pub fn upsert_raw(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        resource: Resource<V>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcome {
+        self.change_type(type_url, now, |cache, type_key| cache.store(type_key, name, resource, now, woken))
+    }
+
+    /// An [`upsert_raw`](Self::upsert_raw) that says by what other names the resource may be asked for: who asks for one of
+    /// them is sent the resource, under its own name, and once, whatever covers it. These replace the aliases that it
+    /// had, which a plain upsert leaves alone; they go when it is removed; and a change of them is told as a change of
+    /// the resource.
+    ///
+    /// An alias belongs to one resource, the last to claim it. The name of a resource that is there, a glob and `*` are
+    /// none.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource};
+    ///
+    /// let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost".into();
+    /// let [shop, alias] = ["routes/shop", "routes/shop.example"].map(|name| name.parse().unwrap());
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&hosts);
+    /// cache.subscribe(subscriber, &Interest::Name(alias));
+    ///
+    /// let (resource, aliases) = (Resource::unversioned(7, "body"), ["routes/shop.example".parse().unwrap()]);
+    /// cache.upsert_raw_with_aliases(&hosts, &shop, aliases, resource, Instant::now(), &mut Vec::new());
+    ///
+    /// let mut names = Vec::new();
+    /// cache.pull(subscriber, Removals::Include, &mut |pull| {
+    ///     if let Pull::Put { name, .. } = pull {
+    ///         names.push(name.to_string());
+    ///     }
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(names, ["routes/shop"]);
+    /// ```
+    pub fn upsert_raw_with_aliases(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        aliases: impl IntoIterator<Item = ResourceName>,
+        resource: Resource<V>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcome {
+        self.change_type(type_url, now, |cache, type_key| {
+            let outcome = cache.store(type_key, name, resource, now, woken);
+            let mut aliases = aliases.into_iter().peekable();
+            // Mostly there are none, and were none.
+            if (aliases.peek().is_some() || !cache.store[type_key].aliases.is_empty())
+                && let Some(at) = cache.store.slot_of(type_key, name)
+            {
+                cache.set_aliases(at, aliases, woken);
+            }
+            outcome
+        })
+    }
+
+    /// Has everybody interested sent the resource again although it did not change: the origin did so too.
+    pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
+        if let Some(at) = self.store.find(type_url, name)
+            && self.store[at].state.resource().is_some()
+        {
+            self.store.clear_error(self.store[at].type_key, name);
+            self.changed(at, woken);
+            self.store.renew(at);
+        }
+    }
+
+    /// An upsert into a type, but for what is done once per call.
+    pub(crate) fn store(
+        &mut self,
+        type_key: TypeKey,
+        name: &ResourceName,
+        resource: Resource<V>,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) -> Outcome {
+        if name.is_glob() || name.as_str() == "*" {
+            return Outcome::Unchanged;
+        }
+        let at = self.store.slot(type_key, name);
+        let outcome = match self.store[at].state.resource() {
+            None => Outcome::Added,
+            Some(old) => match (old.version == resource.version, old.digest() == resource.digest()) {
+                (true, true) => Outcome::Unchanged,
+                (true, false) => Outcome::ChangedAtSameVersion,
+                (false, true) => Outcome::Reversioned,
+                (false, false) => Outcome::Changed,
+            },
+        };
+        let failed = self.store[type_key].errors.contains_key(name);
+        let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
+        self.totals.count(outcome);
+        if outcome == Outcome::Unchanged {
+            return outcome;
+        }
+        if outcome != Outcome::Recovered {
+            self.store.put(at, resource, now);
+        }
+        if outcome == Outcome::Added {
+            self.end_alias(type_key, name);
+            self.store.enter_lists(at);
+        }
+        if !self.store[type_key].errors.is_empty() {
+            self.store.clear_error(type_key, name);
+            if let Some(glob) = name.glob_parent() {
+                self.recover(type_key, glob, woken);
+            }
+        }
+        self.changed(at, woken);
+        if outcome == Outcome::Added {
+            self.store[at].born = self.store.seq;
+        }
+        self.store.renew(at);
+        outcome
+    }
+
+    fn set_aliases(
+        &mut self,
+        at: SlotKey,
+        aliases: impl IntoIterator<Item = ResourceName>,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        let Slot { type_key, ref name, .. } = self.store[at];
+        let is_resource = |alias: &ResourceName| {
+            let slot = self.store.slot_of(type_key, alias).map(|at| &self.store[at]);
+            slot.is_some_and(|slot| slot.state.resource().is_some())
+        };
+        let usable = |alias: &ResourceName| !alias.is_glob() && alias.as_str() != "*" && !is_resource(alias);
+        let aliases: BTreeSet<_> = aliases.into_iter().filter(usable).collect();
+        if *self.store[type_key].aliases.of(name) == aliases {
+            return;
+        }
+        let name = name.clone();
+        self.drop_aliases(at, woken);
+        let mut spared = Vec::new();
+        for alias in aliases {
+            let failure = self.store.clear_error(type_key, &alias);
+            spared.extend(failure.filter(|failure| failure.error.is_transient()).map(|_| alias.clone()));
+            let of = &mut self.store[type_key];
+            let before = of.aliases.insert(alias, &name);
+            of.had_aliases = true;
+            before.iter().for_each(|before| self.look_again(type_key, before));
+        }
+        self.changed(at, woken);
+        spared.iter().for_each(|alias| self.end_sparing(type_key, alias, woken));
+    }
+
+    /// The slot changed now: it is the newest of its lists, and its watchers have something to pull.
+    pub(crate) fn changed(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
+        let seq = self.store.next_seq();
+        let slot = &mut self.store[at];
+        slot.seq = seq;
+        let (type_key, lists) = (slot.type_key, slot.lists());
+        self.mark(Target::Slot(at), woken);
+        if !self.store[type_key].aliases.is_empty() {
+            for alias in self.store.alias_slots(at).collect::<Vec<_>>() {
+                let slot = &mut self.store[alias];
+                (slot.state, slot.seq) = (State::Absent, seq);
+                self.mark(Target::Slot(alias), woken);
+            }
+        }
+        for list in lists {
+            self.store.leave_list(list, at);
+            self.store.append(list, at);
+            self.mark(Target::List(list), woken);
+        }
+    }
+}

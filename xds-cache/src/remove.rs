@@ -1,0 +1,115 @@
+//! What does not exist.
+
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::keys::{SlotKey, Target, TypeKey};
+use crate::moments::NEVER;
+use crate::resource::TypeUrl;
+use crate::store::{Gone, Slot, State};
+
+impl<V> Cache<V> {
+    /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
+    pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
+        self.remove_asked(type_url, name, false, now, woken);
+    }
+
+    /// Does what [`remove`](Self::remove) does, for the answer to who asked for just this name, though nobody here may ask
+    /// for it any more. Of such names that were never here, not more are told to those who want a collection that they
+    /// belong to than it keeps [tombstones](crate::Options::tombstones): whoever asks decides how many there are.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals};
+    ///
+    /// let (now, mut woken) = (Instant::now(), Vec::new());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.tombstones) = (false, 2);
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// for name in ["a", "b", "c", "d"] {
+    ///     cache.deny(&clusters, &name.parse().unwrap(), now, &mut woken);
+    /// }
+    /// let mut told = 0;
+    /// cache.pull(subscriber, Removals::Include, &mut |_| {
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 2);
+    /// ```
+    pub fn deny(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
+        self.remove_asked(type_url, name, true, now, woken);
+    }
+
+    pub(crate) fn remove_asked(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        asked: bool,
+        now: Instant,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        self.expire(now);
+        let Some(type_key) = self.store.type_keys.get(type_url).copied() else { return };
+        let seq = self.store.next_seq();
+        let failed = self.store.clear_error(type_key, name);
+        let was_alias = self.end_alias(type_key, name);
+        let found = self.store.slot_of(type_key, name);
+        let (mut was_present, mut born) = (false, NEVER);
+        if let Some(at) = found {
+            let slot = &mut self.store[at];
+            was_present = slot.state.resource().is_some();
+            if was_present {
+                born = slot.born;
+            }
+            if matches!(slot.state, State::Absent) && failed.is_none() && !was_alias {
+                return;
+            }
+            self.drop_aliases(at, woken);
+            self.totals.removed += u64::from(was_present);
+            if let Some(resource) = self.store.take(at) {
+                let departures = &mut self.store[type_key].departures;
+                departures.push(name, resource, born..seq, now);
+            }
+            self.store[at].seq = seq;
+            for list in self.store[at].lists() {
+                self.store.leave_list(list, at);
+            }
+            self.mark(Target::Slot(at), woken);
+            self.store.drop_slot_if_unused(at);
+        }
+        let unseen = !was_present && (asked || found.is_some());
+        let gone = Gone { name: name.clone(), seq, at: now, born, unseen };
+        self.bury_in_collections(type_key, &gone, was_present, failed.as_ref(), woken);
+        self.store.drop_type_if_unused(type_key);
+    }
+
+    /// A name stands for nothing but itself from now on. Whether it did.
+    pub(crate) fn end_alias(&mut self, type_key: TypeKey, alias: &ResourceName) -> bool {
+        let before = self.store[type_key].aliases.remove(alias);
+        before.iter().for_each(|before| self.look_again(type_key, before));
+        before.is_some()
+    }
+
+    /// The aliases of a resource stand for nothing from now on: who asked for one of them is told so.
+    pub(crate) fn drop_aliases(&mut self, at: SlotKey, woken: &mut Vec<SubscriberId>) {
+        let Slot { type_key, ref name, .. } = self.store[at];
+        if self.store[type_key].aliases.of(name).is_empty() {
+            return;
+        }
+        let name = name.clone();
+        self.look_again(type_key, &name);
+        for alias in self.store[type_key].aliases.clear(&name) {
+            if let Some(at) = self.store.slot_of(type_key, &alias) {
+                self.store[at].seq = self.store.next_seq();
+                self.mark(Target::Slot(at), woken);
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What a cache stores: resources, and what is known of names and of collections. Nothing in here knows a subscriber: of some
+//! it has the keys, to say where the chain of a target's links begins and for whom it keeps what is gone.
+
+mod aliases;
+mod by_alias;
+mod departures;
+mod errors;
+mod idle;
+mod list;
+mod order;
+mod renewal;
+mod slot;
+mod tables;
+mod tombstones;
+
+pub use aliases::Aliases;
+pub(crate) use departures::Departed;
+pub(crate) use errors::glob_of;
+pub(crate) use list::{Answer, Gone, List};
+pub(crate) use slot::{Slot, State};
+pub(crate) use tables::Store;

@@ -1,0 +1,77 @@
+//! What is gone, as it was: for subscribers that are sent full states, and are yet to be told.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::arena::Key;
+use crate::keys::SubscriberKey;
+use crate::moments::Seq;
+use crate::resource::Resource;
+
+/// How much of what is gone is kept of one type.
+const MOST: usize = 1000;
+
+/// What is gone of one type, and for whom it is kept.
+pub(crate) struct Departures<V> {
+    /// Oldest first.
+    pub(crate) departed: VecDeque<Departed<V>>,
+    /// The subscribers that are sent full states.
+    pub(crate) readers: BTreeSet<SubscriberKey>,
+    /// The one that was the last found to have something to hear.
+    pub(crate) behind: Option<SubscriberKey>,
+}
+
+pub(crate) struct Departed<V> {
+    pub(crate) name: ResourceName,
+    pub(crate) resource: Resource<V>,
+    pub(crate) born: Seq,
+    pub(crate) gone: Seq,
+    pub(crate) at: Instant,
+}
+
+impl<V> Default for Departures<V> {
+    fn default() -> Self {
+        Self { departed: VecDeque::new(), readers: BTreeSet::new(), behind: None }
+    }
+}
+
+impl<V> Departures<V> {
+    /// The subscribers it is kept for, and how much that is.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> (&BTreeSet<SubscriberKey>, usize) {
+        (&self.readers, self.departed.len())
+    }
+
+    /// A resource is gone, after all that is in here.
+    pub(crate) fn push(
+        &mut self,
+        name: &ResourceName,
+        resource: Resource<V>,
+        lived: std::ops::Range<Seq>,
+        at: Instant,
+    ) {
+        if self.readers.is_empty() {
+            return;
+        }
+        self.departed.push_back(Departed { name: name.clone(), resource, born: lived.start, gone: lived.end, at });
+        self.departed.drain(..self.departed.len().saturating_sub(MOST));
+    }
+
+    /// Drops what went before a moment.
+    pub(crate) fn expire(&mut self, before: Instant) {
+        let old = self.departed.partition_point(|departed| departed.at <= before);
+        self.departed.drain(..old);
+    }
+
+    /// Drops what all have been told, if they have.
+    pub(crate) fn drop_told(&mut self, is_behind: impl Fn(SubscriberKey) -> bool) {
+        let there = self.behind.unwrap_or(SubscriberKey::FIRST);
+        let from_there = self.readers.range(there..).chain(self.readers.range(..there));
+        match from_there.copied().find(|reader| is_behind(*reader)) {
+            Some(reader) => self.behind = Some(reader),
+            None => self.departed = VecDeque::new(),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The errors of names and of globs.
+
+use xdstp_uri::ResourceName;
+
+use crate::interest::Interest;
+use crate::keys::TypeKey;
+use crate::resource_error::Failure;
+use crate::store::list::Answer;
+use crate::store::tables::Store;
+
+/// The glob whose subscribers are told of an error.
+pub(crate) fn glob_of(name: &ResourceName) -> Option<ResourceName> {
+    if name.is_glob() { Some(name.clone()) } else { name.glob_parent() }
+}
+
+impl<V> Store<V> {
+    /// Whether those who want the glob of a name are told of an error that is the answer to who asked for just this name:
+    /// who asks for names that are not there decides how many these are.
+    pub(crate) fn lists_error(&self, type_key: TypeKey, name: &ResourceName) -> bool {
+        let Some(glob) = name.glob_parent() else { return true };
+        let list = self.list_of(type_key, &Interest::Name(glob));
+        let listed = list.map_or(0, |list| self.lists[list].failed.len());
+        listed < self.options.tombstones || self.is_here(type_key, name)
+    }
+
+    /// Ends the error of a name, if there is one.
+    pub(crate) fn clear_error(&mut self, type_key: TypeKey, name: &ResourceName) -> Option<Failure> {
+        let of = &mut self.types[type_key];
+        if of.errors.is_empty() {
+            return None;
+        }
+        let failure = of.errors.remove(name)?;
+        if let Some(list) = glob_of(name).and_then(|glob| of.globs.get(&glob).copied()) {
+            self.lists[list].failed.remove(&failure.seq);
+            self.drop_list_if_unused(list);
+        }
+        Some(failure)
+    }
+
+    /// Whether a relay has a reason to know about a name: somebody asked for it, or it is there.
+    pub(crate) fn is_of_interest(&self, type_key: TypeKey, name: &ResourceName) -> bool {
+        let of = &self.types[type_key];
+        let directory =
+            if name.is_glob() { of.globs.get(name).copied() } else { self.collections_of(type_key, name)[1] };
+        self.slot_of(type_key, name).is_some()
+            || directory.is_some_and(|list| {
+                let list = &self.lists[list];
+                list.watchers.count > 0 || list.answer != Answer::None
+            })
+    }
+}

@@ -1,0 +1,94 @@
+//! What is known of one name of one type.
+
+use xdstp_uri::ResourceName;
+
+use crate::index::Keyed;
+use crate::keys::{ListKey, SlotKey, TypeKey};
+use crate::moments::{Moment, Seq};
+use crate::resource::Resource;
+use crate::watchers::Watchers;
+
+/// One name of one type.
+pub(crate) struct Slot<V> {
+    pub(crate) name: ResourceName,
+    pub(crate) type_key: TypeKey,
+    pub(crate) state: State<V>,
+    /// When it last changed; 0 while unknown.
+    pub(crate) seq: Seq,
+    /// When what is there came.
+    pub(crate) born: Seq,
+    /// When its content last changed, by the caller's clock.
+    pub(crate) changed_at: Option<Moment>,
+    /// Who asked for this name.
+    pub(crate) watchers: Watchers,
+    /// Its place in the wildcard list and in its directory's list.
+    pub(crate) places: [Place; 2],
+}
+
+impl<V> Slot<V> {
+    /// The lists that it is a member of.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = ListKey> + use<V> {
+        self.places.into_iter().filter_map(|place| place.list)
+    }
+
+    /// Where it is in the list of a glob, if its resource is there.
+    pub(crate) fn directory(&self) -> Option<ListKey> {
+        self.places[1].list
+    }
+}
+
+impl<V> Keyed for Slot<V> {
+    type By<'a>
+        = &'a ResourceName
+    where
+        V: 'a;
+
+    fn by(&self) -> &ResourceName {
+        &self.name
+    }
+}
+
+pub(crate) enum State<V> {
+    /// Asked for, not answered yet.
+    Unknown,
+    /// Known not to exist.
+    Absent,
+    Present(Resource<V>),
+}
+
+impl<V> State<V> {
+    pub(crate) fn resource(&self) -> Option<&Resource<V>> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
+    pub(crate) fn resource_mut(&mut self) -> Option<&mut Resource<V>> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) list: Option<ListKey>,
+    pub(super) older: Option<SlotKey>,
+    pub(super) newer: Option<SlotKey>,
+}
+
+impl Place {
+    pub(crate) const NOWHERE: Self = Self { list: None, older: None, newer: None };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_of_what_is_held_by_a_pointer_is_128_bytes() {
+        assert_eq!(size_of::<Slot<std::sync::Arc<()>>>(), 128);
+    }
+}

@@ -1,0 +1,23 @@
+//! Who is told of what: subscribers, their links, and what they are yet to be told. Nothing in here knows a resource.
+//!
+//! An update needs no memory for that: it moves links from the chain of what changed to those of their subscribers.
+
+mod all;
+mod brought;
+mod chains;
+mod claims;
+mod full_state;
+mod link;
+mod linking;
+mod name_set;
+mod names;
+mod owed;
+mod subscriber;
+
+pub(crate) use all::Subscribers;
+pub(crate) use full_state::FullState;
+#[cfg(test)]
+pub(crate) use link::Ends;
+pub(crate) use link::{Chain, Link, Walk};
+pub(crate) use names::Names;
+pub(crate) use subscriber::Subscriber;

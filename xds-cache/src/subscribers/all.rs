@@ -1,0 +1,107 @@
+//! All subscribers, and their links.
+
+use std::collections::BTreeSet;
+
+use xdstp_uri::ResourceName;
+
+use crate::arena::{Arena, indexed};
+use crate::id::SubscriberId;
+use crate::index::Index;
+use crate::keys::{LinkKey, SubscriberKey, Target, TypeKey, WalkKey};
+use crate::moments::Seq;
+use crate::resource::Version;
+use crate::subscribers::link::{Ends, Link, Walk};
+use crate::subscribers::subscriber::Subscriber;
+
+/// All that are to be told of changes.
+#[derive(Default)]
+pub(crate) struct Subscribers {
+    pub(crate) all: Arena<SubscriberKey, Subscriber>,
+    pub(crate) links: Arena<LinkKey, Link>,
+    pub(crate) walks: Arena<WalkKey, Walk>,
+    /// Which link a subscriber has to a target.
+    pub(crate) held: Index<LinkKey, Link>,
+    /// Those that brought something along: all of which not everything was compared.
+    pub(crate) bringing: BTreeSet<SubscriberKey>,
+    /// How many there were.
+    pub(crate) generation: u32,
+}
+
+impl Subscribers {
+    /// Those remain who brought something along that was not compared.
+    pub(crate) fn drop_compared(&mut self) {
+        let Self { bringing, all, .. } = self;
+        bringing.retain(|key| !all[*key].owed.brought().is_empty());
+    }
+
+    /// The subscriber with a key.
+    pub(crate) fn id_of(&self, key: SubscriberKey) -> SubscriberId {
+        SubscriberId::of(key, self.all[key].generation)
+    }
+
+    /// The subscriber's link to a target.
+    #[inline]
+    pub(crate) fn link_of(&self, id: SubscriberId, target: Target) -> Option<LinkKey> {
+        self.held.find(&self.links, Ends(id.key(), target))
+    }
+
+    pub(crate) fn holds(&self, id: SubscriberId, target: Target) -> bool {
+        self.link_of(id, target).is_some()
+    }
+
+    /// The walk of a link to a collection.
+    #[inline]
+    pub(crate) fn walk(&self, link: LinkKey) -> Option<&Walk> {
+        self.links[link].walk.map(|walk| &self.walks[walk])
+    }
+
+    /// The errors of the link's target that are older were told, or are about to be.
+    #[inline]
+    pub(crate) fn told_up_to(&self, link: LinkKey) -> Seq {
+        self.walk(link).map_or(self.links[link].cursor, |walk| walk.gone_cursor)
+    }
+
+    /// What a subscriber may hold of a name is yet to be compared.
+    pub(crate) fn bring(&mut self, id: SubscriberId, name: ResourceName, version: Option<Version>) {
+        self.all[id.key()].owed.bring(name, version);
+        self.bringing.insert(id.key());
+    }
+
+    /// Some of what a subscriber brought along was compared: it may have been the last.
+    pub(crate) fn has_compared(&mut self, id: SubscriberId) {
+        if self.all[id.key()].owed.brought().is_empty() {
+            self.bringing.remove(&id.key());
+        }
+    }
+
+    pub(crate) fn who_brought(&self, type_key: TypeKey) -> impl Iterator<Item = (SubscriberId, &Subscriber)> {
+        let all = self.bringing.iter().map(|index| (self.id_of(*index), &self.all[*index]));
+        all.filter(move |(_, subscriber)| subscriber.type_key == type_key)
+    }
+
+    /// Who said that they hold a name, and have not been told what became of it.
+    pub(crate) fn who_brought_it(&self, type_key: TypeKey, name: &ResourceName) -> impl Iterator<Item = SubscriberId> {
+        let who_brought = self.who_brought(type_key).filter(|(_, of)| of.owed.brought().contains(name));
+        who_brought.map(|(id, _)| id)
+    }
+}
+
+indexed!([] Subscribers: SubscriberKey => all: Subscriber);
+indexed!([] Subscribers: LinkKey => links: Link);
+indexed!([] Subscribers: WalkKey => walks: Walk);
+
+impl std::ops::Index<SubscriberId> for Subscribers {
+    type Output = Subscriber;
+
+    #[inline]
+    fn index(&self, id: SubscriberId) -> &Subscriber {
+        &self.all[id.key()]
+    }
+}
+
+impl std::ops::IndexMut<SubscriberId> for Subscribers {
+    #[inline]
+    fn index_mut(&mut self, id: SubscriberId) -> &mut Subscriber {
+        &mut self.all[id.key()]
+    }
+}

@@ -1,0 +1,73 @@
+//! One subscriber: what it is interested in, and what it is yet to be told.
+
+use std::collections::{BTreeSet, HashMap};
+
+use xdstp_uri::ResourceName;
+
+use crate::keys::{LinkKey, TypeKey};
+use crate::subscribers::claims::Claims;
+use crate::subscribers::full_state::FullState;
+use crate::subscribers::owed::Owed;
+
+pub(crate) struct Subscriber {
+    pub(crate) generation: u32,
+    pub(crate) type_key: TypeKey,
+    /// The chain of links to names that changed.
+    pub(crate) slots: Option<LinkKey>,
+    /// The chain of links to collections that changed.
+    pub(crate) lists: Option<LinkKey>,
+    pub(crate) links: Vec<LinkKey>,
+    /// Links to collections that have tombstones to tell.
+    pub(crate) parting: BTreeSet<LinkKey>,
+    /// What it is yet to be told.
+    pub(crate) owed: Owed,
+    /// What it brought along and can only have by an alias.
+    pub(crate) claims: Claims,
+    /// No link before this one is to a name that was not answered.
+    pub(crate) first_unanswered: usize,
+    /// What was sent for an alias, by its link.
+    pub(crate) aliased: HashMap<LinkKey, ResourceName>,
+    /// How often it said what it holds.
+    pub(crate) resumes: u32,
+    /// The last full state it was sent, if it is sent any.
+    pub(crate) full_state: Option<Box<FullState>>,
+    /// A part of it is closed.
+    pub(crate) closing: bool,
+}
+
+impl Subscriber {
+    pub(crate) fn new(type_key: TypeKey, generation: u32) -> Self {
+        Self {
+            generation,
+            type_key,
+            slots: None,
+            lists: None,
+            links: Vec::new(),
+            parting: BTreeSet::new(),
+            owed: Owed::default(),
+            claims: Claims::default(),
+            first_unanswered: 0,
+            aliased: HashMap::new(),
+            resumes: 0,
+            full_state: None,
+            closing: false,
+        }
+    }
+
+    /// Whether something changed that it has not looked at. Removals and errors that it has looked at may wait for
+    /// others, and what changes meanwhile has to wake.
+    #[inline]
+    pub(crate) fn has_changes(&self) -> bool {
+        self.slots.is_some() || self.lists.is_some() || self.owed.has_answers()
+    }
+
+    #[inline]
+    pub(crate) fn has_work(&self) -> bool {
+        self.has_changes() || self.has_removals() || self.owed.has_errors() || self.claims.are_looked_at()
+    }
+
+    #[inline]
+    pub(crate) fn has_removals(&self) -> bool {
+        !self.parting.is_empty() || self.owed.has_removals()
+    }
+}

@@ -1,0 +1,54 @@
+//! The full state of one subscriber.
+
+mod leaving;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::change_set::Unanswered;
+use crate::id::SubscriberId;
+use crate::keys::Target;
+use crate::resource::Resource;
+use crate::store::{Answer, State};
+
+impl<V> Cache<V> {
+    /// Visits everything a subscriber is interested in, each name once: the full state of a SotW response.
+    pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Unanswered {
+        let mut unanswered = Unanswered::default();
+        if !self.is_open(id) {
+            return unanswered;
+        }
+        let subscriber = &self.subscribers[id];
+        for link in &subscriber.links {
+            match self.subscribers[*link].target {
+                Target::Slot(at) => {
+                    let sends = self.store.resolve(at);
+                    let slot = &self.store[sends];
+                    match &slot.state {
+                        // Once, however many of its names were asked for.
+                        State::Present(resource) if self.links_to(id, sends).next() == Some(*link) => {
+                            visitor(&slot.name, resource);
+                        }
+                        State::Unknown => unanswered.names += 1,
+                        State::Present(_) | State::Absent => {}
+                    }
+                }
+                Target::List(list) => {
+                    let members = &self.store[list];
+                    match members.answer {
+                        Answer::None => unanswered.collections += 1,
+                        Answer::Begun | Answer::Stale => unanswered.incomplete += 1,
+                        Answer::Complete => {}
+                    }
+                    for at in self.store.members(list) {
+                        let slot = &self.store[at];
+                        if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list).next()) {
+                            visitor(&slot.name, resource);
+                        }
+                    }
+                }
+            }
+        }
+        unanswered
+    }
+}
