@@ -16,7 +16,7 @@ use crate::server::source::Source;
 use crate::server::spelling::Spelling;
 use crate::server::stream::{Reference, Room, Tally};
 use crate::server::transmit::Transmit;
-use crate::server::unacked::{Names, Sent, Unacked};
+use crate::server::unacked::{Puts, Sent, Unacked};
 use crate::server::weight::{held_weight, weight};
 use crate::type_rules::{self, TypeRule};
 use crate::wire::walk::text_at;
@@ -317,7 +317,7 @@ impl Session {
     ) -> Result<Option<Transmit>, ProtocolError> {
         let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
-        let (mut names, mut gone) = (Names::new(), Vec::new());
+        let (mut names, mut gone) = (Puts::new(), Vec::new());
         let crossed = self.unacked.is_crossed();
         let Self { spelling, holds, refreshes, .. } = self;
         let (now, with_ttl) = (outgoing.now, outgoing.features.ttl);

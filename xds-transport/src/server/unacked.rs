@@ -17,14 +17,14 @@ pub(crate) struct Unacked {
 }
 
 /// Most updates put one.
-pub(crate) type Names = SmallVec<[ResourceName; 1]>;
+pub(crate) type Puts = SmallVec<[ResourceName; 1]>;
 
 /// A response.
 pub(crate) struct Sent {
     pub(crate) nonce: u64,
     pub(crate) resources: usize,
     /// What it puts, of which the client left nothing since.
-    puts: Names,
+    puts: Puts,
     left: Vec<Left>,
 }
 
@@ -46,7 +46,7 @@ impl Unacked {
     }
 
     /// A response was sent, with these and perhaps more resources.
-    pub(crate) fn push(&mut self, nonce: u64, resources: usize, mut names: Names) {
+    pub(crate) fn push(&mut self, nonce: u64, resources: usize, mut names: Puts) {
         // It may stay for as long as a slow reader takes.
         if names.capacity() > names.len() + SPARE {
             names.shrink_to_fit();
