@@ -218,7 +218,7 @@ impl Frame {
         Resource::new(version, self.fingerprint(), self)
     }
 
-    /// Tells contents apart in this process: a tenth of what SHA-256 costs, and nobody else compares it.
+    /// Tells contents apart in this process. Nobody else compares it, so that it need not be SHA-256, which costs far more.
     fn fingerprint(&self) -> u128 {
         static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
         SEED.hash_one((self.any(), self.wrapper())).into()

@@ -73,8 +73,9 @@ impl Unread {
             let mut inner = state.lock();
             let inner = &mut *inner;
             let Some(source) = inner.source.as_mut() else { return Ok(None) };
-            let handled = inner.stream.handle_quickly(now(), message.slice(PREFIX..), source);
-            work |= inner.stream.leaves_work(now(), source);
+            let at = now();
+            let handled = inner.stream.handle_quickly(at, message.slice(PREFIX..), source);
+            work |= inner.stream.leaves_work(at, source);
             if let Some(long) = handled.map_err(|error| status_of(&error, source))? {
                 return Ok(Some(long));
             }
