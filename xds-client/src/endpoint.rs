@@ -28,7 +28,7 @@ const STREAM_WINDOW: u32 = 2 << 20;
 /// RFC 9113, 6.9.1.
 const LARGEST_WINDOW: u32 = i32::MAX as u32;
 
-/// An origin: its address, the variant of the protocol, and who we are to it.
+/// An origin: its address, the protocol, and who we are to it.
 ///
 /// ```
 /// use xds_transport::Protocol;
@@ -118,7 +118,7 @@ impl Endpoint {
         })
     }
 
-    /// Speaks this variant of the protocol.
+    /// Speaks this protocol.
     #[must_use]
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }

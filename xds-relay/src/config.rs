@@ -12,6 +12,7 @@ use std::{
 };
 
 use http::Uri;
+use xds_transport::Protocol;
 use xdstp_uri::ResourceName;
 
 use crate::text_file::{self, Unread};
@@ -131,7 +132,7 @@ pub enum OriginKind {
     Server {
         /// `http://HOST:PORT/`.
         uri: Uri,
-        /// The variant of the protocol to speak with it.
+        /// The protocol to speak with it.
         protocol: Protocol,
     },
     /// A directory of resource files.
@@ -141,27 +142,6 @@ pub enum OriginKind {
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
     },
-}
-
-/// The variant of the xDS protocol spoken with an origin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// Incremental.
-    #[default]
-    Delta,
-    /// State of the world.
-    Sotw,
-}
-
-impl Protocol {
-    /// As the configuration, the metrics and the config dump spell it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Delta => "delta",
-            Self::Sotw => "sotw",
-        }
-    }
 }
 
 /// What a stream is told of which nothing at all is known while its origin cannot be reached.

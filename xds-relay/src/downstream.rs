@@ -17,7 +17,7 @@ impl Accept for Downstream {
     type Source = Routes;
 
     fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
-        let Opened { peer, variant, metadata, wake, handle, .. } = opened;
+        let Opened { peer, protocol, metadata, wake, handle, .. } = opened;
         let peer = peer.map_or_else(String::new, |peer| peer.to_string());
         let Admitted { metadata, seen, place, .. } = self.0.admit(Instant::now(), &metadata).map_err(|error| {
             tracing::warn!(%peer, "a stream is refused: {error}");
@@ -28,7 +28,7 @@ impl Accept for Downstream {
         })?;
         let waker = Waker::from(Arc::new(WakeStream(wake)));
         let source =
-            self.0.open_stream(variant, waker, Some(Arc::new(Outside { handle, peer, _seen: seen, _place: place })));
+            self.0.open_stream(protocol, waker, Some(Arc::new(Outside { handle, peer, _seen: seen, _place: place })));
         Ok(Accepted { source, metadata })
     }
 

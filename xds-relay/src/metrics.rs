@@ -13,8 +13,7 @@ use prometheus::{
     Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
     proto::MetricFamily,
 };
-
-use crate::config::Protocol;
+use xds_transport::Protocol;
 
 /// How many resource types have a label value of their own.
 pub const DISTINCT_TYPES: usize = 32;

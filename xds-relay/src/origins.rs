@@ -11,7 +11,7 @@ use xdstp_client::Endpoint;
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
-use crate::config::{Config, Origin, OriginKind, Protocol};
+use crate::config::{Config, Origin, OriginKind};
 use crate::relay_core::{Dial, Dialed, RelayCore};
 use crate::serve::Error;
 
@@ -109,12 +109,8 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
     let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
     let endpoint = Endpoint::new(&uri.to_string())
         .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: with_causes(&error) })?;
-    let protocol = match protocol {
-        Protocol::Delta => xds_transport::Protocol::Delta,
-        Protocol::Sotw => xds_transport::Protocol::Sotw,
-    };
     // What is said of a name is told to others.
-    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
+    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(*protocol).with_keepalive(origin.keepalive);
     let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
     let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
     let endpoint = endpoint.with_request_limit(REQUESTS);

@@ -37,7 +37,7 @@ use bytes::Bytes;
 use prost::Message;
 use xds_transport::server::{NodeError, Settings, Tally};
 use xds_transport::wire::Node;
-use xds_transport::{Frame, RateLimit};
+use xds_transport::{Frame, Protocol, RateLimit};
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
@@ -60,7 +60,7 @@ pub use self::streams::{AdmitError, Admitted, ServedStream};
 pub use self::upstream::{Dial, Dialed};
 use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
-use crate::config::{Config, Limits, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
+use crate::config::{Config, Limits, OriginKind, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to

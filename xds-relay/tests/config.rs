@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use xds_relay::{
     Config, ConfigError, ExampleMesh,
-    config::{NodeField, OriginKind, Protocol, Unknown, XdstpStreams},
+    config::{NodeField, OriginKind, Unknown, XdstpStreams},
 };
 
 const ORIGINS: &str = "origins: [{ name: a, server: 127.0.0.1:18010 }]\n";

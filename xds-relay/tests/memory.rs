@@ -13,9 +13,9 @@ use xds_relay::Config;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{Dial, Dialed, EveryNode, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Stream as ClientStream, Verdict};
-use xds_transport::server::{Settings, Stream, Transmit, Variant};
+use xds_transport::server::{Settings, Stream, Transmit};
 use xds_transport::wire::Node;
-use xds_transport::{Frame, TypeRules};
+use xds_transport::{Frame, Protocol, TypeRules};
 use xdstp_cache::{Cache, Interest, Options};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
@@ -52,10 +52,10 @@ impl Dialed for Held {
 
 impl Dial for Dialer {
     fn dial(&self, _: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        let variant = Variant::Delta;
-        let stream = ClientStream::new(variant, node, self.rules.clone());
+        let protocol = Protocol::Delta;
+        let stream = ClientStream::new(protocol, node, self.rules.clone());
         let upstream = Upstream::new(stream, Backoff::default(), self.now);
-        let far_end = Stream::new(variant, Settings::default());
+        let far_end = Stream::new(protocol, Settings::default());
         self.links.lock().unwrap().push(Link { consumer, upstream, far_end });
         Box::new(Held)
     }
@@ -93,15 +93,15 @@ impl World {
     }
 
     /// A client that is sent all it wants.
-    fn client(&mut self, variant: Variant, node: usize, wants: impl IntoIterator<Item = Interest>) {
+    fn client(&mut self, protocol: Protocol, node: usize, wants: impl IntoIterator<Item = Interest>) {
         let now = self.dialer.now;
         let node = Node { id: node.to_string(), ..Node::default() }.encode_to_vec();
-        let mut machine = ClientStream::new(variant, node.into(), self.dialer.rules.clone());
+        let mut machine = ClientStream::new(protocol, node.into(), self.dialer.rules.clone());
         machine.connected(now);
         wants.into_iter().for_each(|wanted| machine.apply(Command::Subscribe(ENDPOINTS.into(), wanted)));
         let mut client = counted(&mut self.kept, || {
-            let routes = self.core.open_stream(variant, Waker::noop().clone(), None);
-            (Stream::new(variant, self.core.settings()), routes)
+            let routes = self.core.open_stream(protocol, Waker::noop().clone(), None);
+            (Stream::new(protocol, self.core.settings()), routes)
         });
         while self.exchange(&mut client, &mut machine) {}
         self.clients.push(client);
@@ -199,7 +199,7 @@ fn all(name: fn(usize) -> String) -> Interest {
 /// What the relay keeps for groups that have all of the resources.
 fn kept(resources: usize, name: fn(usize) -> String, groups: usize) -> usize {
     let mut world = World::new(resources, name);
-    (0..groups).for_each(|node| world.client(Variant::Delta, node, [all(name)]));
+    (0..groups).for_each(|node| world.client(Protocol::Delta, node, [all(name)]));
     world.kept
 }
 
@@ -240,21 +240,21 @@ fn a_group_costs_20_kilobytes() {
 
 #[test]
 fn a_name_costs_a_client_64_bytes_over_delta_and_176_over_sotw() {
-    for (variant, goal) in [(Variant::Delta, 64), (Variant::Sotw, 176)] {
+    for (protocol, goal) in [(Protocol::Delta, 64), (Protocol::Sotw, 176)] {
         for (clients, names) in [(10, 1_000), (100, 100), (100, 1_000)] {
             let mut world = World::new(1_000, new_style);
             // What others want is asked for already.
-            world.client(Variant::Delta, 0, (0..1_000).map(by_name));
+            world.client(Protocol::Delta, 0, (0..1_000).map(by_name));
             let mut wants = |each: usize| {
                 let before = world.kept;
                 for client in 0..clients {
-                    world.client(variant, 0, (0..each).map(|at| by_name((client * each + at) % 1_000)));
+                    world.client(protocol, 0, (0..each).map(|at| by_name((client * each + at) % 1_000)));
                 }
                 world.kept - before
             };
             let one = wants(1);
             let each = (wants(names) - one) / clients / (names - 1);
-            println!("{each} bytes for each of {names} names of {clients} clients, {variant:?}");
+            println!("{each} bytes for each of {names} names of {clients} clients, {protocol:?}");
             assert!(each <= goal, "{each}");
         }
     }

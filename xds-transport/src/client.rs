@@ -56,9 +56,9 @@ pub use update::{Changed, Event, Update, UpdateId};
 pub use xdstp_cache::Interest;
 
 use self::room::Room;
+use crate::Protocol;
 use crate::rate::{Bucket, RateLimit};
 use crate::response::Response;
-use crate::server::Variant as Protocol;
 use crate::type_rules::TypeRules;
 use crate::wire::walk::WalkError;
 
@@ -148,7 +148,7 @@ impl Stream {
         self
     }
 
-    /// The variant it speaks.
+    /// The protocol it speaks.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
@@ -332,7 +332,7 @@ impl Stream {
     }
 }
 
-/// One type of the stream, in either variant.
+/// One type of the stream, in either protocol.
 #[derive(Debug)]
 enum Session {
     Delta(Box<delta::Session>),

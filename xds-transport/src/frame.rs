@@ -16,7 +16,7 @@ use crate::wire::walk::{self, Field, FieldValue, Fields};
 /// The content of a resource, never decoded.
 ///
 /// `Resource.resource` in a delta response and an element of `resources` in a SotW response have the same field number
-/// and type, so one encoded `Any` serves both variants and every client (rule 140), whole and byte for byte (rule 80).
+/// and type, so one encoded `Any` serves both protocols and every client (rule 140), whole and byte for byte (rule 80).
 ///
 /// Cloning costs a reference count; the value is 8 bytes, because there may be as many caches as clients that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ mod frame;
 #[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "grpc-client", feature = "grpc-server"))))]
 pub mod grpc;
+mod protocol;
 mod put;
 mod rate;
 mod response;
@@ -15,8 +16,8 @@ mod type_rules;
 pub mod wire;
 
 pub use frame::{Frame, WrongType};
+pub use protocol::Protocol;
 pub use put::{Misfit, Put};
 pub use rate::{Bucket, RateLimit};
 pub use response::{Received, Rejected, Response};
-pub use server::Variant as Protocol;
 pub use type_rules::{Dependent, TypeRule, TypeRules};

@@ -14,7 +14,7 @@ use crate::wire::shape::{self, Undecodable};
 use crate::wire::walk::{self, Field, FieldValue, Fields, WalkError};
 use crate::wire::{RESOURCE_TYPE_URL, ResourceError};
 
-/// A response of either variant, walked.
+/// A response of either protocol, walked.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Response {

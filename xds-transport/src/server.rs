@@ -23,6 +23,6 @@ mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
 pub use source::Source;
-pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally, Variant};
+pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally};
 pub use transmit::Transmit;
 pub use weight::{held_weight, weight};

@@ -146,7 +146,7 @@ impl TypeRules {
     }
 }
 
-/// `google.rpc.Code.UNIMPLEMENTED`: what a variant of the protocol does not have.
+/// `google.rpc.Code.UNIMPLEMENTED`: what a protocol does not have.
 const UNIMPLEMENTED: i32 = 12;
 
 /// Why a type that is delta only is not sent over SotW.

@@ -10,9 +10,9 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use prost::Message;
 use support::{CLUSTERS, Server};
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DiscoveryRequest, Duration, RESOURCE_TYPE_URL, Struct};
-use xds_transport::{Received, Response, TypeRules};
+use xds_transport::{Protocol, Received, Response, TypeRules};
 
 /// The messages of a client, as deep as it decodes them to take a response in.
 mod client {
@@ -84,7 +84,7 @@ fn resource(name: &str, more: &[u8]) -> Vec<u8> {
     [field(1, b"v"), field(2, &body(name)), field(3, name.as_bytes()), more.to_vec()].concat()
 }
 
-/// Both variants of a response with these encoded resources.
+/// Both protocols of a response with these encoded resources.
 fn received(resources: &[Vec<u8>]) -> [Response; 2] {
     let delta: Vec<u8> = resources.iter().flat_map(|one| field(2, one)).collect();
     let wrapped = |one: &Vec<u8>| field(2, &[field(1, RESOURCE_TYPE_URL.as_bytes()), field(2, one)].concat());
@@ -102,14 +102,14 @@ fn is_decoded_by_clients(resources: Vec<Received>) -> Result<(), prost::DecodeEr
         let resource = received.frame.unwrap().into_resource(received.version);
         server.cache.upsert_raw(&CLUSTERS.into(), &received.name, resource, server.now, &mut Vec::new());
     }
-    for (variant, node) in [(Variant::Delta, FEATURES), (Variant::Sotw, FEATURES), (Variant::Sotw, b"")] {
+    for (protocol, node) in [(Protocol::Delta, FEATURES), (Protocol::Sotw, FEATURES), (Protocol::Sotw, b"")] {
         let mut settings = Settings::default();
         settings.ttl_in_sotw = true;
-        let mut stream = Stream::new(variant, settings);
+        let mut stream = Stream::new(protocol, settings);
         let (node, type_url) = (Bytes::from_static(node), CLUSTERS.to_owned());
-        let request = match variant {
-            Variant::Delta => DeltaDiscoveryRequest { node, type_url, ..Default::default() }.encode_to_vec(),
-            Variant::Sotw => DiscoveryRequest { node, type_url, ..Default::default() }.encode_to_vec(),
+        let request = match protocol {
+            Protocol::Delta => DeltaDiscoveryRequest { node, type_url, ..Default::default() }.encode_to_vec(),
+            Protocol::Sotw => DiscoveryRequest { node, type_url, ..Default::default() }.encode_to_vec(),
         };
         stream.handle_message(server.now, request.into(), &mut server.cache).unwrap();
         let Some(transmit) = stream.poll_transmit(server.now, &mut server.cache).unwrap() else {
@@ -117,7 +117,7 @@ fn is_decoded_by_clients(resources: Vec<Received>) -> Result<(), prost::DecodeEr
             continue;
         };
         let message = transmit.into_bytes();
-        if variant == Variant::Delta {
+        if protocol == Protocol::Delta {
             assert_eq!(client::Delta::decode(message)?.resources.len(), count);
             continue;
         }

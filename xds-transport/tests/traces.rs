@@ -16,9 +16,9 @@ use base64::Engine;
 use bytes::Bytes;
 use prost::Message;
 use serde_json::Value;
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
-use xds_transport::{Frame, Response, TypeRules};
+use xds_transport::{Frame, Protocol, Response, TypeRules};
 use xdstp_cache::{Cache, Interest, Options, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
@@ -76,7 +76,7 @@ fn replay(name: &str) -> usize {
         let at = format!("{name}.jsonl:{}", number + 1);
         let stream = event["stream"].as_u64().unwrap_or_default();
         match event["ev"].as_str().unwrap() {
-            "open" => replay.open(stream, if event["method"] == "delta" { Variant::Delta } else { Variant::Sotw }),
+            "open" => replay.open(stream, if event["method"] == "delta" { Protocol::Delta } else { Protocol::Sotw }),
             "req" => replay.request(stream, raw(&event)),
             "resp" => replay.response(stream, raw(&event), &event),
             "close" => replay.close(stream),
@@ -140,8 +140,8 @@ impl Replay {
         }
     }
 
-    fn open(&mut self, stream: u64, variant: Variant) {
-        let stream_of = Replayed { stream: Stream::new(variant, Settings::default()), types: BTreeMap::new() };
+    fn open(&mut self, stream: u64, protocol: Protocol) {
+        let stream_of = Replayed { stream: Stream::new(protocol, Settings::default()), types: BTreeMap::new() };
         assert!(self.streams.insert(stream, stream_of).is_none());
     }
 
@@ -151,9 +151,9 @@ impl Replay {
 
     fn request(&mut self, stream: u64, raw: Bytes) {
         let replayed = self.streams.get_mut(&stream).unwrap();
-        let request = match replayed.stream.variant() {
-            Variant::Delta => replayed.delta_request(&raw, &self.rules),
-            Variant::Sotw => replayed.sotw_request(&raw, &self.rules),
+        let request = match replayed.stream.protocol() {
+            Protocol::Delta => replayed.delta_request(&raw, &self.rules),
+            Protocol::Sotw => replayed.sotw_request(&raw, &self.rules),
         };
         if let Some(request) = request {
             replayed.stream.handle_message(self.now, request, &mut self.cache).unwrap();
@@ -163,17 +163,17 @@ impl Replay {
 
     /// What the origin answered: the server here learns it and passes it on.
     fn response(&mut self, stream: u64, raw: Bytes, event: &Value) {
-        let variant = self.streams[&stream].stream.variant();
-        let response = match variant {
-            Variant::Delta => Response::from_delta(raw),
-            Variant::Sotw => Response::from_sotw(raw, &self.rules),
+        let protocol = self.streams[&stream].stream.protocol();
+        let response = match protocol {
+            Protocol::Delta => Response::from_delta(raw),
+            Protocol::Sotw => Response::from_sotw(raw, &self.rules),
         };
         let response = response.unwrap();
         assert_eq!(response.rejected, []);
         assert_eq!(response.nonce, event["nonce"].as_str().unwrap());
         let of = TypeUrl::from(response.type_url.as_str());
         let wanted = self.streams[&stream].types[of.as_str()].wanted.clone();
-        apply(&mut self.recorded, variant, &self.rules, &wanted, &response);
+        apply(&mut self.recorded, protocol, &self.rules, &wanted, &response);
 
         let woken = &mut Vec::new();
         let held: BTreeSet<_> = response.resources.iter().map(|received| received.name.clone()).collect();
@@ -184,7 +184,7 @@ impl Replay {
         for name in &response.removed {
             self.cache.remove(&of, name, self.now, woken);
         }
-        if variant == Variant::Sotw {
+        if protocol == Protocol::Sotw {
             self.cache.set_type_version(&of, Some(response.version.as_str().into()));
             if self.rules.of(&of).full_state_in_sotw {
                 let gone: Vec<_> = self.cache.resources().filter(|stored| *stored.type_url == of).collect();
@@ -210,19 +210,19 @@ impl Replay {
     /// Takes what the server has to say and gives it to the client.
     fn poll(&mut self, stream: u64) {
         let replayed = self.streams.get_mut(&stream).unwrap();
-        let variant = replayed.stream.variant();
+        let protocol = replayed.stream.protocol();
         while let Some(transmit) = replayed.stream.poll_transmit(self.now, &mut self.cache).unwrap() {
             let bytes = transmit.into_bytes();
-            let response = match variant {
-                Variant::Delta => Response::from_delta(bytes),
-                Variant::Sotw => Response::from_sotw(bytes, &self.rules),
+            let response = match protocol {
+                Protocol::Delta => Response::from_delta(bytes),
+                Protocol::Sotw => Response::from_sotw(bytes, &self.rules),
             };
             let response = response.unwrap();
             assert_eq!(response.rejected, []);
             let sub = replayed.types.get_mut(&response.type_url).unwrap();
             let asked_for = response.resources.iter().all(|received| covers(&sub.wanted, &received.name));
             assert!(asked_for, "rule 63: {response:?}");
-            apply(&mut self.ours, variant, &self.rules, &sub.wanted, &response);
+            apply(&mut self.ours, protocol, &self.rules, &sub.wanted, &response);
             sub.unanswered.push_back(response.nonce.clone());
             sub.last = response.nonce;
         }
@@ -298,18 +298,18 @@ impl Replayed {
 
     /// An ACK of the last response of every type that has one.
     fn answers(&mut self) -> Vec<Bytes> {
-        let variant = self.stream.variant();
+        let protocol = self.stream.protocol();
         let unanswered = self.types.iter_mut().filter(|(_, sub)| !sub.unanswered.is_empty());
         unanswered
             .map(|(of, sub)| {
                 sub.unanswered.clear();
                 let names = sub.wanted.iter().map(Interest::to_string);
                 let (type_url, response_nonce) = (of.clone(), sub.last.clone());
-                let request = match variant {
-                    Variant::Delta => {
+                let request = match protocol {
+                    Protocol::Delta => {
                         DeltaDiscoveryRequest { type_url, response_nonce, ..Default::default() }.encode_to_vec()
                     }
-                    Variant::Sotw => {
+                    Protocol::Sotw => {
                         let resource_names = names.filter(|name| name != "*").collect();
                         DiscoveryRequest { type_url, response_nonce, resource_names, ..Default::default() }
                             .encode_to_vec()
@@ -344,15 +344,15 @@ fn covers(wanted: &BTreeSet<Interest>, name: &ResourceName) -> bool {
 }
 
 /// What a response does to what a client holds.
-fn apply(view: &mut View, variant: Variant, rules: &TypeRules, wanted: &BTreeSet<Interest>, response: &Response) {
+fn apply(view: &mut View, protocol: Protocol, rules: &TypeRules, wanted: &BTreeSet<Interest>, response: &Response) {
     let of = &response.type_url;
-    if variant == Variant::Sotw && rules.of(&of.as_str().into()).full_state_in_sotw {
+    if protocol == Protocol::Sotw && rules.of(&of.as_str().into()).full_state_in_sotw {
         view.retain(|(held, name), _| held != of || !covers(wanted, name));
     }
     for received in &response.resources {
         let body = received.frame.as_ref().unwrap().any().clone();
         // Over SotW, whether a resource has a version of its own is a matter of wrapping.
-        let version = received.version.clone().filter(|_| variant == Variant::Delta);
+        let version = received.version.clone().filter(|_| protocol == Protocol::Delta);
         view.insert((of.clone(), received.name.clone()), (version, body));
     }
     for name in &response.removed {

@@ -10,12 +10,12 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use prost::Message;
 use support::{CLUSTERS, Payload, Server};
-use xds_transport::server::{Settings, Stream, Transmit, Variant};
+use xds_transport::server::{Settings, Stream, Transmit};
 use xds_transport::wire::{
     Any, ControlPlane, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Duration,
     RESOURCE_TYPE_URL, Resource, ResourceError, Status, resource::CacheControl,
 };
-use xds_transport::{Response, TypeRules};
+use xds_transport::{Protocol, Response, TypeRules};
 
 /// Client features: fields 10 of a node.
 const FEATURES: &[u8] = b"\x52\x1bxds.config.resource-in-sotw\x52\x20xds.config.supports-resource-ttl";
@@ -119,7 +119,7 @@ proptest! {
     #[test]
     fn chunks_of_a_delta_response_are_what_prost_decodes(resources in resources(), header in any::<bool>()) {
         let mut server = server(&resources);
-        let mut stream = Stream::new(Variant::Delta, Settings::default());
+        let mut stream = Stream::new(Protocol::Delta, Settings::default());
         let request =
             DeltaDiscoveryRequest { node: FEATURES.into(), type_url: CLUSTERS.into(), ..Default::default() };
         stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
@@ -143,7 +143,7 @@ proptest! {
         let mut server = server(&resources);
         let mut settings = Settings::default();
         settings.ttl_in_sotw = true;
-        let mut stream = Stream::new(Variant::Sotw, settings);
+        let mut stream = Stream::new(Protocol::Sotw, settings);
         let node = if wrapped { FEATURES.into() } else { Bytes::new() };
         let request = DiscoveryRequest { node, type_url: CLUSTERS.into(), ..Default::default() };
         stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
@@ -242,7 +242,7 @@ proptest! {
     fn what_arrived_leaves_as_it_was(resources in resources()) {
         let first = server(&resources);
         let mut second = Server::origin();
-        let mut stream = Stream::new(Variant::Delta, Settings::default());
+        let mut stream = Stream::new(Protocol::Delta, Settings::default());
         let mut first = first;
         let request =
             DeltaDiscoveryRequest { node: FEATURES.into(), type_url: CLUSTERS.into(), ..Default::default() };

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::Frame;
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::{Frame, Protocol};
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
 use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -62,7 +62,7 @@ pub fn resource(round: u64) -> Resource<Frame> {
 /// A delta stream that has been sent what it asks for, and has ACKed it.
 pub fn stream(asks: Vec<String>, cache: &mut Cache<Frame>) -> Stream {
     let now = Instant::now();
-    let mut stream = Stream::new(Variant::Delta, Settings::default());
+    let mut stream = Stream::new(Protocol::Delta, Settings::default());
     let first = DeltaDiscoveryRequest {
         type_url: TYPE_URL.into(),
         resource_names_subscribe: asks,

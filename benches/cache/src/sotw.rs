@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::Frame;
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::{Frame, Protocol};
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DiscoveryRequest;
 use xdstp_cache::Cache;
 
@@ -24,7 +24,7 @@ impl Sotw {
         let workload = Workload::Exact(names);
         let mut sotw = Self {
             cache: ours::cache(workload, names),
-            stream: Stream::new(Variant::Sotw, Settings::default()),
+            stream: Stream::new(Protocol::Sotw, Settings::default()),
             names: workload.asks(0, names),
             round: 0,
         };

@@ -125,7 +125,7 @@ impl Heard {
             self.requests += 1;
             if let Some(names) = &mut self.names {
                 names.extend(Fields::of(&request).flatten().filter_map(|field| match (field.number, field.value) {
-                    // The same field in both variants.
+                    // The same field in both protocols.
                     (3, FieldValue::Bytes(name)) => Some(Bytes::copy_from_slice(name)),
                     _ => None,
                 }));

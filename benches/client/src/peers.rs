@@ -19,7 +19,7 @@ use crate::origin::Origin;
 
 /// A client that watches some names.
 pub trait Peer: Sized {
-    /// The variant it speaks.
+    /// The protocol it speaks.
     const PROTOCOL: Protocol;
     /// A client of the origin.
     fn connect(address: String) -> impl Future<Output = Self>;
@@ -81,7 +81,7 @@ impl<P: Peer> Pair<P> {
     }
 }
 
-/// This project's, in either variant.
+/// This project's, in either protocol.
 pub struct Ours<const DELTA: bool> {
     client: Client,
     watches: Vec<Watch>,

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fan_out::content::{self, Naming};
 use prost::Message;
-use xds_transport::Frame;
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::{Frame, Protocol};
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
 use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -62,7 +62,7 @@ impl FanOut {
         }
         let first = request(|request| request.resource_names_subscribe = interest);
         for _ in 0..STREAMS {
-            let mut stream = Stream::new(Variant::Delta, Settings::default());
+            let mut stream = Stream::new(Protocol::Delta, Settings::default());
             stream.handle_message(Instant::now(), first.clone(), &mut fan_out.cache).unwrap();
             // The initial state is several responses of a bounded size.
             let mut nonce = 0;

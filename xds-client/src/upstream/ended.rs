@@ -9,7 +9,7 @@ use xds_transport::grpc::client::NotGrpc;
 /// What a stream that speaks `protocol` ended with.
 pub(super) fn words(status: &Status, protocol: Protocol) -> String {
     let text = format!("{:?}: {}", status.code(), status.message());
-    // Where gRPC is not spoken, neither variant is.
+    // Where gRPC is not spoken, neither protocol is.
     let is_grpc = status.source().is_none_or(|source| !source.is::<NotGrpc>());
     match (status.code(), protocol) {
         _ if !is_grpc => text,

@@ -10,10 +10,11 @@ use std::{
 
 use http::Uri;
 use serde::Deserialize as _;
+use xds_transport::Protocol;
 
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Protocol, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Unknown, XdstpStreams,
     own_address::OwnAddresses,
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};

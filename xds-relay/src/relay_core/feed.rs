@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
-use xds_transport::Rejected;
 use xds_transport::client::{Command, Intern, Update, Verdict};
+use xds_transport::{Protocol, Rejected};
 use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 
-use crate::config::Protocol;
 use crate::relay_core::alike::Unsaid;
 use crate::relay_core::changes::Changes;
 use crate::relay_core::demand::Wish;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use slab::Slab;
 use tonic::metadata::MetadataMap;
-use xds_transport::server::{Stream, Variant};
+use xds_transport::Protocol;
+use xds_transport::server::Stream;
 use xdstp_cache::{SubscriberId, TypeUrl};
 
-use crate::config::Protocol;
 use crate::metrics::StreamGuard;
 use crate::relay_core::loops::{LoopError, Seen, Side};
 use crate::relay_core::quotas::{LimitError, Share};
@@ -64,7 +64,7 @@ pub enum AdmitError {
 
 pub(crate) struct StreamEntry {
     pub(crate) outside: Option<Arc<dyn ServedStream>>,
-    pub(crate) variant: Variant,
+    pub(crate) protocol: Protocol,
     pub(crate) view: Arc<View>,
     _open: StreamGuard,
 }
@@ -158,19 +158,16 @@ impl RelayCore {
     }
 
     /// A new stream: what its driver shows of it is for admin pages. The result is what a
-    /// [`Stream`] of that variant pulls from; the waker says that there is something to pull.
+    /// [`Stream`] of that protocol pulls from; the waker says that there is something to pull.
     pub fn open_stream(
         self: &Arc<Self>,
-        variant: Variant,
+        protocol: Protocol,
         waker: Waker,
         outside: Option<Arc<dyn ServedStream>>,
     ) -> Routes {
         let view = Arc::new(View::default());
-        let _open = self.metrics.stream_opened(match variant {
-            Variant::Delta => Protocol::Delta,
-            Variant::Sotw => Protocol::Sotw,
-        });
-        let entry = StreamEntry { outside, variant, view: view.clone(), _open };
+        let _open = self.metrics.stream_opened(protocol);
+        let entry = StreamEntry { outside, protocol, view: view.clone(), _open };
         let stream = self.insert_stream(entry);
         Routes::new(self.clone(), stream, waker, view)
     }

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_transport::TypeRules;
+use xds_transport::{Protocol, TypeRules};
 use xdstp_client::upstream::Consumer;
 use xdstp_uri::ResourceName;
 
-use crate::config::Protocol;
 use crate::metrics::{Metrics, StreamGuard};
 use crate::relay_core::alike::Alike;
 use crate::relay_core::feed::Feed;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
-use xds_transport::Frame;
-use xds_transport::server::{Stream, Tally, Variant};
+use xds_transport::server::{Stream, Tally};
 use xds_transport::wire::{ListValue, Struct, Value, value};
+use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
 
 use crate::admin::{
@@ -228,10 +228,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     ClientDump {
         peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
         node_id: stream.view.node_id.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        protocol: match stream.variant {
-            Variant::Delta => "delta".to_owned(),
-            Variant::Sotw => "sotw".to_owned(),
-        },
+        protocol: stream.protocol.as_str().to_owned(),
         busy,
         types: types.into_values().collect(),
     }

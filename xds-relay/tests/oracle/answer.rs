@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::{
     Any, DeltaDiscoveryResponse, DiscoveryResponse, Duration, RESOURCE_TYPE_URL, Resource, ResourceError, Status,
     WireResourceName, resource,
@@ -44,7 +44,7 @@ struct Manner {
 }
 
 /// A response of an origin that speaks to `who`.
-pub(crate) fn compose(script: &mut Script<'_>, variant: Variant, who: Who, far: &mut FarEnd, serial: u64) -> Bytes {
+pub(crate) fn compose(script: &mut Script<'_>, protocol: Protocol, who: Who, far: &mut FarEnd, serial: u64) -> Bytes {
     let asked: Vec<_> = TYPES.into_iter().filter(|of| far.asked.contains_key(*of)).collect();
     let kind = script.byte();
     // What was not asked for, now and then.
@@ -102,8 +102,8 @@ pub(crate) fn compose(script: &mut Script<'_>, variant: Variant, who: Who, far: 
     far.nonces += 1;
     let nonce = format!("{}{}", who.mark(), far.nonces);
     let resource_errors = failed.iter().map(|name| manner.error(name, style)).collect();
-    let message = match variant {
-        Variant::Delta => DeltaDiscoveryResponse {
+    let message = match protocol {
+        Protocol::Delta => DeltaDiscoveryResponse {
             system_version_info: manner.version(),
             resources: put.iter().map(|name| manner.resource(name)).collect(),
             type_url: type_url.into(),
@@ -113,7 +113,7 @@ pub(crate) fn compose(script: &mut Script<'_>, variant: Variant, who: Who, far: 
             ..Default::default()
         }
         .encode_to_vec(),
-        Variant::Sotw => DiscoveryResponse {
+        Protocol::Sotw => DiscoveryResponse {
             version_info: manner.version(),
             resources: put.iter().map(|name| manner.any(name)).collect(),
             type_url: type_url.into(),

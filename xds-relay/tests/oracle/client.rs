@@ -7,7 +7,8 @@ use std::time::Instant;
 use bytes::Bytes;
 use prost::Message;
 use xds_relay::relay_core::{RelayCore, Routes};
-use xds_transport::server::{Stream, Variant};
+use xds_transport::Protocol;
+use xds_transport::server::Stream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 
 use super::flag::Flag;
@@ -21,7 +22,7 @@ use super::world::{TYPES, Who, interests};
 const MOST_RESPONSES: usize = 200;
 
 pub(crate) struct Client {
-    variant: Variant,
+    protocol: Protocol,
     node: Bytes,
     pub(crate) told: Told,
     served: Option<(Stream, Routes)>,
@@ -38,11 +39,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(variant: Variant, node: Bytes) -> Self {
+    pub(crate) fn new(protocol: Protocol, node: Bytes) -> Self {
         Self {
-            variant,
+            protocol,
             node,
-            told: Told::new(variant),
+            told: Told::new(protocol),
             served: None,
             woken: Arc::default(),
             opened: BTreeMap::new(),
@@ -60,8 +61,8 @@ impl Client {
 
     pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, stream: u64) {
         self.disconnect();
-        let routes = relay.open_stream(self.variant, self.woken.waker(), None);
-        self.served = Some((Stream::new(self.variant, relay.settings()), routes));
+        let routes = relay.open_stream(self.protocol, self.woken.waker(), None);
+        self.served = Some((Stream::new(self.protocol, relay.settings()), routes));
         self.opened.clear();
         self.told.begin(stream);
     }
@@ -97,8 +98,8 @@ impl Client {
         let error_detail = (kind & 0x40 != 0).then(|| Status { code: 13, message: "refused".into() });
         let spelled: Vec<_> = interests(type_url).iter().map(|one| one.as_str().to_owned()).collect();
         let names = script.some(&spelled);
-        let message = match self.variant {
-            Variant::Delta => {
+        let message = match self.protocol {
+            Protocol::Delta => {
                 let resource_names_unsubscribe = if kind & 0x80 != 0 { script.some(&spelled) } else { Vec::new() };
                 let brought = match (self.opened.contains_key(type_url), script.byte() % 4) {
                     (false, 0 | 1) => self.told.held(type_url),
@@ -117,7 +118,7 @@ impl Client {
                 }
                 .encode_to_vec()
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let wants = self.wants.entry(type_url.into()).or_default();
                 for name in names {
                     if kind & 0x80 == 0 || !wants.remove(&name) {
@@ -154,7 +155,7 @@ impl Client {
         }
         self.woken.set();
         self.told.who = who;
-        transcript::request(&self.told.id(), self.variant, &message);
+        transcript::request(&self.told.id(), self.protocol, &message);
         if stream.handle_message(now, message.clone(), routes).is_err() {
             return self.disconnect();
         }
@@ -185,7 +186,7 @@ impl Client {
             };
             progress = true;
             let message = transmit.into_bytes();
-            transcript::response(&self.told.id(), self.variant, &message);
+            transcript::response(&self.told.id(), self.protocol, &message);
             let response = self.told.response(now, &message, said, alone)?;
             self.opened.entry(response.type_url.clone()).or_default().push(response.nonce.clone());
             self.woken.set();
@@ -199,12 +200,12 @@ impl Client {
     fn answer(&mut self, now: Instant, type_url: &str, version: &str, response_nonce: String) {
         let error_detail = self.refuses.then(|| Status { code: 13, message: "refused".into() });
         self.opened.insert(type_url.into(), Vec::new());
-        let message = match self.variant {
-            Variant::Delta => {
+        let message = match self.protocol {
+            Protocol::Delta => {
                 DeltaDiscoveryRequest { type_url: type_url.into(), response_nonce, error_detail, ..Default::default() }
                     .encode_to_vec()
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 if !self.refuses {
                     self.versions.insert(type_url.into(), version.into());
                 }
@@ -224,16 +225,16 @@ impl Client {
 
     fn node_in(&self, message: &Bytes) -> Option<Bytes> {
         let message = message.clone();
-        match self.variant {
-            Variant::Delta => DeltaDiscoveryRequest::decode(message).ok().map(|request| request.node),
-            Variant::Sotw => DiscoveryRequest::decode(message).ok().map(|request| request.node),
+        match self.protocol {
+            Protocol::Delta => DeltaDiscoveryRequest::decode(message).ok().map(|request| request.node),
+            Protocol::Sotw => DiscoveryRequest::decode(message).ok().map(|request| request.node),
         }
     }
 
     /// What the relay understood, having taken it.
     fn read(&self, message: &Bytes) -> Request {
-        match self.variant {
-            Variant::Delta => {
+        match self.protocol {
+            Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(message.clone()).unwrap();
                 let name = |entry: &Bytes| xds_transport::wire::walk::text_at(entry, &[1]).map(str::to_owned);
                 Request {
@@ -245,7 +246,7 @@ impl Client {
                     nonce: String::new(),
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(message.clone()).unwrap();
                 Request {
                     type_url: request.type_url,

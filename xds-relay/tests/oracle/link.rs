@@ -7,9 +7,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use prost::Message;
 use xds_relay::relay_core::{Dial, Dialed};
+use xds_transport::Protocol;
 use xds_transport::TypeRules;
 use xds_transport::client::{Event, Silence, Stream};
-use xds_transport::server::Variant;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
 use xdstp_cache::Interest;
 use xdstp_client::Backoff;
@@ -27,7 +27,7 @@ const MOST_REQUESTS: usize = 200;
 
 /// Hands every stream that the relay opens to the script.
 pub(crate) struct Dialer {
-    pub(crate) variants: [Variant; ORIGINS],
+    pub(crate) protocols: [Protocol; ORIGINS],
     pub(crate) fault: Option<Fault>,
     pub(crate) start: Instant,
     pub(crate) dialed: Arc<Mutex<Vec<Link>>>,
@@ -37,10 +37,11 @@ impl Dial for Dialer {
     fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
-        let variant = self.variants[origin];
-        let stream = Stream::new(variant, node.clone(), Arc::new(TypeRules::envoy())).with_silence(Silence::IsNoAnswer);
+        let protocol = self.protocols[origin];
+        let stream =
+            Stream::new(protocol, node.clone(), Arc::new(TypeRules::envoy())).with_silence(Silence::IsNoAnswer);
         let link = Link {
-            variant,
+            protocol,
             voice: (origin, Who::of(&node)),
             number: 0,
             nudged: Arc::downgrade(&nudged),
@@ -62,7 +63,7 @@ impl Dialed for Handle {
 }
 
 pub(crate) struct Link {
-    pub(crate) variant: Variant,
+    pub(crate) protocol: Protocol,
     pub(crate) voice: Voice,
     /// No two have the same.
     pub(crate) number: u64,
@@ -123,8 +124,8 @@ impl Link {
             let request = if waits { None } else { self.machine.poll_transmit(now) };
             let Some(request) = request else { return Ok(progress) };
             progress = true;
-            transcript::request(&self.voice, self.variant, &request);
-            far.note(self.variant, request)?;
+            transcript::request(&self.voice, self.protocol, &request);
+            far.note(self.protocol, request)?;
         }
         Err("more requests than anybody reads".into())
     }
@@ -140,8 +141,8 @@ impl Link {
     pub(crate) fn say(&mut self, now: Instant, message: Bytes, said: &mut Said) -> Result<(), String> {
         let Some(far) = &mut self.far else { return Ok(()) };
         far.heard_at = Some(now);
-        transcript::response(&self.voice, self.variant, &message);
-        said.note(now, self.voice, self.number, self.variant, &message);
+        transcript::response(&self.voice, self.protocol, &message);
+        said.note(now, self.voice, self.number, self.protocol, &message);
         match self.machine.handle_message(now, message) {
             Ok(connection) => {
                 if let Some(connection) = connection {
@@ -199,14 +200,14 @@ impl Link {
 }
 
 impl FarEnd {
-    fn note(&mut self, variant: Variant, request: Bytes) -> Result<(), String> {
+    fn note(&mut self, protocol: Protocol, request: Bytes) -> Result<(), String> {
         let wrong = |error: prost::DecodeError| format!("a request that cannot be read: {error}");
         let interests = |names: &[String]| -> Result<BTreeSet<Interest>, String> {
             let name = |text: &String| text.parse::<ResourceName>().map_err(|error| error.to_string());
             names.iter().map(|text| name(text).map(Interest::from)).collect()
         };
-        match variant {
-            Variant::Delta => {
+        match protocol {
+            Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(request).map_err(wrong)?;
                 let first = !self.asked.contains_key(&request.type_url);
                 let asked = self.asked.entry(request.type_url).or_default();
@@ -220,7 +221,7 @@ impl FarEnd {
                     }
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request).map_err(wrong)?;
                 let mut names = interests(&request.resource_names)?;
                 if names.is_empty() && !self.asked.contains_key(&request.type_url) {

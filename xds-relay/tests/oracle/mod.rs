@@ -77,7 +77,7 @@ impl Network {
         let start = Instant::now();
         let config = world.config();
         let dialed = Arc::default();
-        let dialer = Dialer { variants: world.up, fault, start, dialed: Arc::clone(&dialed) };
+        let dialer = Dialer { protocols: world.up, fault, start, dialed: Arc::clone(&dialed) };
         let grouping = Fault::grouping(fault, config.share_by.as_ref());
         let relay = RelayCore::new(&config, grouping, Box::new(dialer), Arc::new(Metrics::new(TYPES)));
         let said = Said::of(&world.up);
@@ -152,7 +152,7 @@ impl Network {
         let Some(link) = self.links.get_mut(at) else { return Ok(()) };
         let Some(far) = &mut link.far else { return Ok(()) };
         let who = link.voice.1;
-        let message = answer::compose(script, link.variant, who, far, self.said.serial + 1);
+        let message = answer::compose(script, link.protocol, who, far, self.said.serial + 1);
         self.said.damaged |= raw;
         let message = if raw { script.mutated(message.to_vec()).into() } else { message };
         if who.must_not_see(&message).is_some() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::{Response, TypeRules};
 use xdstp_cache::ResourceError;
 use xdstp_uri::ResourceName;
@@ -64,23 +64,23 @@ struct OfType {
 
 impl Said {
     /// Nothing, by origins that speak these.
-    pub(crate) fn of(origins: &[Variant]) -> Self {
-        Self { sotw: origins.contains(&Variant::Sotw), ..Self::default() }
+    pub(crate) fn of(origins: &[Protocol]) -> Self {
+        Self { sotw: origins.contains(&Protocol::Sotw), ..Self::default() }
     }
 
     /// An origin says something on one of its streams: noted as the relay reads it.
-    pub(crate) fn note(&mut self, now: Instant, voice: Voice, stream: u64, variant: Variant, message: &Bytes) {
+    pub(crate) fn note(&mut self, now: Instant, voice: Voice, stream: u64, protocol: Protocol, message: &Bytes) {
         let rules = TypeRules::envoy();
-        let walked = match variant {
-            Variant::Delta => Response::from_delta(message.clone()),
-            Variant::Sotw => Response::from_sotw(message.clone(), &rules),
+        let walked = match protocol {
+            Protocol::Delta => Response::from_delta(message.clone()),
+            Protocol::Sotw => Response::from_sotw(message.clone(), &rules),
         };
         let Ok(response) = walked else { return };
         self.serial += 1;
         let Self { serial, bodies, of, expiries, ttls, .. } = self;
         let type_url = response.type_url.as_str();
         let kind = of.entry((voice, type_url.to_owned())).or_default();
-        if variant == Variant::Sotw {
+        if protocol == Protocol::Sotw {
             kind.lacking.get_or_insert(now);
         }
         let (mut present, mut beating) = (BTreeSet::new(), BTreeSet::new());
@@ -110,7 +110,7 @@ impl Said {
             let body = Body { who: voice.1, name: name.clone(), aliases, serial: *serial, do_not_cache };
             bodies.entry(frame.any().clone()).or_default().push(body);
         }
-        let full_state = variant == Variant::Sotw && rules.of(&type_url.into()).full_state_in_sotw;
+        let full_state = protocol == Protocol::Sotw && rules.of(&type_url.into()).full_state_in_sotw;
         let data_error = |code| matches!(code, ResourceError::NOT_FOUND | ResourceError::PERMISSION_DENIED);
         let failed = response.errors.iter().filter_map(|error| {
             let code = error.error_detail.as_ref().map_or(0, |status| status.code);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::{Response, TypeRules};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
@@ -28,7 +28,7 @@ pub(crate) struct Request {
 
 /// The memory of one client. What it holds outlives its streams, if it says so.
 pub(crate) struct Told {
-    variant: Variant,
+    protocol: Protocol,
     /// Who it is on this stream.
     pub(crate) who: Who,
     /// A number for each of its streams.
@@ -72,8 +72,8 @@ struct Held {
 }
 
 impl Told {
-    pub(crate) fn new(variant: Variant) -> Self {
-        Self { variant, who: Who::Nobody, stream: 0, of: BTreeMap::new(), clock: 0, malformed: false }
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        Self { protocol, who: Who::Nobody, stream: 0, of: BTreeMap::new(), clock: 0, malformed: false }
     }
 
     /// A stream begins, the number of which no other has.
@@ -100,7 +100,7 @@ impl Told {
     /// The client sends a request, that the relay takes.
     pub(crate) fn request(&mut self, request: &Request) {
         self.clock += 1;
-        let Self { variant, clock, of, malformed, .. } = self;
+        let Self { protocol, clock, of, malformed, .. } = self;
         let mut texts = request.names.iter().chain(&request.brought).chain(&request.unsubscribed);
         *malformed |= texts.any(|text| text.parse::<ResourceName>().is_err());
         let of = of.entry(request.type_url.clone()).or_default();
@@ -113,21 +113,21 @@ impl Told {
         let asks = interests(&request.names);
         if first {
             of.brought = names(&request.brought);
-            match variant {
-                Variant::Delta => of.held.retain(|name, _| of.brought.contains(name)),
-                Variant::Sotw if request.version.is_empty() => of.held.clear(),
-                Variant::Sotw => {}
+            match protocol {
+                Protocol::Delta => of.held.retain(|name, _| of.brought.contains(name)),
+                Protocol::Sotw if request.version.is_empty() => of.held.clear(),
+                Protocol::Sotw => {}
             }
         }
-        if *variant == Variant::Delta && !first {
+        if *protocol == Protocol::Delta && !first {
             // What it said that it holds does not count once it asks for it anew (rule 48). With what it said it in one
             // request, it goes on to hold it, though some types are sent again then (rules 49, 150).
             let again = |name: &ResourceName| asks.contains(&Interest::Name(name.clone()));
             of.brought.retain(|name| !again(name));
             of.held.retain(|name, held| held.here || !again(name));
         }
-        match variant {
-            Variant::Delta => {
+        match protocol {
+            Protocol::Delta => {
                 if first && request.names.is_empty() && rule.legacy_wildcard {
                     of.asks.insert(Interest::Wildcard);
                 }
@@ -137,7 +137,7 @@ impl Told {
                     of.left.insert(left, *clock);
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 // Rules 16, 17: who answers another response than the last is heard while that may be on its way.
                 let stale = of.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
                 if stale && !of.awaits_ack {
@@ -188,9 +188,9 @@ impl Told {
             return Err(format!("rule 147: {:?} is told what was made for {other:?}", self.who));
         }
         let rules = TypeRules::envoy();
-        let walked = match self.variant {
-            Variant::Delta => Response::from_delta(message.clone()),
-            Variant::Sotw => Response::from_sotw(message.clone(), &rules),
+        let walked = match self.protocol {
+            Protocol::Delta => Response::from_delta(message.clone()),
+            Protocol::Sotw => Response::from_sotw(message.clone(), &rules),
         };
         let response = walked.map_err(|error| format!("a response that cannot be read: {error}"))?;
         let unreadable = !response.rejected.is_empty();
@@ -198,7 +198,7 @@ impl Told {
             return Err(format!("a response that a client refuses: {:?}", response.rejected));
         }
         self.clock += 1;
-        let Self { variant, who, stream, of, clock, .. } = self;
+        let Self { protocol, who, stream, of, clock, .. } = self;
         let type_url = response.type_url.as_str();
         let of = of.get_mut(type_url).filter(|of| of.opened).ok_or("rule 10: a type that was not asked for")?;
         (of.last_nonce, of.awaits_ack) = (Some(response.nonce.clone()), true);
@@ -227,7 +227,7 @@ impl Told {
                 return Err(format!("the body of {} is sent as {name}", body.name));
             }
             // Over SotW a name is in the payload.
-            let name = if *variant == Variant::Sotw { &body.name } else { name };
+            let name = if *protocol == Protocol::Sotw { &body.name } else { name };
             present.insert(name.clone());
             let aliases = body.aliases.clone();
             let called = said.ever_called(*who, type_url, name);
@@ -249,7 +249,7 @@ impl Told {
             gone(of, name)?;
             of.forget(name);
         }
-        if !unreadable && *variant == Variant::Sotw && rules.of(&type_url.into()).full_state_in_sotw {
+        if !unreadable && *protocol == Protocol::Sotw && rules.of(&type_url.into()).full_state_in_sotw {
             let missing: Vec<_> = of.held.keys().filter(|name| !present.contains(*name)).cloned().collect();
             for name in missing {
                 gone(of, &name)?;

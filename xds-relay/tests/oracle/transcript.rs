@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse};
 
 pub(crate) fn say(line: impl FnOnce() -> String) {
@@ -15,19 +15,19 @@ pub(crate) fn say(line: impl FnOnce() -> String) {
     }
 }
 
-pub(crate) fn request(from: &dyn Debug, variant: Variant, message: &Bytes) {
-    say(|| format!("{from:?} -> {}", read::<DeltaDiscoveryRequest, DiscoveryRequest>(variant, message)));
+pub(crate) fn request(from: &dyn Debug, protocol: Protocol, message: &Bytes) {
+    say(|| format!("{from:?} -> {}", read::<DeltaDiscoveryRequest, DiscoveryRequest>(protocol, message)));
 }
 
-pub(crate) fn response(to: &dyn Debug, variant: Variant, message: &Bytes) {
-    say(|| format!("{to:?} <- {}", read::<DeltaDiscoveryResponse, DiscoveryResponse>(variant, message)));
+pub(crate) fn response(to: &dyn Debug, protocol: Protocol, message: &Bytes) {
+    say(|| format!("{to:?} <- {}", read::<DeltaDiscoveryResponse, DiscoveryResponse>(protocol, message)));
 }
 
 /// All of a message but what it lacks.
-fn read<D: Message + Default + Debug, S: Message + Default + Debug>(variant: Variant, message: &Bytes) -> String {
-    let text = match variant {
-        Variant::Delta => D::decode(message.clone()).map(|message| format!("{message:?}")),
-        Variant::Sotw => S::decode(message.clone()).map(|message| format!("{message:?}")),
+fn read<D: Message + Default + Debug, S: Message + Default + Debug>(protocol: Protocol, message: &Bytes) -> String {
+    let text = match protocol {
+        Protocol::Delta => D::decode(message.clone()).map(|message| format!("{message:?}")),
+        Protocol::Sotw => S::decode(message.clone()).map(|message| format!("{message:?}")),
     };
     let mut text = text.unwrap_or_else(|error| format!("{} bytes: {error}", message.len()));
     for nothing in ["[]", "None", "\"\"", "b\"\"", "false"] {

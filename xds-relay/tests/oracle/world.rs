@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use prost::Message;
 use xds_relay::Config;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::Node;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
@@ -73,8 +73,8 @@ fn holds(bytes: &[u8], mark: &[u8]) -> bool {
 }
 
 pub(crate) struct World {
-    pub(crate) up: [Variant; ORIGINS],
-    pub(crate) down: [Variant; CLIENTS.len()],
+    pub(crate) up: [Protocol; ORIGINS],
+    pub(crate) down: [Protocol; CLIENTS.len()],
     by_node: [bool; ORIGINS],
     shares_by_cluster: bool,
     lingers: bool,
@@ -84,13 +84,13 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn read(script: &mut Script<'_>) -> Self {
         let (first, second) = (script.byte(), script.byte());
-        let variant = |bits: u8, at: usize| if bits >> at & 1 == 0 { Variant::Delta } else { Variant::Sotw };
+        let protocol = |bits: u8, at: usize| if bits >> at & 1 == 0 { Protocol::Delta } else { Protocol::Sotw };
         Self {
-            up: std::array::from_fn(|at| variant(first, at)),
+            up: std::array::from_fn(|at| protocol(first, at)),
             by_node: std::array::from_fn(|at| first >> (2 + at) & 1 == 1),
             shares_by_cluster: first >> 4 & 1 == 0,
             lingers: first >> 5 & 1 == 0,
-            down: std::array::from_fn(|at| variant(second, at)),
+            down: std::array::from_fn(|at| protocol(second, at)),
             features: second >> 4,
         }
     }
@@ -101,7 +101,7 @@ impl World {
         text += if self.lingers { "" } else { "linger: 1ms\n" };
         text += "origins:\n";
         for (at, authority) in ["x", "y"].iter().enumerate() {
-            let protocol = if self.up[at] == Variant::Delta { "delta" } else { "sotw" };
+            let protocol = if self.up[at] == Protocol::Delta { "delta" } else { "sotw" };
             let xdstp = if self.by_node[at] { "by_node" } else { "shared" };
             let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
             let _ = writeln!(text, "    authorities: [{authority}]\n    xdstp: {xdstp}");

@@ -22,8 +22,8 @@ fn put_many(world: &mut World, of: &str, within: &str) {
 }
 
 /// A client that holds all of a collection, and leaves.
-fn holds(world: &mut World, variant: Variant, of: &str, within: &str) -> usize {
-    let client = world.client(variant, "n");
+fn holds(world: &mut World, protocol: Protocol, of: &str, within: &str) -> usize {
+    let client = world.client(protocol, "n");
     world.subscribe(client, of, &[within]);
     world.advance(20 * SECOND);
     assert_eq!(world.clients[client].held(of).len(), MEMBERS);

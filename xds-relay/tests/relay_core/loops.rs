@@ -6,10 +6,10 @@ use crate::support::*;
 
 impl World {
     /// Relays each of which is the origin of the one before, and the first that of the last.
-    fn ring(relays: usize, variant: Variant) -> Self {
+    fn ring(relays: usize, protocol: Protocol) -> Self {
         let mut world = Self::empty();
         for relay in 0..relays {
-            world.add_relay_before(Feeder::Relay((relay + 1) % relays), variant);
+            world.add_relay_before(Feeder::Relay((relay + 1) % relays), protocol);
         }
         world
     }
@@ -26,10 +26,10 @@ impl World {
 
 #[test]
 fn rule_159_the_stream_that_closes_a_loop_is_dropped_and_nothing_is_subscribed_for_ever() {
-    for variant in [DELTA, SOTW] {
+    for protocol in [DELTA, SOTW] {
         for relays in 1..=4 {
             for asked in 0..relays {
-                let mut world = World::ring(relays, variant);
+                let mut world = World::ring(relays, protocol);
                 let client = world.client_of(asked, DELTA, "n");
                 world.subscribe(client, CLUSTERS, &["x", "*"]);
                 world.advance(60 * SECOND);
@@ -64,10 +64,10 @@ fn rule_159_a_stream_that_closes_a_loop_is_counted_once() {
 /// Two relays that are each other's origin for different names are a loop too; who was there first is served on.
 #[test]
 fn rule_159_what_comes_over_other_streams_is_not_touched() {
-    for variant in [DELTA, SOTW] {
-        let mut world = World::of(&[variant, variant], &[&[], &["other"]], "");
+    for protocol in [DELTA, SOTW] {
+        let mut world = World::of(&[protocol, protocol], &[&[], &["other"]], "");
         world.relays[0].fed_by[1] = Feeder::Relay(1);
-        let second = world.add_relay_before(Feeder::Relay(0), variant);
+        let second = world.add_relay_before(Feeder::Relay(0), protocol);
         world.put(0, CLUSTERS, "a", "1");
         let served = world.client_of(second, DELTA, "n");
         world.subscribe(served, CLUSTERS, &["*"]);

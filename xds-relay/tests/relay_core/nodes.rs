@@ -50,12 +50,12 @@ fn rule_154_a_node_that_cannot_be_decoded_is_refused() {
         let mut world = World::of(&[DELTA], &[&["a"]], more);
         world.put(0, CLUSTERS, "secret", "1");
         for (node, reason) in broken() {
-            for variant in [DELTA, SOTW] {
+            for protocol in [DELTA, SOTW] {
                 let core = &world.relays[0].core;
-                let mut routes = core.open_stream(variant, Waker::noop().clone(), None);
-                let mut stream = Stream::new(variant, core.settings());
+                let mut routes = core.open_stream(protocol, Waker::noop().clone(), None);
+                let mut stream = Stream::new(protocol, core.settings());
                 let node = node.clone();
-                let request = match variant {
+                let request = match protocol {
                     DELTA => {
                         DeltaDiscoveryRequest { node, type_url: CLUSTERS.into(), ..Default::default() }.encode_to_vec()
                     }

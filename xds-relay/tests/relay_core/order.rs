@@ -11,10 +11,10 @@ use xds_transport::wire::{DiscoveryRequest, DiscoveryResponse, Node};
 use crate::support::*;
 
 const LINGERS: [&str; 3] = ["1ms", "50ms", "30s"];
-const VARIANTS: [(Variant, Variant); 4] = [(DELTA, DELTA), (DELTA, SOTW), (SOTW, DELTA), (SOTW, SOTW)];
+const VARIANTS: [(Protocol, Protocol); 4] = [(DELTA, DELTA), (DELTA, SOTW), (SOTW, DELTA), (SOTW, SOTW)];
 
 /// A client with a listener `l` and the cluster `a` that it uses.
-fn world(upstream: Variant, downstream: Variant, linger: &str, interest: &str) -> (World, usize) {
+fn world(upstream: Protocol, downstream: Protocol, linger: &str, interest: &str) -> (World, usize) {
     let mut world = World::of(&[upstream], &[&[]], &format!("linger: {linger}"));
     world.put(0, LISTENERS, "l", "uses-a");
     world.put(0, CLUSTERS, "a", "1");

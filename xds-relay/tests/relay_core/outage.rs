@@ -134,8 +134,8 @@ fn who_came_and_went_while_the_origin_is_away_leaves_nothing_behind() {
 
 #[test]
 fn who_left_before_there_was_an_answer_is_not_asked_for_on_the_next_stream() {
-    for variant in [DELTA, SOTW] {
-        let mut world = World::of(&[variant], &[&[]], "share_by: [cluster]");
+    for protocol in [DELTA, SOTW] {
+        let mut world = World::of(&[protocol], &[&[]], "share_by: [cluster]");
         world.put(0, CLUSTERS, "a", "1");
         let stays = world.client(DELTA, "n1");
         world.subscribe(stays, CLUSTERS, &["a"]);
@@ -159,7 +159,7 @@ fn after_everybody_left_no_scope_stream_or_upstream_is_left() {
     for upstream in [DELTA, SOTW] {
         let mut world = World::new(upstream);
         world.put(0, CLUSTERS, "a", "1");
-        let clients = [(DELTA, "n1"), (SOTW, "n2")].map(|(variant, node)| world.client(variant, node));
+        let clients = [(DELTA, "n1"), (SOTW, "n2")].map(|(protocol, node)| world.client(protocol, node));
         for client in clients {
             world.subscribe(client, CLUSTERS, &["*", GLOB, &GLOB.replace('*', "x"), "missing"]);
             world.subscribe(client, ENDPOINTS, &["a", "b"]);

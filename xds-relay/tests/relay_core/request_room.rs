@@ -68,8 +68,8 @@ fn long(at: usize) -> String {
     name + &padding
 }
 
-fn world(variant: Variant) -> World {
-    let mut world = World::of(&[variant], &[&["a", "b"]], "limits: { max_upstream_request_bytes: 1 MiB }");
+fn world(protocol: Protocol) -> World {
+    let mut world = World::of(&[protocol], &[&["a", "b"]], "limits: { max_upstream_request_bytes: 1 MiB }");
     for name in ["one", "two"] {
         world.put(0, ENDPOINTS, &endpoints("a", name), "1");
     }

@@ -69,7 +69,7 @@ fn an_origin_of_files_is_asked_nothing_and_keeps_nothing_of_its_clients() {
     assert_ne!(core.readiness(), xds_relay::admin::Readiness::Ready);
     core.set_files(0, vec![file(CLUSTERS, "a", "1"), file(ENDPOINTS, &endpoints("z", "x"), "1")], world.now);
     assert_eq!(core.readiness(), xds_relay::admin::Readiness::Ready);
-    let clients = [(DELTA, "n1"), (SOTW, "n2")].map(|(variant, node)| world.client_of(files, variant, node));
+    let clients = [(DELTA, "n1"), (SOTW, "n2")].map(|(protocol, node)| world.client_of(files, protocol, node));
     for client in clients {
         world.subscribe(client, CLUSTERS, &["*"]);
         world.subscribe(client, ENDPOINTS, &[&endpoints("z", "x"), "missing"]);
@@ -89,12 +89,12 @@ fn an_origin_of_files_is_asked_nothing_and_keeps_nothing_of_its_clients() {
 
 #[test]
 fn of_what_a_client_asks_files_for_it_can_leave_a_part() {
-    for variant in [DELTA, SOTW] {
+    for protocol in [DELTA, SOTW] {
         let mut world = World::empty();
         let files = world.add_relay("origins: [{name: files, files: .}]\n", Vec::new());
         let core = world.relays[files].core.clone();
         core.set_files(0, vec![file(ENDPOINTS, "a", "1"), file(ENDPOINTS, "b", "1")], world.now);
-        let client = world.client_of(files, variant, "n");
+        let client = world.client_of(files, protocol, "n");
         for name in ["a", "b"] {
             world.subscribe(client, ENDPOINTS, &[name]);
         }
@@ -103,7 +103,7 @@ fn of_what_a_client_asks_files_for_it_can_leave_a_part() {
         world.told(client);
         core.set_files(0, vec![file(ENDPOINTS, "a", "2"), file(ENDPOINTS, "b", "2")], world.now);
         world.settle();
-        assert_eq!(world.told(client), ["ClusterLoadAssignment b@2"], "{variant:?}");
+        assert_eq!(world.told(client), ["ClusterLoadAssignment b@2"], "{protocol:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::support::*;
 fn rule_141_one_upstream_subscribe_for_many_and_one_unsubscribe_after_the_linger() {
     let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
     world.put(0, ENDPOINTS, "a", "1");
-    let clients = [(DELTA, "n1"), (SOTW, "n2"), (DELTA, "n3")].map(|(variant, node)| world.client(variant, node));
+    let clients = [(DELTA, "n1"), (SOTW, "n2"), (DELTA, "n3")].map(|(protocol, node)| world.client(protocol, node));
     for client in clients {
         world.subscribe(client, ENDPOINTS, &["a"]);
     }
@@ -99,7 +99,7 @@ fn rule_140_every_client_is_sent_the_same_allocation() {
     let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
     let now = world.now;
     world.origins[0].put_frame(now, "", CLUSTERS, "a", "1", cluster("a", &"x".repeat(8000)));
-    let clients = [(DELTA, "n1"), (SOTW, "n2"), (DELTA, "n3")].map(|(variant, node)| world.client(variant, node));
+    let clients = [(DELTA, "n1"), (SOTW, "n2"), (DELTA, "n3")].map(|(protocol, node)| world.client(protocol, node));
     for client in clients {
         world.subscribe(client, CLUSTERS, &["*"]);
         world.advance(SECOND);
@@ -116,8 +116,8 @@ fn rule_140_every_client_is_sent_the_same_allocation() {
 #[test]
 fn rule_128_a_stalled_client_costs_nothing_and_is_sent_the_newest_state_once() {
     let mut world = World::of(&[DELTA], &[&[]], "share_by: [cluster]");
-    for variant in [DELTA, SOTW] {
-        let (slow, quick) = (world.client(variant, "slow"), world.client(variant, "quick"));
+    for protocol in [DELTA, SOTW] {
+        let (slow, quick) = (world.client(protocol, "slow"), world.client(protocol, "quick"));
         for client in [slow, quick] {
             world.subscribe(client, CLUSTERS, &["*"]);
             world.advance(SECOND);
@@ -139,15 +139,15 @@ fn rule_128_a_stalled_client_costs_nothing_and_is_sent_the_newest_state_once() {
 
 #[test]
 fn rule_124_what_the_origin_sends_again_is_sent_again() {
-    for variant in [DELTA, SOTW] {
+    for protocol in [DELTA, SOTW] {
         let mut world = World::new(DELTA);
         world.put(0, ENDPOINTS, "a", "1");
-        let client = world.client(variant, "n");
+        let client = world.client(protocol, "n");
         world.subscribe(client, ENDPOINTS, &["a"]);
         world.told(client);
         world.origins[0].touch(ENDPOINTS, "a");
         world.settle();
-        assert_eq!(world.told(client), ["ClusterLoadAssignment a@1 again"], "{variant:?}");
+        assert_eq!(world.told(client), ["ClusterLoadAssignment a@1 again"], "{protocol:?}");
     }
 }
 

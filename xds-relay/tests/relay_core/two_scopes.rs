@@ -197,7 +197,7 @@ fn rule_152_who_leaves_the_name_is_told_what_the_wildcard_has() {
     }
 }
 
-/// No name stands twice in one response, over either variant.
+/// No name stands twice in one response, over either protocol.
 #[test]
 fn rule_152_no_name_is_told_twice_to_who_resumes() {
     for downstream in [DELTA, SOTW] {

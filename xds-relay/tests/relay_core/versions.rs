@@ -125,23 +125,23 @@ fn a_type_that_nobody_wants_any_more_forgets_its_version() {
 
 #[test]
 fn a_version_is_known_for_as_long_as_anything_of_its_type_is_wanted() {
-    for variant in [DELTA, SOTW] {
-        let mut world = World::of(&[variant], &[&[]], "share_by: [cluster]\nlinger: 1s");
+    for protocol in [DELTA, SOTW] {
+        let mut world = World::of(&[protocol], &[&[]], "share_by: [cluster]\nlinger: 1s");
         world.origins[0].set_version(ENDPOINTS, "v1");
         for name in ["a", "b"] {
             world.put(0, ENDPOINTS, name, "1");
         }
-        let [first, late] = ["n1", "n2"].map(|node| world.client(variant, node));
+        let [first, late] = ["n1", "n2"].map(|node| world.client(protocol, node));
         world.subscribe(first, ENDPOINTS, &["a", "b"]);
         world.unsubscribe(first, ENDPOINTS, &["b"]);
         world.advance(3 * SECOND);
         world.subscribe(late, ENDPOINTS, &["a"]);
-        let told = |world: &World| match variant {
+        let told = |world: &World| match protocol {
             DELTA => world.clients[late].system_versions.clone(),
             SOTW => world.clients[late].versions.clone(),
         };
-        assert_eq!(told(&world), ["v1"], "{variant:?}");
-        if variant == DELTA {
+        assert_eq!(told(&world), ["v1"], "{protocol:?}");
+        if protocol == DELTA {
             // No longer: the origin that is asked anew says none.
             world.subscribe(first, CLUSTERS, &["x"]);
             for client in [first, late] {

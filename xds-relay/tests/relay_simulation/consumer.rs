@@ -4,8 +4,8 @@ mod stand;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xds_transport::Protocol;
 use xds_transport::client::{Update, Verdict};
-use xds_transport::server::Variant;
 use xds_transport::{Frame, Rejected};
 use xdstp_cache::{Interest, Resource};
 use xdstp_uri::ResourceName;
@@ -44,7 +44,7 @@ impl Kind {
     fn covers(&self, world: &World, of: Of, name: &ResourceName, client: usize) -> bool {
         let held = self.view.get(name).map(|(body, _)| body).or_else(|| self.refused.get(name));
         let by_alias = |asked: &Interest| {
-            let body = held.filter(|_| world.setup.down[client] == Variant::Delta);
+            let body = held.filter(|_| world.setup.down[client] == Protocol::Delta);
             body.is_some_and(|body| world.called(of, asked, name, body))
         };
         self.wants.iter().any(|interest| covers(interest, name) || by_alias(interest))
@@ -314,7 +314,7 @@ impl Kind {
                 }
                 // Over SotW who asks for an alias may be sent what it stands for, and ignores it unless a wildcard covers it.
                 // Who was once told by what else to call it over delta takes that for an answer.
-                let sotw = world.setup.down[client] == Variant::Sotw;
+                let sotw = world.setup.down[client] == Protocol::Sotw;
                 if !sotw || self.wants.contains(&Interest::Wildcard) {
                     return Due { resource: own, sure: false };
                 }

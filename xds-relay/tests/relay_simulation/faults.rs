@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use xds_relay::relay_core::{ClientNode, NodeGroup, NodeGrouping, ShareBy};
-use xds_transport::TypeRule;
-use xds_transport::server::{NodeError, Settings, Variant};
+use xds_transport::server::{NodeError, Settings};
+use xds_transport::{Protocol, TypeRule};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -88,11 +88,11 @@ impl Fault {
         let setup = &mut history.setup;
         match self {
             Self::TakePieceForWhole => {
-                (setup.large, setup.relay_restarts, setup.up) = (true, true, [Variant::Delta; ORIGINS]);
+                (setup.large, setup.relay_restarts, setup.up) = (true, true, [Protocol::Delta; ORIGINS]);
             }
             Self::ForgetTombstones => {
                 (setup.relay_restarts, setup.envoy, setup.down) =
-                    (false, [true; GROUPS.len()], [Variant::Delta; GROUPS.len()]);
+                    (false, [true; GROUPS.len()], [Protocol::Delta; GROUPS.len()]);
                 history.steps.iter_mut().for_each(|step| match step {
                     Step::Subscribe(.., what) | Step::Unsubscribe(.., what) => *what = World::GLOB_OF_TWO,
                     Step::Put { name, .. } | Step::Remove { name, .. } => *name = World::ITS_MEMBERS[*name % 2],
@@ -149,7 +149,7 @@ impl Fault {
     }
 
     /// What a faulty relay writes for a response. Whether it is another one.
-    pub(crate) fn response(self, world: &World, served: &Served, variant: Variant, response: &mut Response) -> bool {
+    pub(crate) fn response(self, world: &World, served: &Served, protocol: Protocol, response: &mut Response) -> bool {
         let Some(of) = world.of(&response.type_url) else { return false };
         match self {
             Self::SpellCanonically => {
@@ -157,7 +157,7 @@ impl Fault {
                 names.for_each(|name| *name = name.parse::<ResourceName>().unwrap().to_string());
                 true
             }
-            Self::ForgetTombstones if variant == Variant::Delta => {
+            Self::ForgetTombstones if protocol == Protocol::Delta => {
                 let known = |name: &String| {
                     let name: ResourceName = name.parse().unwrap();
                     name.is_glob() || served.holds(of, &name) || served.asks_for(of, &Interest::Name(name))
@@ -166,7 +166,7 @@ impl Fault {
                 true
             }
             Self::LeaveOutScopedRoutes
-                if variant == Variant::Sotw && world.kinds[of].url.as_str().contains("Scoped") =>
+                if protocol == Protocol::Sotw && world.kinds[of].url.as_str().contains("Scoped") =>
             {
                 response.resources.truncate(1);
                 true

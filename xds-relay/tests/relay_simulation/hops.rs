@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use xds_relay::relay_core::{Dial, Dialed, Routes};
-use xds_transport::server::{self, Variant};
-use xds_transport::{TypeRules, client};
+use xds_transport::server;
+use xds_transport::{Protocol, TypeRules, client};
 use xdstp_cache::Interest;
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer as Feeds, Upstream};
@@ -60,7 +60,7 @@ impl Wire {
 /// A stream that a relay keeps to an origin.
 pub(crate) struct UpHop {
     pub(crate) origin: usize,
-    pub(crate) variant: Variant,
+    pub(crate) protocol: Protocol,
     /// The node group it is for; the relay speaks for itself where names do not depend on the node.
     pub(crate) group: Option<usize>,
     /// Gone when the relay dropped its end.
@@ -112,7 +112,7 @@ impl UpHop {
 
 /// Hands every stream that the relay opens to the network.
 pub(crate) struct Dialer {
-    pub(crate) variants: Vec<Variant>,
+    pub(crate) protocols: Vec<Protocol>,
     pub(crate) fault: Option<Fault>,
     pub(crate) start: Instant,
     pub(crate) dialed: Arc<Mutex<Vec<UpHop>>>,
@@ -124,13 +124,13 @@ impl Dial for Dialer {
     fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
-        let variant = self.variants[origin];
+        let protocol = self.protocols[origin];
         let group = group_of(&node);
         let stream =
-            client::Stream::new(variant, node, Arc::new(TypeRules::envoy())).with_silence(client::Silence::IsNoAnswer);
+            client::Stream::new(protocol, node, Arc::new(TypeRules::envoy())).with_silence(client::Silence::IsNoAnswer);
         let hop = UpHop {
             origin,
-            variant,
+            protocol,
             group,
             nudged: Arc::downgrade(&nudged),
             feed: Feed::new(consumer, self.fault, Place { origin, group }, self.heard.clone(), self.strays.clone()),
@@ -153,7 +153,7 @@ impl Dialed for Handle {
 
 /// A client, and its stream to the relay.
 pub(crate) struct DownHop {
-    pub(crate) variant: Variant,
+    pub(crate) protocol: Protocol,
     pub(crate) group: usize,
     /// It speaks as Envoy does.
     pub(crate) envoy: bool,
@@ -191,17 +191,17 @@ pub(crate) struct Served {
 
 impl DownHop {
     pub(crate) fn new(world: &World, client: usize, node: Bytes) -> Self {
-        let variant = world.setup.down[client];
+        let protocol = world.setup.down[client];
         // What a client concludes from silence must not hide that a relay that could say it did not.
-        let silence = match variant {
-            Variant::Delta => client::Silence::IsNoAnswer,
-            Variant::Sotw => client::Silence::IsAbsence,
+        let silence = match protocol {
+            Protocol::Delta => client::Silence::IsNoAnswer,
+            Protocol::Sotw => client::Silence::IsAbsence,
         };
         Self {
-            variant,
+            protocol,
             group: GROUPS[client],
             envoy: world.setup.envoy[client],
-            machine: client::Stream::new(variant, node, Arc::new(TypeRules::envoy())).with_silence(silence),
+            machine: client::Stream::new(protocol, node, Arc::new(TypeRules::envoy())).with_silence(silence),
             consumer: Consumer::new(client),
             served: None,
             connect_at: Some(0),
@@ -221,7 +221,7 @@ impl Served {
         Self {
             blocked: false,
             starved: Starved::default(),
-            books: Books::new(server.variant(), group),
+            books: Books::new(server.protocol(), group),
             server,
             routes,
             woken,
@@ -236,7 +236,7 @@ impl Served {
     }
 
     /// A request arrives at the relay.
-    pub(crate) fn note(&mut self, world: &World, variant: Variant, request: &Request) {
+    pub(crate) fn note(&mut self, world: &World, protocol: Protocol, request: &Request) {
         let Some(of) = world.of(&request.type_url) else { return };
         let parsed = |name: &String| name.parse::<ResourceName>().unwrap();
         let interest = |name: &String| Interest::from(parsed(name));
@@ -253,7 +253,7 @@ impl Served {
         owed.extend(request.names.iter().map(interest).filter(Interest::is_collection));
         owed.retain(|one| !request.unsubscribe.iter().any(|left| interest(left) == *one));
         let current = self.current.entry(of).or_insert_with(|| asked.clone());
-        if variant == Variant::Sotw && !request.names.is_empty() {
+        if protocol == Protocol::Sotw && !request.names.is_empty() {
             current.clear();
         }
         current.extend(request.names.iter().map(interest));
@@ -308,7 +308,7 @@ impl Served {
     /// else of the type, what came may have been for that.
     pub(crate) fn check_owed(&mut self, world: &World, response: &Response) -> Result<(), String> {
         let Self { owed, asked, .. } = self;
-        let Some(of) = world.of(&response.type_url).filter(|_| self.server.variant() == Variant::Delta) else {
+        let Some(of) = world.of(&response.type_url).filter(|_| self.server.protocol() == Protocol::Delta) else {
             return Ok(());
         };
         let owed = owed.entry(of).or_default();

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::RelayCore;
+use xds_transport::Protocol;
 use xds_transport::client::Command;
-use xds_transport::server::Variant;
 use xdstp_cache::{Interest, TypeUrl};
 
 use crate::faults::{Fault, Strays};
@@ -401,13 +401,13 @@ fn relay(
     let mut text = format!("default_origin: o0\nshare_by: [cluster]\nlinger: {linger}ms\n");
     let _ = writeln!(text, "limits: {{ names_per_turn: {} }}\norigins:", world.setup.names_per_turn);
     for (at, authorities) in AUTHORITIES.iter().enumerate() {
-        let protocol = if world.setup.up[at] == Variant::Delta { "delta" } else { "sotw" };
+        let protocol = if world.setup.up[at] == Protocol::Delta { "delta" } else { "sotw" };
         let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
         let _ = writeln!(text, "    authorities: [{authorities}]");
     }
     let config = Config::parse("relay.yaml", &text).unwrap();
     let dialer = Dialer {
-        variants: world.setup.up.into(),
+        protocols: world.setup.up.into(),
         fault,
         start,
         dialed: dialed.clone(),

@@ -17,8 +17,8 @@ pub(crate) mod heard;
 
 use std::time::{Duration, Instant};
 
+use xds_transport::Protocol;
 use xds_transport::TypeRules;
-use xds_transport::server::Variant;
 use xdstp_uri::ResourceName;
 
 pub(crate) use self::books::Books;
@@ -48,7 +48,7 @@ impl Books {
     ) -> Result<(), String> {
         let rules = TypeRules::envoy();
         let Some(own) = self.types.get(&of) else { return Ok(()) };
-        let said = Said::of(own, world, of, self.variant, response);
+        let said = Said::of(own, world, of, self.protocol, response);
         own.check_gone_for_good(now, world, of, &said)?;
         // Over a link that is full nobody can tell how long a type has waited. Endpoints go with their removals, and are told
         // again after their cluster.
@@ -86,7 +86,7 @@ impl Books {
         let Some(due) = self.due(words, of, name) else { return Ok(()) };
         let what = kind(world, of);
         let left = self.types.get(&of).is_some_and(|own| own.left.contains(name));
-        if self.variant == Variant::Sotw && (left || self.has_moved(of, name)) {
+        if self.protocol == Protocol::Sotw && (left || self.has_moved(of, name)) {
             return Ok(());
         }
         if due.body.is_some() {
@@ -111,8 +111,8 @@ impl Books {
                     }
                     continue;
                 }
-                let full_state = self.variant == Variant::Sotw && world.kinds[referrers].full_state;
-                if full_state && !told.is_answered(self.variant)
+                let full_state = self.protocol == Protocol::Sotw && world.kinds[referrers].full_state;
+                if full_state && !told.is_answered(self.protocol)
                     || word.body.is_none() && !self.says_absence(world, referrers)
                 {
                     continue;

@@ -3,8 +3,8 @@
 use bytes::{Bytes, BytesMut};
 use prost::Message;
 use xds_transport::Frame;
+use xds_transport::Protocol;
 use xds_transport::TypeRules;
-use xds_transport::server::Variant;
 use xdstp_cache::{Interest, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
@@ -43,9 +43,9 @@ pub(crate) type Of = usize;
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// What each origin speaks.
-    pub(crate) up: [Variant; ORIGINS],
+    pub(crate) up: [Protocol; ORIGINS],
     /// What each client speaks.
-    pub(crate) down: [Variant; GROUPS.len()],
+    pub(crate) down: [Protocol; GROUPS.len()],
     /// Clients understand wrapped resources in SotW (rule 110).
     pub(crate) wrapped: bool,
     /// Versions are texts of the origin, or else hashes of the content.
@@ -86,7 +86,7 @@ pub(crate) struct Narrow {
 
 impl Setup {
     pub(crate) fn random(random: &mut Random) -> Self {
-        let both = [Variant::Sotw, Variant::Delta];
+        let both = [Protocol::Sotw, Protocol::Delta];
         let large = random.one_in(4);
         Self {
             up: std::array::from_fn(|_| random.pick(&both)),
@@ -211,29 +211,29 @@ impl World {
 
     /// Whether a client can be told that a name of this place is gone: SotW cannot say it of most types (rule 67).
     pub(crate) fn says_absence(&self, of: Of, place: Place, client: usize) -> bool {
-        let delta = |variant| variant == Variant::Delta;
+        let delta = |protocol| protocol == Protocol::Delta;
         self.kinds[of].full_state || delta(self.setup.up[place.origin]) && delta(self.setup.down[client])
     }
 
     /// Whether a relay learns that something it asks for is not there. A SotW origin is silent about that, but for full
     /// states, and a relay takes silence for no answer (rule 150).
     pub(crate) fn learns_absence(&self, of: Of, place: Place) -> bool {
-        self.kinds[of].full_state || self.setup.up[place.origin] == Variant::Delta
+        self.kinds[of].full_state || self.setup.up[place.origin] == Protocol::Delta
     }
 
     /// Whether a client does. What a SotW client concludes is its own affair.
     pub(crate) fn answers_what_is_not_there(&self, of: Of, place: Place, client: usize) -> bool {
-        self.learns_absence(of, place) || self.setup.down[client] == Variant::Sotw
+        self.learns_absence(of, place) || self.setup.down[client] == Protocol::Sotw
     }
 
     /// Whether what is asked for by an alias is sent: aliases are a matter of delta (rule 105).
     pub(crate) fn has_aliases(&self, place: Place, client: usize) -> bool {
-        [self.setup.up[place.origin], self.setup.down[client]] == [Variant::Delta; 2]
+        [self.setup.up[place.origin], self.setup.down[client]] == [Protocol::Delta; 2]
     }
 
     /// Whether a resource keeps its version on its way to a client (rule 146).
     pub(crate) fn keeps_version(&self, place: Place, client: usize) -> bool {
-        let delta = |variant| variant == Variant::Delta;
+        let delta = |protocol| protocol == Protocol::Delta;
         delta(self.setup.up[place.origin]) && (delta(self.setup.down[client]) || self.setup.wrapped)
     }
 

@@ -6,8 +6,8 @@ use prost::Message as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
+use xds_transport::Protocol;
 use xds_transport::grpc::methods;
-use xds_transport::server::Variant;
 use xds_transport::wire::{DeltaDiscoveryRequest, Node};
 
 use crate::Running;
@@ -47,7 +47,7 @@ impl Cable {
 
 /// A client that asks for a cluster, with what it says before that.
 async fn asking(address: SocketAddr, headers: &[(&str, &[u8])]) -> Call {
-    let mut call = Call::open_with(address, methods::aggregated(Variant::Delta), headers).await;
+    let mut call = Call::open_with(address, methods::aggregated(Protocol::Delta), headers).await;
     let node = Node { id: "client".into(), ..Node::default() }.encode_to_vec().into();
     let (type_url, resource_names_subscribe) = (CLUSTERS.into(), vec!["x".into()]);
     let request = DeltaDiscoveryRequest { node, type_url, resource_names_subscribe, ..Default::default() };

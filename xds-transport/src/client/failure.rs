@@ -13,7 +13,7 @@ use crate::wire::ResourceError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceFailure {
-    /// The resource, or a glob as a whole; `*` for a type that the variant of the protocol does not have.
+    /// The resource, or a glob as a whole; `*` for a type that the protocol does not have.
     pub name: ResourceName,
     /// A code of `google.rpc.Code`.
     pub code: i32,

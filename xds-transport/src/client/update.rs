@@ -1,4 +1,4 @@
-//! What the machine tells its user: the same for both variants of the protocol.
+//! What the machine tells its user: the same for both protocols of the protocol.
 
 use std::time::Duration;
 

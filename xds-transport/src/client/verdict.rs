@@ -1,4 +1,4 @@
-//! From an update to its ACK or NACK: what both variants share.
+//! From an update to its ACK or NACK: what both protocols share.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -23,7 +23,7 @@ pub use self::not_grpc::NotGrpc;
 use self::received::{Noting, Received};
 use self::whole::Handed;
 use super::methods;
-use crate::server::Variant as Protocol;
+use crate::Protocol;
 
 /// What a response may measure by default: gRPC's own 4 MiB are too few for real fleets (rule 131).
 pub const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;

@@ -1,37 +1,38 @@
-//! The gRPC methods of xDS, as data: which variant and which type each one means.
+//! The gRPC methods of xDS, as data: which protocol and which type each one means.
 
 use xdstp_cache::TypeUrl;
 
-use crate::server::Variant;
+use crate::Protocol;
 
-/// The aggregated method of a variant.
+/// The aggregated method of a protocol.
 ///
 /// ```
 /// use xds_transport::grpc::methods;
-/// use xds_transport::server::Variant;
+/// use xds_transport::Protocol;
 ///
-/// assert!(methods::aggregated(Variant::Delta).ends_with("DeltaAggregatedResources"));
+/// assert!(methods::aggregated(Protocol::Delta).ends_with("DeltaAggregatedResources"));
 /// ```
-pub fn aggregated(variant: Variant) -> &'static str {
-    match variant {
-        Variant::Sotw => "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
-        Variant::Delta => "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+pub fn aggregated(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Sotw => "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
+        Protocol::Delta => "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
     }
 }
 
-/// What a method serves: a variant, and the one type of a per-type service (rules 1, 2).
-pub fn served(path: &str) -> Option<(Variant, Option<TypeUrl>)> {
-    if let Some(variant) = [Variant::Sotw, Variant::Delta].into_iter().find(|variant| aggregated(*variant) == path) {
-        return Some((variant, None));
+/// What a method serves: a protocol, and the one type of a per-type service (rules 1, 2).
+pub fn served(path: &str) -> Option<(Protocol, Option<TypeUrl>)> {
+    if let Some(protocol) = [Protocol::Sotw, Protocol::Delta].into_iter().find(|protocol| aggregated(*protocol) == path)
+    {
+        return Some((protocol, None));
     }
     PER_TYPE.iter().find_map(|(service, of, type_url)| {
         let method = path.strip_prefix('/')?.strip_prefix(service)?.strip_prefix('/')?;
-        let variant = match method.split_at_checked(method.len().checked_sub(of.len())?)? {
-            ("Stream", rest) if rest == *of && !DELTA_ONLY.contains(of) => Variant::Sotw,
-            ("Delta", rest) if rest == *of => Variant::Delta,
+        let protocol = match method.split_at_checked(method.len().checked_sub(of.len())?)? {
+            ("Stream", rest) if rest == *of && !DELTA_ONLY.contains(of) => Protocol::Sotw,
+            ("Delta", rest) if rest == *of => Protocol::Delta,
             _ => return None,
         };
-        Some((variant, Some(TypeUrl::from(*type_url))))
+        Some((protocol, Some(TypeUrl::from(*type_url))))
     })
 }
 
@@ -96,13 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_001_the_method_picks_the_variant() {
+    fn rule_001_the_method_picks_the_protocol() {
         let clusters = Some(TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster"));
-        assert_eq!(served(aggregated(Variant::Sotw)), Some((Variant::Sotw, None)));
+        assert_eq!(served(aggregated(Protocol::Sotw)), Some((Protocol::Sotw, None)));
         let path = "/envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters";
-        assert_eq!(served(path), Some((Variant::Delta, clusters.clone())));
+        assert_eq!(served(path), Some((Protocol::Delta, clusters.clone())));
         let path = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
-        assert_eq!(served(path), Some((Variant::Sotw, clusters)));
+        assert_eq!(served(path), Some((Protocol::Sotw, clusters)));
     }
 
     #[test]

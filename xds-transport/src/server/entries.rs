@@ -1,7 +1,7 @@
 //! How many names a request lists, before anything is made of them.
 
+use crate::Protocol;
 use crate::server::error::ProtocolError;
-use crate::server::stream::Variant;
 use crate::wire::walk::Fields;
 
 /// A request that lists no more is handled at once.
@@ -11,10 +11,10 @@ pub(crate) const FEW: usize = 1000;
 const SHORT: usize = 2 * FEW;
 
 /// Which fields list names: of `DeltaDiscoveryRequest` those that are subscribed, left and held, of `DiscoveryRequest` one.
-fn lists(variant: Variant) -> &'static [u32] {
-    match variant {
-        Variant::Delta => &[3, 4, 5],
-        Variant::Sotw => &[3],
+fn lists(protocol: Protocol) -> &'static [u32] {
+    match protocol {
+        Protocol::Delta => &[3, 4, 5],
+        Protocol::Sotw => &[3],
     }
 }
 
@@ -22,11 +22,11 @@ fn lists(variant: Variant) -> &'static [u32] {
 ///
 /// # Errors
 /// When one list has more than `limit`: nothing is made of it then.
-pub(crate) fn are_many(variant: Variant, message: &[u8], limit: usize) -> Result<bool, ProtocolError> {
+pub(crate) fn are_many(protocol: Protocol, message: &[u8], limit: usize) -> Result<bool, ProtocolError> {
     if message.len() <= SHORT.min(2 * limit) {
         return Ok(false);
     }
-    let lists = lists(variant);
+    let lists = lists(protocol);
     let mut counts = [0_usize; 3];
     // What is no message is for the decoder to tell.
     for field in Fields::of(message).map_while(Result::ok) {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_list_is_bounded_and_all_of_them_are_many() {
-        let many = |request: &[u8]| are_many(Variant::Delta, request, 3000);
+        let many = |request: &[u8]| are_many(Protocol::Delta, request, 3000);
         for [subscribed, left, held] in [[1001, 0, 0], [0, 1001, 0], [0, 0, 1001], [400, 400, 400], [3000, 3000, 3000]]
         {
             assert!(many(&delta(subscribed, left, held)).unwrap(), "{subscribed} {left} {held}");
@@ -84,10 +84,10 @@ mod tests {
 
     #[test]
     fn over_sotw_there_is_one_list() {
-        assert!(!are_many(Variant::Sotw, &sotw(1000), 3000).unwrap());
-        assert!(are_many(Variant::Sotw, &sotw(1001), 3000).unwrap());
-        are_many(Variant::Sotw, &sotw(3001), 3000).unwrap_err();
+        assert!(!are_many(Protocol::Sotw, &sotw(1000), 3000).unwrap());
+        assert!(are_many(Protocol::Sotw, &sotw(1001), 3000).unwrap());
+        are_many(Protocol::Sotw, &sotw(3001), 3000).unwrap_err();
         // Few are too many where fewer are served.
-        are_many(Variant::Sotw, &sotw(5), 4).unwrap_err();
+        are_many(Protocol::Sotw, &sotw(5), 4).unwrap_err();
     }
 }

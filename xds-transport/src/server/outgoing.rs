@@ -1,4 +1,4 @@
-//! What a response is written with, whichever variant it is of.
+//! What a response is written with, whichever protocol it is of.
 
 use std::time::Instant;
 

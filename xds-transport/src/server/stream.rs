@@ -8,6 +8,7 @@ use prost::Message;
 use xdstp_cache::{SubscriberId, TypeUrl};
 use xdstp_uri::{MAX_LEN, ResourceName};
 
+use crate::Protocol;
 use crate::frame::Frame;
 use crate::rate::{Bucket, RateLimit};
 use crate::server::error::ProtocolError;
@@ -26,15 +27,6 @@ use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 
 /// A request of no more bytes is decoded as it is.
 const SHORT: usize = 512;
-
-/// Which of the two protocol variants a stream speaks: the method it was opened with says so (rule 1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Variant {
-    /// State of the world.
-    Sotw,
-    /// Incremental.
-    Delta,
-}
 
 /// What every stream of a server shares.
 #[derive(Clone, Debug)]
@@ -94,7 +86,7 @@ impl Default for Settings {
 /// use std::time::Instant;
 /// use bytes::Bytes;
 /// use prost::Message;
-/// use xds_transport::server::{Settings, Stream, Variant};
+/// use xds_transport::server::{Settings, Stream, Protocol};
 /// use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 /// use xds_transport::{Frame, Put, TypeRules};
 /// use xdstp_cache::{Cache, Options};
@@ -106,7 +98,7 @@ impl Default for Settings {
 /// let resource = Frame::of_message(&clusters, b"\x0a\x07backend").into_resource(None);
 /// cache.put(&TypeRules::envoy(), &clusters, &"backend".parse().unwrap(), resource, now, &mut Vec::new()).unwrap();
 ///
-/// let mut stream = Stream::new(Variant::Delta, Settings::default());
+/// let mut stream = Stream::new(Protocol::Delta, Settings::default());
 /// let request = DeltaDiscoveryRequest { type_url: clusters.to_string(), ..Default::default() };
 /// stream.handle_message(now, request.encode_to_vec().into(), &mut cache).unwrap();
 /// let response = stream.poll_transmit(now, &mut cache).unwrap().unwrap().into_bytes();
@@ -114,7 +106,7 @@ impl Default for Settings {
 /// ```
 pub struct Stream {
     settings: Settings,
-    variant: Variant,
+    protocol: Protocol,
     /// The type of a stream that serves just one.
     only_type: Option<TypeUrl>,
     node: Option<Bytes>,
@@ -280,7 +272,7 @@ pub struct SessionView<'a> {
 
 impl Stream {
     /// A stream that may carry any type, as ADS does.
-    pub fn new(variant: Variant, settings: Settings) -> Self {
+    pub fn new(protocol: Protocol, settings: Settings) -> Self {
         Self {
             requests: settings.requests.map(Bucket::new),
             answers: 0,
@@ -289,7 +281,7 @@ impl Stream {
             first: None,
             half_closed: false,
             settings,
-            variant,
+            protocol,
             only_type: None,
             node: None,
             features: Features::default(),
@@ -304,8 +296,8 @@ impl Stream {
     }
 
     /// A stream of one type, as the per-type services have it: requests need not name it (rule 3).
-    pub fn of_type(variant: Variant, type_url: TypeUrl, settings: Settings) -> Self {
-        Self { only_type: Some(type_url), ..Self::new(variant, settings) }
+    pub fn of_type(protocol: Protocol, type_url: TypeUrl, settings: Settings) -> Self {
+        Self { only_type: Some(type_url), ..Self::new(protocol, settings) }
     }
 
     /// Ends the stream at `at`, so that a fleet spreads over its servers again: let each stream have a time of its own,
@@ -330,9 +322,9 @@ impl Stream {
         self.node.as_ref()
     }
 
-    /// Which variant it speaks.
-    pub fn variant(&self) -> Variant {
-        self.variant
+    /// Which protocol it speaks.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// Its sessions, in their order.
@@ -389,12 +381,12 @@ impl Stream {
         self.awaited_by_nobody = false;
         let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
         let limit = self.settings.names_per_stream;
-        match self.variant {
-            Variant::Delta => {
+        match self.protocol {
+            Protocol::Delta => {
                 if self.is_acknowledged(now, &message)? {
                     return unless_refused(source);
                 }
-                if entries::are_many(self.variant, &message, limit)? && !may_take_long {
+                if entries::are_many(self.protocol, &message, limit)? && !may_take_long {
                     return Ok(Some(message));
                 }
                 self.admit(now)?;
@@ -418,7 +410,7 @@ impl Stream {
                     None => self.open_delta(now, &request, &names, room, source)?,
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let split = Split::of(&message);
                 let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
                 let encoded = split.as_ref().map(|split| &*split.names);
@@ -433,7 +425,7 @@ impl Stream {
                     }
                     return Ok(None);
                 }
-                if entries::are_many(self.variant, &message, limit)? && !may_take_long {
+                if entries::are_many(self.protocol, &message, limit)? && !may_take_long {
                     return Ok(Some(message));
                 }
                 self.admit(now)?;
@@ -667,7 +659,7 @@ impl Stream {
         let node = Bytes::copy_from_slice(node);
         source.identify(&node)?;
         self.features = features(&node);
-        self.features.ttl &= self.variant == Variant::Delta || self.settings.ttl_in_sotw;
+        self.features.ttl &= self.protocol == Protocol::Delta || self.settings.ttl_in_sotw;
         self.node = Some(node);
         Ok(())
     }

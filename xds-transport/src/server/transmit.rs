@@ -185,7 +185,7 @@ impl Transmit {
         self.heads.extend_from_slice(name.as_bytes());
     }
 
-    /// Appends an element of `resource_errors`, which the two variants number differently (TP3).
+    /// Appends an element of `resource_errors`, which the two protocols number differently (TP3).
     pub(crate) fn push_error(&mut self, number: u32, name: &str, error: &ResourceError) {
         self.errors += 1;
         // A negative code is a sign-extended int32.
@@ -213,7 +213,7 @@ impl Transmit {
         walk::put_bytes(&mut self.heads, number, nonce::Text::of(nonce).as_bytes());
     }
 
-    /// Appends `control_plane`, which both variants number alike but for one: rule 139.
+    /// Appends `control_plane`, which both protocols number alike but for one: rule 139.
     pub(crate) fn push_control_plane(&mut self, number: u32, identifier: &str) {
         if !identifier.is_empty() {
             walk::put_delimited(&mut self.heads, number, walk::delimited_len(1, identifier.len()));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
 
 use crate::CDS;
@@ -25,14 +25,14 @@ async fn at_rest() {
 
 #[tokio::test(start_paused = true)]
 async fn others_are_served_while_a_client_asks_for_many_names() {
-    for variant in [Variant::Delta, Variant::Sotw] {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
         let plane = Plane::small();
         let mut served = plane.serve();
         let connection = served.connect().await;
-        let mut long = connection.aggregated(variant).await;
-        match variant {
-            Variant::Delta => long.send(&delta_of_many()),
-            Variant::Sotw => {
+        let mut long = connection.aggregated(protocol).await;
+        match protocol {
+            Protocol::Delta => long.send(&delta_of_many()),
+            Protocol::Sotw => {
                 long.send(&DiscoveryRequest { type_url: CDS.into(), resource_names: many(), ..Default::default() });
             }
         }
@@ -40,13 +40,13 @@ async fn others_are_served_while_a_client_asks_for_many_names() {
         plane.waits.begun().await;
         // The stream has something to say in between, and cannot say it.
         opened.wake.wake();
-        let mut other = connection.aggregated(Variant::Delta).await;
+        let mut other = connection.aggregated(Protocol::Delta).await;
         other.send(&delta_wildcard());
         assert_eq!(other.delta().await.unwrap().resources.len(), 1);
         plane.waits.end();
-        match variant {
-            Variant::Delta => assert_eq!(long.delta().await.unwrap().removed_resources.len(), 1001),
-            Variant::Sotw => assert_eq!(long.sotw().await.unwrap().resources.len(), 0),
+        match protocol {
+            Protocol::Delta => assert_eq!(long.delta().await.unwrap().removed_resources.len(), 1001),
+            Protocol::Sotw => assert_eq!(long.sotw().await.unwrap().resources.len(), 0),
         }
     }
 }
@@ -56,13 +56,13 @@ async fn who_leaves_meanwhile_is_closed_when_it_is_done() {
     let plane = Plane::small();
     let mut served = plane.serve();
     let connection = served.connect().await;
-    let mut long = connection.aggregated(Variant::Delta).await;
+    let mut long = connection.aggregated(Protocol::Delta).await;
     long.send(&delta_of_many());
     served.opened().await;
     plane.waits.begun().await;
     connection.cut();
     let connection = served.connect().await;
-    let mut other = connection.aggregated(Variant::Delta).await;
+    let mut other = connection.aggregated(Protocol::Delta).await;
     other.send(&delta_wildcard());
     let told = other.delta().await.unwrap();
     other.send(&ack(&told));
@@ -78,7 +78,7 @@ async fn who_had_many_names_is_closed_when_it_leaves() {
     let served = plane.serve();
     plane.waits.end();
     let connection = served.connect().await;
-    let mut long = connection.aggregated(Variant::Delta).await;
+    let mut long = connection.aggregated(Protocol::Delta).await;
     long.send(&delta_of_many());
     long.delta().await.unwrap();
     connection.cut();

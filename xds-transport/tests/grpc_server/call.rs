@@ -8,8 +8,8 @@ use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Request, Response, Version};
 use prost::Message;
 use tokio::io::DuplexStream;
+use xds_transport::Protocol;
 use xds_transport::grpc::methods;
-use xds_transport::server::Variant;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node};
 
 use crate::CDS;
@@ -26,8 +26,8 @@ impl Connection {
     }
 
     /// A stream of the aggregated method.
-    pub(crate) async fn aggregated(&self, variant: Variant) -> Call {
-        self.call(methods::aggregated(variant), &[("content-type", "application/grpc")]).await
+    pub(crate) async fn aggregated(&self, protocol: Protocol) -> Call {
+        self.call(methods::aggregated(protocol), &[("content-type", "application/grpc")]).await
     }
 
     pub(crate) async fn call(&self, path: &str, headers: &[(&str, &str)]) -> Call {

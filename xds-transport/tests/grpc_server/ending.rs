@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message as _;
-use xds_transport::RateLimit;
-use xds_transport::server::{Settings, Variant};
+use xds_transport::server::Settings;
 use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::{Protocol, RateLimit};
 
 use crate::call::{ack, delta_wildcard, framed, sotw_wildcard};
 use crate::plane::{Plane, Rules};
@@ -19,17 +19,17 @@ async fn what_ends_a_stream_is_told_in_its_trailers() {
     let served = plane.serve_with(Rules { settings, ..Rules::default() });
     let connection = served.connect().await;
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&DeltaDiscoveryRequest::default());
     assert_eq!(call.status().await, (3, "a request without a type URL on an aggregated stream".to_owned()));
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send_bytes(framed(0, &[0xff]), false);
     let (code, words) = call.status().await;
     assert_eq!(code, 3);
     assert!(words.starts_with("a request that does not decode"), "{words}");
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     for _ in 0..3 {
         call.send(&delta_wildcard());
     }
@@ -38,14 +38,14 @@ async fn what_ends_a_stream_is_told_in_its_trailers() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_is_ended_from_outside_says_why_although_it_is_idle() {
-    for variant in [Variant::Delta, Variant::Sotw] {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
         let plane = Plane::small();
         let mut served = plane.serve();
         let connection = served.connect().await;
-        let mut call = connection.aggregated(variant).await;
-        match variant {
-            Variant::Delta => call.send(&delta_wildcard()),
-            Variant::Sotw => call.send(&sotw_wildcard()),
+        let mut call = connection.aggregated(protocol).await;
+        match protocol {
+            Protocol::Delta => call.send(&delta_wildcard()),
+            Protocol::Sotw => call.send(&sotw_wildcard()),
         }
         call.message().await.unwrap();
         let opened = served.opened().await;
@@ -61,12 +61,12 @@ async fn a_source_has_its_stream_pull_it_by_a_wake() {
     let plane = Plane::small();
     let mut served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     let first = call.delta().await.unwrap();
     call.send(&ack(&first));
     let opened = served.opened().await;
-    assert_eq!(opened.variant, Variant::Delta);
+    assert_eq!(opened.protocol, Protocol::Delta);
     for name in ["b", "c"] {
         plane.put(name, 10, None);
         opened.wake.wake();
@@ -82,7 +82,7 @@ async fn rule_012_nothing_of_a_stream_is_left_however_it_ends() {
         let plane = Plane::small();
         let mut served = plane.serve();
         let connection = served.connect().await;
-        let mut call = connection.aggregated(Variant::Delta).await;
+        let mut call = connection.aggregated(Protocol::Delta).await;
         call.send(&delta_wildcard());
         call.message().await.unwrap();
         let handle = served.opened().await.handle;
@@ -114,7 +114,7 @@ async fn a_client_that_sends_no_more_is_sent_what_is_known_and_a_good_end() {
     let served = plane.serve();
     let connection = served.connect().await;
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send_bytes(framed(0, &delta_wildcard().encode_to_vec()), true);
     let mut count = 0;
     while let Some(response) = call.delta().await {
@@ -122,7 +122,7 @@ async fn a_client_that_sends_no_more_is_sent_what_is_known_and_a_good_end() {
     }
     assert_eq!((count, call.status().await), (CLUSTERS, (0, String::new())));
 
-    let mut call = connection.aggregated(Variant::Sotw).await;
+    let mut call = connection.aggregated(Protocol::Sotw).await;
     call.send_bytes(framed(0, &sotw_wildcard().encode_to_vec()), true);
     assert_eq!(call.sotw().await.unwrap().resources.len(), CLUSTERS);
     assert_eq!(call.status().await, (0, String::new()));
@@ -134,11 +134,11 @@ async fn a_client_that_sends_no_more_and_waits_for_nothing_is_let_go() {
     let plane = Plane::small();
     let served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send_bytes(Bytes::new(), true);
     assert_eq!(call.status().await, (0, String::new()));
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     call.message().await.unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -151,7 +151,7 @@ async fn requests_that_end_within_one_are_no_good_end() {
     let plane = Plane::small();
     let served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send_bytes(framed(0, &[1, 2, 3]).slice(..6), true);
     assert_eq!(call.status().await, (13, "the requests end within one".to_owned()));
 }

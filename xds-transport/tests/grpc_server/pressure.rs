@@ -7,7 +7,7 @@ use tonic::transport::Endpoint;
 use xds_transport::Protocol;
 use xds_transport::grpc::client::Ads;
 use xds_transport::grpc::server::StreamHandle;
-use xds_transport::server::{Tally, Variant};
+use xds_transport::server::Tally;
 
 use crate::call::{delta_wildcard, sotw_wildcard};
 use crate::plane::Plane;
@@ -29,7 +29,7 @@ async fn rule_130_a_client_that_does_not_read_has_the_server_wait() {
     let plane = Plane::with((0..40).map(|at| format!("cluster-{at:02}")), MIB / 4, None);
     let mut served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     call.response().await;
     let opened = served.opened().await;
@@ -61,7 +61,7 @@ async fn rule_130_over_sotw_too() {
     let plane = Plane::with((0..40).map(|at| format!("cluster-{at:02}")), MIB / 4, None);
     let mut served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Sotw).await;
+    let mut call = connection.aggregated(Protocol::Sotw).await;
     call.send(&sotw_wildcard());
     call.response().await;
     let opened = served.opened().await;

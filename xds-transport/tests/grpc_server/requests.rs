@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 
 use crate::call::{ack, delta_wildcard, framed};
 use crate::plane::{Plane, Rules};
@@ -16,7 +16,7 @@ async fn requests_are_whole_however_they_are_cut() {
     let connection = served.connect().await;
     let two = [framed(0, &delta_wildcard().encode_to_vec()), framed(0, &delta_wildcard().encode_to_vec())].concat();
     for size in [1, 4, 5, 7, two.len()] {
-        let mut call = connection.aggregated(Variant::Delta).await;
+        let mut call = connection.aggregated(Protocol::Delta).await;
         for piece in two.chunks(size) {
             call.send_bytes(Bytes::copy_from_slice(piece), false);
         }
@@ -39,11 +39,11 @@ async fn rule_132_a_request_over_the_limit_is_refused_by_its_length_alone() {
     let served = plane.serve_with(Rules { max_request_bytes: Some(request.len()), ..Rules::default() });
     let connection = served.connect().await;
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     assert!(call.message().await.is_some(), "exactly the limit");
 
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     let longer = request.len() + 1;
     call.send_bytes(framed(0, &vec![0; longer]).slice(..5), false);
     let words = format!("a request of {longer} bytes, {} are taken", request.len());
@@ -59,12 +59,12 @@ async fn unfinished_requests_take_so_much_memory_together() {
     let words = "more than 1000 bytes of unfinished requests on all streams".to_owned();
     let begun = framed(0, &vec![0; 100_000]);
     let (mut most, mut less) =
-        (connection.aggregated(Variant::Delta).await, connection.aggregated(Variant::Delta).await);
+        (connection.aggregated(Protocol::Delta).await, connection.aggregated(Protocol::Delta).await);
     most.send_bytes(begun.slice(..600), false);
     less.send_bytes(begun.slice(..300), false);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let whole = framed(0, &delta_wildcard().encode_to_vec());
-    let mut good = connection.aggregated(Variant::Delta).await;
+    let mut good = connection.aggregated(Protocol::Delta).await;
     good.send_bytes(whole.slice(..10), false);
     tokio::time::sleep(Duration::from_secs(1)).await;
     less.send_bytes(begun.slice(300..500), false);
@@ -74,7 +74,7 @@ async fn unfinished_requests_take_so_much_memory_together() {
     // What was given up made room, and what goes beyond alone is given up itself.
     less.send_bytes(begun.slice(500..1001), false);
     assert_eq!(less.status().await, (8, words));
-    let mut next = connection.aggregated(Variant::Delta).await;
+    let mut next = connection.aggregated(Protocol::Delta).await;
     next.send_bytes(begun.slice(..1000), false);
     tokio::time::sleep(Duration::from_secs(1)).await;
     next.send_bytes(Bytes::new(), true);
@@ -87,8 +87,8 @@ async fn a_stream_has_some_time_for_its_first_request() {
     let within = Duration::from_secs(300);
     let served = Plane::small().serve_with(Rules { first_request_within: Some(within), ..Rules::default() });
     let connection = served.connect().await;
-    let mut silent = connection.aggregated(Variant::Delta).await;
-    let mut late = connection.aggregated(Variant::Delta).await;
+    let mut silent = connection.aggregated(Protocol::Delta).await;
+    let mut late = connection.aggregated(Protocol::Delta).await;
     tokio::time::sleep(within - Duration::from_secs(1)).await;
     late.send(&delta_wildcard());
     assert!(late.message().await.is_some());
@@ -103,7 +103,7 @@ async fn a_compressed_request_that_was_not_declared_ends_the_stream() {
     let served = Plane::small().serve();
     let connection = served.connect().await;
     for flag in [1, 2, 255] {
-        let mut call = connection.aggregated(Variant::Delta).await;
+        let mut call = connection.aggregated(Protocol::Delta).await;
         call.send_bytes(framed(flag, &delta_wildcard().encode_to_vec()), false);
         assert_eq!(call.status().await, (13, "a compressed request without grpc-encoding".to_owned()));
     }
@@ -115,7 +115,7 @@ async fn requests_are_read_while_responses_are_not() {
     let plane = Plane::with((0..200).map(|at| format!("cluster-{at}")), 4096, None);
     let served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     call.response().await;
     // More than the windows of stream and connection hold.

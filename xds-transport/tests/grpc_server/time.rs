@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 
 use crate::call::{ack, delta_wildcard, node};
 use crate::plane::{Plane, Rules, now};
@@ -20,7 +20,7 @@ async fn rule_093_streams_that_began_together_end_one_after_the_other_over_grpc(
     for _ in 0..STREAMS / 20 {
         let connection = served.connect().await;
         for _ in 0..20 {
-            let mut call = connection.aggregated(Variant::Delta).await;
+            let mut call = connection.aggregated(Protocol::Delta).await;
             call.send(&delta_wildcard());
             streams.spawn(async move {
                 let response = call.delta().await.unwrap();
@@ -48,7 +48,7 @@ async fn rule_093_a_stream_without_an_age_stays() {
     let plane = Plane::small();
     let served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());
     let response = call.delta().await.unwrap();
     call.send(&ack(&response));
@@ -63,7 +63,7 @@ async fn rule_111_what_lives_for_a_time_is_refreshed_over_grpc_by_the_stream_s_o
     let plane = Plane::with(["a".to_owned()], 10, Some(ttl));
     let served = plane.serve();
     let connection = served.connect().await;
-    let mut call = connection.aggregated(Variant::Delta).await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
     let mut request = delta_wildcard();
     request.node = node(&["xds.config.supports-resource-ttl"]);
     call.send(&request);

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
+use xds_transport::Protocol;
 use xds_transport::client::{Command, Event, Interest, Stream, Update, UpdateId, Verdict};
-use xds_transport::server::Variant;
 use xds_transport::wire::{
     Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, RESOURCE_TYPE_URL,
     Resource,
@@ -19,8 +19,8 @@ use super::{NAMES, Script, TYPES};
 
 pub(crate) fn client_stream(bytes: &[u8]) {
     let mut script = Script(bytes.iter());
-    let variant = if script.next().is_multiple_of(2) { Variant::Delta } else { Variant::Sotw };
-    let mut user = User::new(variant);
+    let protocol = if script.next().is_multiple_of(2) { Protocol::Delta } else { Protocol::Sotw };
+    let mut user = User::new(protocol);
     while let Some(what) = script.0.next() {
         let (of, name) = (TYPES[usize::from(what >> 4) % TYPES.len()], NAMES[usize::from(script.next()) % NAMES.len()]);
         match (what % 8, name.parse::<ResourceName>()) {
@@ -35,7 +35,7 @@ pub(crate) fn client_stream(bytes: &[u8]) {
             }
             (5, _) if what & 8 == 0 => user.reconnect(),
             _ => {
-                let response = script.response(variant, of, user.responses);
+                let response = script.response(protocol, of, user.responses);
                 user.receive(response);
             }
         }
@@ -48,7 +48,7 @@ pub(crate) fn client_stream(bytes: &[u8]) {
 
 impl Script<'_> {
     /// A response that an origin might send, of names that may or may not be asked for.
-    fn response(&mut self, variant: Variant, of: &str, count: u64) -> Bytes {
+    fn response(&mut self, protocol: Protocol, of: &str, count: u64) -> Bytes {
         let (shape, version, names, removed) = (self.next(), self.next().to_string(), self.names(), self.names());
         let aliases = if shape & 8 != 0 { self.names() } else { Vec::new() };
         let any = |name: &String| Any { type_url: of.into(), value: named(name) };
@@ -61,14 +61,14 @@ impl Script<'_> {
             ..Resource::default()
         };
         let (type_url, nonce) = (of.to_owned(), format!("n{count}"));
-        match variant {
-            Variant::Delta => {
+        match protocol {
+            Protocol::Delta => {
                 let resources = names.iter().map(resource).collect();
                 DeltaDiscoveryResponse { type_url, nonce, resources, removed_resources: removed, ..Default::default() }
                     .encode_to_vec()
                     .into()
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let wrapped = |name: &String| Any {
                     type_url: RESOURCE_TYPE_URL.into(),
                     value: resource(name).encode_to_vec().into(),
@@ -85,7 +85,7 @@ impl Script<'_> {
 
 /// The user of a stream, and the books of what its stream owes.
 struct User {
-    variant: Variant,
+    protocol: Protocol,
     stream: Stream,
     now: Instant,
     wants: BTreeSet<(String, Interest)>,
@@ -98,14 +98,14 @@ struct User {
 }
 
 impl User {
-    fn new(variant: Variant) -> Self {
+    fn new(protocol: Protocol) -> Self {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let now = Instant::now();
         let node = Bytes::from_static(b"\x0a\x02me");
-        let mut stream = Stream::new(variant, node, Arc::new(TypeRules::envoy()));
+        let mut stream = Stream::new(protocol, node, Arc::new(TypeRules::envoy()));
         stream.connected(now);
         let (wants, busy, unanswered) = (BTreeSet::new(), VecDeque::new(), BTreeMap::new());
-        Self { variant, stream, now, wants, seen: BTreeSet::new(), busy, unanswered, responses: 0 }
+        Self { protocol, stream, now, wants, seen: BTreeSet::new(), busy, unanswered, responses: 0 }
     }
 
     fn subscribe(&mut self, of: &str, interest: Interest) {
@@ -120,9 +120,9 @@ impl User {
 
     fn receive(&mut self, message: Bytes) {
         self.responses += 1;
-        let read = match self.variant {
-            Variant::Delta => Response::from_delta(message.clone()),
-            Variant::Sotw => Response::from_sotw(message.clone(), &TypeRules::envoy()),
+        let read = match self.protocol {
+            Protocol::Delta => Response::from_delta(message.clone()),
+            Protocol::Sotw => Response::from_sotw(message.clone(), &TypeRules::envoy()),
         };
         if self.stream.handle_message(self.now, message).is_err() {
             return self.reconnect();
@@ -130,7 +130,7 @@ impl User {
         // Rules 8, 9: what was not asked for is not answered.
         let Response { type_url, nonce, .. } = read.unwrap();
         if let Some(unanswered) = self.unanswered.get_mut(type_url.as_str()) {
-            if self.variant == Variant::Sotw {
+            if self.protocol == Protocol::Sotw {
                 unanswered.clear();
             }
             unanswered.push(nonce);
@@ -152,7 +152,7 @@ impl User {
             };
             for changed in &changed {
                 let aliases = || changed.resource.value.aliases();
-                let by_alias = self.variant == Variant::Delta && aliases().any(|alias| wanted(&alias));
+                let by_alias = self.protocol == Protocol::Delta && aliases().any(|alias| wanted(&alias));
                 assert!(wanted(&changed.name) || by_alias, "rules 62, 105");
                 self.seen.insert((type_url.to_string(), changed.name.clone()));
             }
@@ -193,12 +193,12 @@ impl User {
         while let Some(request) = self.stream.poll_transmit(self.now) {
             requests += 1;
             assert!(requests < 5000, "it never comes to rest");
-            let (type_url, nonce) = match self.variant {
-                Variant::Delta => {
+            let (type_url, nonce) = match self.protocol {
+                Protocol::Delta => {
                     let request = DeltaDiscoveryRequest::decode(request).unwrap();
                     (request.type_url, request.response_nonce)
                 }
-                Variant::Sotw => {
+                Protocol::Sotw => {
                     let request = DiscoveryRequest::decode(request).unwrap();
                     (request.type_url, request.response_nonce)
                 }
@@ -206,7 +206,7 @@ impl User {
             let unanswered = self.unanswered.entry(type_url).or_default();
             let answered = unanswered.iter().position(|one| *one == nonce);
             // A SotW request repeats the newest nonce.
-            assert!(answered.is_some() || nonce.is_empty() || self.variant == Variant::Sotw, "rule 25: {nonce:?}");
+            assert!(answered.is_some() || nonce.is_empty() || self.protocol == Protocol::Sotw, "rule 25: {nonce:?}");
             answered.map(|at| unanswered.remove(at));
         }
     }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::{
     Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource, Status,
 };
-use xds_transport::{Frame, Response, TypeRules};
+use xds_transport::{Frame, Protocol, Response, TypeRules};
 use xdstp_cache::{Cache, Options};
 
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -61,10 +61,10 @@ pub(crate) fn server_stream(bytes: &[u8]) {
     let mut options = Options::default();
     options.authoritative = script.next().is_multiple_of(2);
     options.wildcard_covers_xdstp = script.next().is_multiple_of(2);
-    let variant = if script.next().is_multiple_of(2) { Variant::Delta } else { Variant::Sotw };
+    let protocol = if script.next().is_multiple_of(2) { Protocol::Delta } else { Protocol::Sotw };
     let mut cache = Cache::<Frame>::new(options);
-    let mut stream = Stream::new(variant, Settings::default());
-    let mut heard = Heard { variant, nonces: BTreeMap::new(), seen: BTreeSet::new() };
+    let mut stream = Stream::new(protocol, Settings::default());
+    let mut heard = Heard { protocol, nonces: BTreeMap::new(), seen: BTreeSet::new() };
     while let Some(what) = script.0.next() {
         let (of, name) = (TYPES[usize::from(what >> 4) % TYPES.len()], NAMES[usize::from(script.next()) % NAMES.len()]);
         match (what % 8, name.parse()) {
@@ -123,8 +123,8 @@ impl Script<'_> {
         let nonce = unanswered.drain(..answered).next_back().unwrap_or_default();
         let error_detail = (kind & 8 != 0).then(|| Status { code: 13, message: "bad".into() });
         let (type_url, response_nonce) = (of.to_owned(), nonce);
-        match heard.variant {
-            Variant::Delta => {
+        match heard.protocol {
+            Protocol::Delta => {
                 let held = self.names().into_iter().filter(|name| !name.is_empty());
                 let entry = |name: String| [&[10, name.len() as u8], name.as_bytes(), b"\x12\x011"].concat().into();
                 let request = DeltaDiscoveryRequest {
@@ -138,7 +138,7 @@ impl Script<'_> {
                 };
                 request.encode_to_vec().into()
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let request = DiscoveryRequest {
                     type_url,
                     response_nonce,
@@ -154,20 +154,20 @@ impl Script<'_> {
 
 /// What a client was told, and has not answered.
 struct Heard {
-    variant: Variant,
+    protocol: Protocol,
     nonces: BTreeMap<String, Vec<String>>,
     seen: BTreeSet<String>,
 }
 
 impl Heard {
     fn response(&mut self, bytes: Bytes) {
-        let (type_url, nonce, names) = match self.variant {
-            Variant::Delta => {
+        let (type_url, nonce, names) = match self.protocol {
+            Protocol::Delta => {
                 let response = DeltaDiscoveryResponse::decode(bytes).unwrap();
                 let names = response.resources.into_iter().map(|one| one.name).chain(response.removed_resources);
                 (response.type_url, response.nonce, names.collect::<Vec<_>>())
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let response = DiscoveryResponse::decode(bytes).unwrap();
                 (response.type_url, response.nonce, Vec::new())
             }
@@ -176,7 +176,7 @@ impl Heard {
         assert!(!nonce.is_empty() && self.seen.insert(nonce.clone()), "rule 13");
         let unanswered = self.nonces.entry(type_url).or_default();
         unanswered.push(nonce);
-        let limit = if self.variant == Variant::Sotw { 1 } else { 8 };
+        let limit = if self.protocol == Protocol::Sotw { 1 } else { 8 };
         assert!(unanswered.len() <= limit, "rule 129");
     }
 }

@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use prost::Message;
-use xds_transport::Frame;
-use xds_transport::server::{Settings, Source, Stream, Tally, Variant};
+use xds_transport::server::{Settings, Source, Stream, Tally};
 use xds_transport::wire::DiscoveryRequest;
+use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
@@ -71,7 +71,7 @@ impl Source for Asking {
 #[test]
 fn rule_150_no_full_state_leaves_out_what_was_sent_and_is_asked_for_anew() {
     let mut server = Server::with(CLUSTERS, &["a", "b"]);
-    let mut stream = Stream::new(Variant::Sotw, Settings::default());
+    let mut stream = Stream::new(Protocol::Sotw, Settings::default());
     let mut request = DiscoveryRequest { type_url: CLUSTERS.into(), ..DiscoveryRequest::default() };
     request.resource_names = ["a", "b"].map(String::from).into();
     let cache = std::mem::replace(&mut server.cache, Server::origin().cache);

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xds_transport::Frame;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::walk::Fields;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, Server, payload, seconds};
@@ -149,9 +149,9 @@ fn rule_118_what_a_client_lets_go_because_of_its_error_is_not_refreshed() {
         let frame = Frame::of_message(&ENDPOINTS.into(), &payload("a", "1"));
         server.put_frame(ENDPOINTS, "a", "1", frame.with_wrapper(Bytes::new(), Some(seconds(30)), false));
         let mut client = client.with_features(&FEATURES);
-        match client.stream.variant() {
-            Variant::Delta => client.subscribe(&mut server, ENDPOINTS, &["a"]),
-            Variant::Sotw => client.names(&mut server, ENDPOINTS, &["a"]),
+        match client.stream.protocol() {
+            Protocol::Delta => client.subscribe(&mut server, ENDPOINTS, &["a"]),
+            Protocol::Sotw => client.names(&mut server, ENDPOINTS, &["a"]),
         };
         client.ack(&mut server, ENDPOINTS);
         server.fail(ENDPOINTS, "a", PERMISSION_DENIED);

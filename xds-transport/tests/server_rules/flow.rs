@@ -179,7 +179,7 @@ fn who_sends_no_more_is_sent_every_part_without_an_ack() {
         client.poll(&mut server);
         let delta = client.delta.iter().map(|response| response.resources.len());
         let sotw = client.sotw.iter().map(|response| response.resources.len());
-        assert_eq!(delta.chain(sotw).sum::<usize>(), 550, "{:?}", client.stream.variant());
+        assert_eq!(delta.chain(sotw).sum::<usize>(), 550, "{:?}", client.stream.protocol());
     }
 }
 
@@ -212,11 +212,11 @@ fn rule_140_all_clients_share_one_body() {
     let frame = Frame::of_message(&CLUSTERS.into(), &payload("a", &"x".repeat(8192)));
     server.put_frame(CLUSTERS, "a", "1", frame.clone());
     for mut client in [Client::delta(), Client::delta(), Client::sotw(), Client::sotw()] {
-        match client.stream.variant() {
-            xds_transport::server::Variant::Delta => {
+        match client.stream.protocol() {
+            xds_transport::Protocol::Delta => {
                 client.try_send(&mut server, Ask { of: CLUSTERS, ..Ask::default() }.encode()).unwrap();
             }
-            xds_transport::server::Variant::Sotw => {
+            xds_transport::Protocol::Sotw => {
                 let request = xds_transport::wire::DiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() };
                 client.try_send(&mut server, request.encode_to_vec().into()).unwrap();
             }

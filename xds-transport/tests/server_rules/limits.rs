@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::RateLimit;
-use xds_transport::server::{ProtocolError, Settings, Stream, Variant};
+use xds_transport::server::{ProtocolError, Settings, Stream};
 use xds_transport::wire::{DiscoveryRequest, Node};
+use xds_transport::{Protocol, RateLimit};
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
 
@@ -15,8 +15,8 @@ fn rule_136_too_many_requests_end_their_stream_and_no_other() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut settings = Settings::default();
     settings.requests = Some(RateLimit { burst: 100, every: Duration::from_millis(10) });
-    let mut hasty = Client::new(Stream::new(Variant::Delta, settings.clone()));
-    let mut steady = Client::new(Stream::new(Variant::Delta, settings));
+    let mut hasty = Client::new(Stream::new(Protocol::Delta, settings.clone()));
+    let mut steady = Client::new(Stream::new(Protocol::Delta, settings));
     let again = Ask { of: CLUSTERS, subscribe: &["a"], ..Ask::default() }.encode();
     let refused = (0..10_000).find_map(|_| {
         server.now += Duration::from_micros(100);
@@ -36,21 +36,21 @@ fn rule_136_acks_are_not_too_many_requests() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut settings = Settings::default();
     settings.requests = Some(RateLimit { burst: 2, every: Duration::from_secs(1) });
-    for variant in [Variant::Delta, Variant::Sotw] {
-        let mut client = Client::new(Stream::new(variant, settings.clone()));
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::new(Stream::new(protocol, settings.clone()));
         client.want(&mut server, CLUSTERS, &["a"]);
         client.settle(&mut server);
         for version in 0..100 {
             server.put(CLUSTERS, "a", &format!("v{version}"));
             client.settle(&mut server);
         }
-        let again = match variant {
-            Variant::Delta => Ask { of: CLUSTERS, subscribe: &["b"], ..Ask::default() }.encode(),
-            Variant::Sotw => sotw(CLUSTERS, &["a", "b"]),
+        let again = match protocol {
+            Protocol::Delta => Ask { of: CLUSTERS, subscribe: &["b"], ..Ask::default() }.encode(),
+            Protocol::Sotw => sotw(CLUSTERS, &["a", "b"]),
         };
         client.try_send(&mut server, again.clone()).unwrap();
         let error = client.try_send(&mut server, again).unwrap_err();
-        assert_eq!(error.code(), 8, "{variant:?}");
+        assert_eq!(error.code(), 8, "{protocol:?}");
     }
 }
 
@@ -59,7 +59,7 @@ fn more_types_or_names_than_allowed_end_the_stream() {
     let mut server = Server::origin();
     let mut settings = Settings::default();
     (settings.types_per_stream, settings.names_per_stream) = (2, 3);
-    let mut client = Client::new(Stream::new(Variant::Delta, settings));
+    let mut client = Client::new(Stream::new(Protocol::Delta, settings));
     client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
     client.subscribe(&mut server, ENDPOINTS, &["a"]);
     let error = client.try_send(&mut server, Ask { of: LISTENERS, ..Ask::default() }.encode()).unwrap_err();
@@ -73,24 +73,24 @@ fn more_types_or_names_than_allowed_end_the_stream() {
 fn names_count_over_all_types_and_as_long_as_they_are_wanted() {
     let mut settings = Settings::default();
     settings.names_per_stream = 3;
-    for variant in [Variant::Delta, Variant::Sotw] {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
         let mut server = Server::origin();
-        let mut client = Client::new(Stream::new(variant, settings.clone()));
-        let ask = |of, names: &[&str]| match variant {
-            Variant::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
-            Variant::Sotw => sotw(of, names),
+        let mut client = Client::new(Stream::new(protocol, settings.clone()));
+        let ask = |of, names: &[&str]| match protocol {
+            Protocol::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
+            Protocol::Sotw => sotw(of, names),
         };
         client.try_send(&mut server, ask(CLUSTERS, &["a", "b"])).unwrap();
         // Again, they are no more of them.
         client.try_send(&mut server, ask(CLUSTERS, &["a", "b"])).unwrap();
         client.try_send(&mut server, ask(ENDPOINTS, &["a"])).unwrap();
-        let leave = match variant {
-            Variant::Delta => Ask { of: CLUSTERS, subscribe: &["c"], unsubscribe: &["a"], ..Ask::default() }.encode(),
-            Variant::Sotw => sotw(CLUSTERS, &["b", "c"]),
+        let leave = match protocol {
+            Protocol::Delta => Ask { of: CLUSTERS, subscribe: &["c"], unsubscribe: &["a"], ..Ask::default() }.encode(),
+            Protocol::Sotw => sotw(CLUSTERS, &["b", "c"]),
         };
         client.try_send(&mut server, leave).unwrap();
         let error = client.try_send(&mut server, ask(ENDPOINTS, &["a", "b"])).unwrap_err();
-        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 }, "{variant:?}");
+        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 }, "{protocol:?}");
     }
 }
 
@@ -99,20 +99,22 @@ fn names_count_over_all_types_and_as_long_as_they_are_wanted() {
 fn a_long_name_counts_for_each_kib_that_it_begins_whether_it_is_one_or_not() {
     let mut settings = Settings::default();
     settings.names_per_stream = 19;
-    for (name, variant) in
-        ["", "xdstp:", "xdstp://a/T/"].into_iter().flat_map(|name| [(name, Variant::Delta), (name, Variant::Sotw)])
+    for (name, protocol) in
+        ["", "xdstp:", "xdstp://a/T/"].into_iter().flat_map(|name| [(name, Protocol::Delta), (name, Protocol::Sotw)])
     {
         let mut server = Server::origin();
-        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        let mut client = Client::new(Stream::new(protocol, settings.clone()));
         // As written: canonically the last two are short.
         let [one, other] = match name {
             "" | "xdstp:" => ["a", "b"].map(|end| format!("{name}{}{end}", "x".repeat(10_000))),
             name => ["a", "b"].map(|id| format!("{name}{id}?{}", "&".repeat(10_000))),
         };
         let mut ask = |names: &[&str], leave: &[&str]| {
-            let request = match variant {
-                Variant::Delta => Ask { of: CLUSTERS, subscribe: names, unsubscribe: leave, ..Ask::default() }.encode(),
-                Variant::Sotw => sotw(CLUSTERS, names),
+            let request = match protocol {
+                Protocol::Delta => {
+                    Ask { of: CLUSTERS, subscribe: names, unsubscribe: leave, ..Ask::default() }.encode()
+                }
+                Protocol::Sotw => sotw(CLUSTERS, names),
             };
             client.try_send(&mut server, request)
         };
@@ -120,7 +122,7 @@ fn a_long_name_counts_for_each_kib_that_it_begins_whether_it_is_one_or_not() {
         ask(&[], &[&one]).unwrap();
         ask(&[&other, "a"], &[]).unwrap();
         let error = ask(&[&one, &other], &[]).unwrap_err();
-        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 19 }, "{name} {variant:?}");
+        assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 19 }, "{name} {protocol:?}");
     }
 }
 
@@ -130,9 +132,9 @@ fn versions_that_are_brought_along_are_limited_as_names_are() {
     let mut settings = Settings::default();
     settings.names_per_stream = 3;
     let holds = &[("a", "1"), ("b", "1"), ("c", "1"), ("d", "1")];
-    let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+    let mut client = Client::new(Stream::new(Protocol::Delta, settings.clone()));
     client.try_send(&mut server, Ask { of: CLUSTERS, holds: &holds[..3], ..Ask::default() }.encode()).unwrap();
-    let mut client = Client::new(Stream::new(Variant::Delta, settings));
+    let mut client = Client::new(Stream::new(Protocol::Delta, settings));
     let error = client.try_send(&mut server, Ask { of: CLUSTERS, holds, ..Ask::default() }.encode()).unwrap_err();
     assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
 }
@@ -149,7 +151,7 @@ fn what_is_longer_than_a_name_may_be_ends_the_stream_before_anything_is_kept_of_
         let delta = Ask { of, holds: &[("a", version)], node, ..Ask::default() }.encode();
         let (type_url, version_info, node) = (of.to_owned(), version.to_owned(), node.to_vec().into());
         let sotw = DiscoveryRequest { type_url, version_info, node, ..Default::default() }.encode_to_vec().into();
-        [(Variant::Delta, delta), (Variant::Sotw, sotw)]
+        [(Protocol::Delta, delta), (Protocol::Sotw, sotw)]
     };
     let mut server = Server::origin();
     for (what, requests) in [
@@ -157,15 +159,15 @@ fn what_is_longer_than_a_name_may_be_ends_the_stream_before_anything_is_kept_of_
         ("type URL", requests(b"", &long, "1")),
         ("version", requests(b"", CLUSTERS, &long)),
     ] {
-        for (variant, request) in requests {
-            let mut client = Client::new(Stream::new(variant, Settings::default()));
+        for (protocol, request) in requests {
+            let mut client = Client::new(Stream::new(protocol, Settings::default()));
             let error = client.try_send(&mut server, request).unwrap_err();
             assert_eq!((error.code(), client.stream.sessions().count()), (8, 0));
             assert_eq!(error, ProtocolError::TooLong { what, length: LIMIT + 1, limit: LIMIT });
         }
     }
-    for (variant, request) in requests(&fits, &longest, &longest) {
-        Client::new(Stream::new(variant, Settings::default())).try_send(&mut server, request).unwrap();
+    for (protocol, request) in requests(&fits, &longest, &longest) {
+        Client::new(Stream::new(protocol, Settings::default())).try_send(&mut server, request).unwrap();
     }
 }
 
@@ -181,11 +183,11 @@ fn rule_109_a_name_that_is_too_long_is_one_of_nothing_and_its_client_is_told_why
     for (name, length) in [(long, 1025), (grows, 12 + 6 * 200)] {
         server.put(ENDPOINTS, &name, "1");
         let error = format!("!{name}:3 (a name of {length} bytes, 1024 are taken)");
-        let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+        let mut client = Client::new(Stream::new(Protocol::Delta, settings.clone()));
         let said = client.subscribe(&mut server, ENDPOINTS, &[&fits, &name, "ok"]);
         assert_eq!(said, [format!("E {fits}@1 ok@1 -{name} {error}")]);
         assert_eq!(client.subscribe(&mut server, ENDPOINTS, &[&name]), [format!("E -{name} {error}")], "again");
-        let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+        let mut client = Client::new(Stream::new(Protocol::Delta, settings.clone()));
         let ask =
             Ask { of: ENDPOINTS, subscribe: &[&name, "ok"], holds: &[(&name, "1"), ("ok", "1")], ..Ask::default() };
         assert_eq!(
@@ -196,7 +198,7 @@ fn rule_109_a_name_that_is_too_long_is_one_of_nothing_and_its_client_is_told_why
         // To leave it is not answered, and takes nothing else.
         assert_eq!(client.unsubscribe(&mut server, ENDPOINTS, &[&name]), [""; 0]);
 
-        let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+        let mut client = Client::new(Stream::new(Protocol::Sotw, settings.clone()));
         assert_eq!(client.names(&mut server, ENDPOINTS, &[&fits, &name]), [format!("E {fits}@1")]);
         assert_eq!(client.ack(&mut server, ENDPOINTS), [format!("E {error}")]);
         assert_eq!(client.ack(&mut server, ENDPOINTS), [""; 0]);
@@ -205,7 +207,7 @@ fn rule_109_a_name_that_is_too_long_is_one_of_nothing_and_its_client_is_told_why
         let node =
             Node { id: "n".repeat(if what == "node" { 2049 - 3 } else { 1 }), ..Node::default() }.encode_to_vec();
         let of = "t".repeat(if what == "node" { 1 } else { 1025 });
-        let mut client = Client::new(Stream::new(Variant::Delta, settings.clone()));
+        let mut client = Client::new(Stream::new(Protocol::Delta, settings.clone()));
         let error = client.try_send(&mut server, Ask { of: &of, node: &node, ..Ask::default() }.encode()).unwrap_err();
         assert_eq!(error, ProtocolError::TooLong { what, length, limit });
     }
@@ -224,7 +226,7 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
     let mut settings = Settings::default();
     (settings.types_per_stream, settings.names_per_stream) = (2, 3);
     let mut server = Server::origin();
-    let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+    let mut client = Client::new(Stream::new(Protocol::Sotw, settings.clone()));
     for of in [CLUSTERS, &hosts, &hosts] {
         client.try_send(&mut server, sotw(of, &["a"])).unwrap();
     }
@@ -232,14 +234,14 @@ fn types_and_names_that_are_refused_count_towards_the_limits() {
     assert_eq!(error, ProtocolError::TooMany { what: "types", limit: 2 });
 
     for (of, names) in [(hosts.as_str(), ["a", "b", "c", "d"]), (ENDPOINTS, ["a", "b", "xdstp:c", "xdstp:d"])] {
-        let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+        let mut client = Client::new(Stream::new(Protocol::Sotw, settings.clone()));
         client.try_send(&mut server, sotw(of, &names[..3])).unwrap();
-        let mut client = Client::new(Stream::new(Variant::Sotw, settings.clone()));
+        let mut client = Client::new(Stream::new(Protocol::Sotw, settings.clone()));
         let error = client.try_send(&mut server, sotw(of, &names)).unwrap_err();
         assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
     }
     let long = "x".repeat(1024);
-    let mut client = Client::new(Stream::new(Variant::Sotw, settings));
+    let mut client = Client::new(Stream::new(Protocol::Sotw, settings));
     let error = client.try_send(&mut server, sotw(&hosts, &["a", "b", &long])).unwrap_err();
     assert_eq!(error, ProtocolError::TooMany { what: "names", limit: 3 });
 }

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::{ASKS_FOR_OTHERS, Settings, Stream, Variant};
+use xds_transport::Protocol;
+use xds_transport::server::{ASKS_FOR_OTHERS, Settings, Stream};
 use xds_transport::wire::DiscoveryRequest;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, Server};
@@ -194,11 +195,11 @@ fn nothing_of_a_request_is_kept_once_it_is_handled() {
         ..Default::default()
     };
     let sotw = Bytes::from(sotw.encode_to_vec());
-    for (variant, request) in [(Variant::Delta, delta), (Variant::Sotw, sotw)] {
+    for (protocol, request) in [(Protocol::Delta, delta), (Protocol::Sotw, sotw)] {
         let mut server = Server::with(CLUSTERS, &["a", "b"]);
-        let mut stream = Stream::new(variant, Settings::default());
+        let mut stream = Stream::new(protocol, Settings::default());
         stream.handle_message(server.now, request.clone(), &mut server.cache).unwrap();
-        assert!(stream.node().is_some() && request.is_unique(), "{variant:?}");
+        assert!(stream.node().is_some() && request.is_unique(), "{protocol:?}");
     }
 }
 

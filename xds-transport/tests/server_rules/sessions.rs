@@ -13,7 +13,7 @@ fn a_session_shows_whether_it_asked_for_everything() {
         client.want(&mut server, LISTENERS, &["a", "*"]);
         let shown: Vec<_> =
             client.stream.sessions().map(|session| (session.type_url.as_str(), session.wildcard)).collect();
-        assert_eq!(shown, [(CLUSTERS, true), (ENDPOINTS, false), (LISTENERS, true)], "{:?}", client.stream.variant());
+        assert_eq!(shown, [(CLUSTERS, true), (ENDPOINTS, false), (LISTENERS, true)], "{:?}", client.stream.protocol());
     }
 }
 
@@ -25,7 +25,7 @@ fn what_a_session_did_is_counted_from_its_first_request_on() {
         client.ack(&mut server, CLUSTERS);
         let Tally { requests, responses, resources, acks, nacks, .. } =
             client.stream.sessions().next().unwrap().tally.clone();
-        assert_eq!((requests, responses, resources, acks, nacks), (2, 1, 1, 1, 0), "{:?}", client.stream.variant());
+        assert_eq!((requests, responses, resources, acks, nacks), (2, 1, 1, 1, 0), "{:?}", client.stream.protocol());
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::Frame;
-use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally, Variant};
+use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally};
 use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryRequest, Node};
+use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::ResourceName;
 
@@ -16,9 +16,9 @@ use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server
 #[test]
 fn rule_001_all_ways_to_ask_lead_to_the_same_resources() {
     let mut server = Server::with(CLUSTERS, &["a", "b"]);
-    for variant in [Variant::Delta, Variant::Sotw] {
-        let one_type = Stream::of_type(variant, CLUSTERS.into(), Settings::default());
-        for stream in [Stream::new(variant, Settings::default()), one_type] {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let one_type = Stream::of_type(protocol, CLUSTERS.into(), Settings::default());
+        for stream in [Stream::new(protocol, Settings::default()), one_type] {
             let mut client = Client::new(stream);
             assert_eq!(client.want(&mut server, CLUSTERS, &["*"]), ["C a@1 b@1"]);
             client.ack(&mut server, CLUSTERS);
@@ -65,14 +65,14 @@ fn rule_003_an_aggregated_stream_needs_a_type() {
 #[test]
 fn rule_003_a_stream_of_one_type_implies_it_and_refuses_another() {
     let mut server = Server::with(CLUSTERS, &["a"]);
-    for variant in [Variant::Delta, Variant::Sotw] {
-        let mut client = Client::new(Stream::of_type(variant, CLUSTERS.into(), Settings::default()));
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::new(Stream::of_type(protocol, CLUSTERS.into(), Settings::default()));
         client.try_send(&mut server, Ask::default().encode()).unwrap();
         assert_eq!(client.poll(&mut server), ["C a@1"]);
         // The type URL is field 2 of one request and 4 of the other.
-        let other = match variant {
-            Variant::Delta => Ask { of: ENDPOINTS, ..Ask::default() }.encode(),
-            Variant::Sotw => [b"\x22".as_slice(), &[ENDPOINTS.len() as u8], ENDPOINTS.as_bytes()].concat().into(),
+        let other = match protocol {
+            Protocol::Delta => Ask { of: ENDPOINTS, ..Ask::default() }.encode(),
+            Protocol::Sotw => [b"\x22".as_slice(), &[ENDPOINTS.len() as u8], ENDPOINTS.as_bytes()].concat().into(),
         };
         let error = client.try_send(&mut server, other).unwrap_err();
         assert!(matches!(error, ProtocolError::WrongType { .. }), "{error}");
@@ -180,7 +180,7 @@ impl Source for Tenants {
 /// What a stream is sent, whose requests come with these nodes.
 fn versions_seen(nodes: &[&Node]) -> Vec<String> {
     let mut tenants = Tenants::serving();
-    let mut stream = Stream::new(Variant::Delta, Settings::default());
+    let mut stream = Stream::new(Protocol::Delta, Settings::default());
     let now = crate::support::any_moment();
     let mut seen = Vec::new();
     for node in nodes {
@@ -238,7 +238,7 @@ fn rule_127_streams_do_not_wait_for_each_other() {
     for [mut clusters, mut endpoints] in [[Client::delta(), Client::delta()], [Client::sotw(), Client::sotw()]] {
         // Neither polled nor acknowledged from here on.
         assert_eq!(clusters.want(&mut server, CLUSTERS, &[]).len(), 1);
-        server.put(CLUSTERS, "c", &format!("{:?}", endpoints.stream.variant()));
+        server.put(CLUSTERS, "c", &format!("{:?}", endpoints.stream.protocol()));
         assert_eq!(endpoints.want(&mut server, ENDPOINTS, &["xdstp://a/T/c"]), ["E xdstp://a/T/c@1"]);
         assert_eq!(endpoints.stream.poll_timeout(), None);
     }
@@ -254,10 +254,10 @@ fn rule_127_routes_on_one_stream_do_not_wait_for_clusters_on_another() {
         routes.settle(&mut server);
         // Its window is full, and there is more: on one stream routes would wait for it.
         for version in 0..20 {
-            server.put(CLUSTERS, "c", &format!("{:?}{version}", clusters.stream.variant()));
+            server.put(CLUSTERS, "c", &format!("{:?}{version}", clusters.stream.protocol()));
             clusters.poll(&mut server);
         }
-        let version = format!("{:?}", clusters.stream.variant());
+        let version = format!("{:?}", clusters.stream.protocol());
         server.put(ROUTES, "r", &version);
         assert_eq!(routes.settle(&mut server), [format!("R r@{version}")]);
         assert_eq!(routes.stream.poll_timeout(), None);
@@ -320,10 +320,10 @@ fn rule_139_every_response_says_who_answers() {
     let mut server = Server::with(CLUSTERS, &["a"]);
     let mut settings = Settings::default();
     settings.identifier = "relay-7".into();
-    let mut delta = Client::new(Stream::new(Variant::Delta, settings.clone()));
+    let mut delta = Client::new(Stream::new(Protocol::Delta, settings.clone()));
     delta.subscribe(&mut server, CLUSTERS, &["a"]);
     assert_eq!(delta.delta[0].control_plane.as_ref().unwrap().identifier, "relay-7");
-    let mut sotw = Client::new(Stream::new(Variant::Sotw, settings));
+    let mut sotw = Client::new(Stream::new(Protocol::Sotw, settings));
     sotw.names(&mut server, CLUSTERS, &["a"]);
     assert_eq!(sotw.sotw[0].control_plane.as_ref().unwrap().identifier, "relay-7");
 }
@@ -333,22 +333,22 @@ fn rule_139_every_response_says_who_answers() {
 fn what_a_stream_has_to_say_is_work() {
     let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
     for (of, names) in [(CLUSTERS, &[] as &[&str]), (ENDPOINTS, &["xdstp:"]), (hosts, &["refused"]), (hosts, &[])] {
-        for variant in [Variant::Delta, Variant::Sotw] {
+        for protocol in [Protocol::Delta, Protocol::Sotw] {
             let mut server = Server::with(CLUSTERS, &["a"]);
-            let mut client = Client::new(Stream::new(variant, Settings::default()));
+            let mut client = Client::new(Stream::new(protocol, Settings::default()));
             assert!(!client.stream.has_work(&server.cache));
             let resource_names: Vec<_> = names.iter().map(|name| (*name).into()).collect();
-            let request = match variant {
-                Variant::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
-                Variant::Sotw => {
+            let request = match protocol {
+                Protocol::Delta => Ask { of, subscribe: names, ..Ask::default() }.encode(),
+                Protocol::Sotw => {
                     let request = DiscoveryRequest { type_url: of.into(), resource_names, ..Default::default() };
                     request.encode_to_vec().into()
                 }
             };
             client.try_send(&mut server, request).unwrap();
-            assert!(client.stream.has_work(&server.cache), "{variant:?} {of} {names:?}");
-            assert_eq!(client.poll(&mut server).len(), 1, "{variant:?} {of} {names:?}");
-            assert!(!client.stream.has_work(&server.cache), "{variant:?} {of} {names:?}");
+            assert!(client.stream.has_work(&server.cache), "{protocol:?} {of} {names:?}");
+            assert_eq!(client.poll(&mut server).len(), 1, "{protocol:?} {of} {names:?}");
+            assert!(!client.stream.has_work(&server.cache), "{protocol:?} {of} {names:?}");
         }
     }
 }
@@ -381,7 +381,7 @@ fn rule_122_a_removal_waits_though_another_that_nobody_wants_to_hear_any_more_wa
     server.put(LISTENERS, "l", "1");
     let mut settings = Settings::default();
     settings.removals_wait = Duration::from_millis(500);
-    let mut client = Client::new(Stream::new(Variant::Delta, settings));
+    let mut client = Client::new(Stream::new(Protocol::Delta, settings));
     client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
     client.subscribe(&mut server, LISTENERS, &["l"]);
     client.settle(&mut server);
@@ -404,22 +404,22 @@ fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own(
     let hosts = "type.googleapis.com/envoy.config.route.v3.VirtualHost";
     let mut settings = Settings::default();
     settings.identifier = "relay-7".into();
-    for variant in [Variant::Delta, Variant::Sotw] {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
         let mut server = Server::origin();
         server.fail(ENDPOINTS, "failed", 14);
-        let mut client = Client::new(Stream::new(variant, settings.clone()));
+        let mut client = Client::new(Stream::new(protocol, settings.clone()));
         client.want(&mut server, CLUSTERS, &[]);
         client.want(&mut server, ENDPOINTS, &["failed"]);
         client.want(&mut server, hosts, &["refused"]);
         let delta = client.delta.into_iter().map(|response| (response.control_plane, response.nonce));
         let sotw = client.sotw.into_iter().map(|response| (response.control_plane, response.nonce));
         let (says, mut nonces): (Vec<_>, Vec<_>) = delta.chain(sotw).unzip();
-        assert!(says.len() >= 3, "{variant:?} {says:?}");
-        assert!(says.into_iter().all(|plane| plane.unwrap().identifier == "relay-7"), "{variant:?}");
+        assert!(says.len() >= 3, "{protocol:?} {says:?}");
+        assert!(says.into_iter().all(|plane| plane.unwrap().identifier == "relay-7"), "{protocol:?}");
         let count = nonces.len();
         nonces.sort();
         nonces.dedup();
-        assert_eq!(nonces.len(), count, "{variant:?}: rule 13");
+        assert_eq!(nonces.len(), count, "{protocol:?}: rule 13");
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use xds_transport::server::{Settings, Stream, Variant};
-use xds_transport::{TypeRule, TypeRules};
+use xds_transport::server::{Settings, Stream};
+use xds_transport::{Protocol, TypeRule, TypeRules};
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, SCOPED_ROUTES, Server};
 
@@ -77,10 +77,10 @@ fn rule_042_the_legacy_wildcard_can_be_turned_off() {
     let mut settings = Settings::default();
     settings.rules = Arc::new(rules);
     let mut server = Server::with(LISTENERS, &["a"]);
-    for variant in [Variant::Delta, Variant::Sotw] {
-        let mut client = Client::new(Stream::new(variant, settings.clone()));
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::new(Stream::new(protocol, settings.clone()));
         assert!(client.want(&mut server, LISTENERS, &[]).is_empty());
-        server.put(LISTENERS, "b", &format!("{variant:?}"));
+        server.put(LISTENERS, "b", &format!("{protocol:?}"));
         assert!(client.poll(&mut server).is_empty());
         assert_eq!(client.want(&mut server, LISTENERS, &["a"]), ["L a@1"], "and a name is a name");
     }

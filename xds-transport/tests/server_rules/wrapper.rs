@@ -1,4 +1,4 @@
-//! What stands beside a body, and converting between the variants: rules 81, 110, 121, 149.
+//! What stands beside a body, and converting between the protocols: rules 81, 110, 121, 149.
 
 use bytes::Bytes;
 use prost::Message;
@@ -150,7 +150,7 @@ fn rule_121_what_stands_beside_a_body_passes_byte_for_byte() {
 }
 
 #[test]
-fn rule_149_one_content_reaches_clients_of_both_variants_from_origins_of_both() {
+fn rule_149_one_content_reaches_clients_of_both_protocols_from_origins_of_both() {
     let anys: Vec<_> =
         ["a", "b"].map(|name| Any { type_url: LISTENERS.into(), value: payload(name, "1").into() }).into();
     let wrapped = |(name, any): (&str, &Any)| Resource {

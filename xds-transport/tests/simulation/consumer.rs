@@ -5,7 +5,7 @@ mod converged;
 use std::collections::{BTreeMap, BTreeSet};
 
 use xds_transport::client::{Changed, ResourceFailure, Update, Verdict};
-use xds_transport::{Rejected, server::Variant};
+use xds_transport::{Protocol, Rejected};
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -226,7 +226,7 @@ impl Consumer {
             }
         }
         for complete in &update.complete {
-            if let (Interest::Name(glob), Variant::Delta) = (complete, world.setup.protocol) {
+            if let (Interest::Name(glob), Protocol::Delta) = (complete, world.setup.protocol) {
                 kind.errors.remove(glob);
                 // Of a member that failed nothing else may be said once that is over; of names it says nothing (rule 99).
                 if cause.removed.contains(glob) {

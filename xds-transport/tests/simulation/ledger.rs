@@ -9,7 +9,7 @@ mod pending;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -71,14 +71,14 @@ impl Ledger {
         let first = !self.types.contains_key(&of);
         let asked = self.types.entry(of).or_default();
         match world.setup.protocol {
-            Variant::Delta => {
+            Protocol::Delta => {
                 if let Some(at) = asked.unacked.iter().position(|nonce| *nonce == request.nonce) {
                     asked.unacked.drain(..=at);
                     asked.lives.answered(&request.nonce, request.error.is_some());
                 }
                 asked.delta(world, origin, of, request, first);
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let stale = asked.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
                 // Rules 16, 17: one that crossed a response may be heard, but does not acknowledge it. Any other that
                 // is stale is not: its names come again with the answer to the newest response.
@@ -116,7 +116,7 @@ impl Ledger {
             return Err(format!("rule 13: nonce {:?} is empty or came before", response.nonce));
         }
         let asked = self.types.get_mut(&of).ok_or("rule 10: a type that was not asked for on this stream")?;
-        let limit = if world.setup.protocol == Variant::Delta { PIPELINED } else { 1 };
+        let limit = if world.setup.protocol == Protocol::Delta { PIPELINED } else { 1 };
         asked.unacked.push_back(response.nonce.clone());
         if asked.unacked.len() > limit {
             return Err(format!("rule 129: {} responses wait for their ACK", asked.unacked.len()));
@@ -157,8 +157,8 @@ impl Ledger {
             touched.extend(world.dependents(of, &sent.any.value).into_iter().map(|(of, name)| (of, name, news)));
         }
         match world.setup.protocol {
-            Variant::Delta => asked.check_delta(world, origin, of, response)?,
-            Variant::Sotw => {
+            Protocol::Delta => asked.check_delta(world, origin, of, response)?,
+            Protocol::Sotw => {
                 let content = asked.check_sotw(world, origin, of, response)?;
                 // What an origin gave is checked above.
                 if leaving || origin.type_version(of).is_none() {
@@ -217,9 +217,9 @@ impl Ledger {
 fn check_version(world: &World, origin: &Origin, of: Of, leaving: bool, response: &Response) -> Result<(), String> {
     let given = origin.type_version(of).map(|given| given.to_string());
     let expected = match world.setup.protocol {
-        Variant::Delta => given.unwrap_or_default(),
-        Variant::Sotw if leaving && given.as_ref() == Some(&response.version) => "another".to_owned(),
-        Variant::Sotw => given.filter(|_| !leaving).unwrap_or_else(|| response.version.clone()),
+        Protocol::Delta => given.unwrap_or_default(),
+        Protocol::Sotw if leaving && given.as_ref() == Some(&response.version) => "another".to_owned(),
+        Protocol::Sotw => given.filter(|_| !leaving).unwrap_or_else(|| response.version.clone()),
     };
     if response.version != expected {
         return Err(format!("rule 33: the version of {of} is told as {:?}, not {expected:?}", response.version));

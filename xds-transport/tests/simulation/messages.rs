@@ -1,10 +1,10 @@
-//! Requests and responses of both variants in one form, decoded apart from the machines.
+//! Requests and responses of both protocols in one form, decoded apart from the machines.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{
     self, Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, RESOURCE_TYPE_URL,
@@ -60,9 +60,9 @@ pub(crate) struct Sent {
 }
 
 impl Request {
-    pub(crate) fn decode(protocol: Variant, message: &Bytes) -> Self {
+    pub(crate) fn decode(protocol: Protocol, message: &Bytes) -> Self {
         match protocol {
-            Variant::Delta => {
+            Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(message.clone()).unwrap();
                 let text = |entry: &Bytes, field| text_at(entry, &[field]).unwrap_or_default().to_owned();
                 let initial =
@@ -78,7 +78,7 @@ impl Request {
                     initial,
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(message.clone()).unwrap();
                 Self {
                     type_url: request.type_url,
@@ -93,10 +93,10 @@ impl Request {
         }
     }
 
-    pub(crate) fn encode(&self, protocol: Variant) -> Bytes {
+    pub(crate) fn encode(&self, protocol: Protocol) -> Bytes {
         let Self { type_url, node, nonce, error, version, names, unsubscribe, initial } = self.clone();
         match protocol {
-            Variant::Delta => DeltaDiscoveryRequest {
+            Protocol::Delta => DeltaDiscoveryRequest {
                 node,
                 type_url,
                 resource_names_subscribe: names,
@@ -107,7 +107,7 @@ impl Request {
                 ..Default::default()
             }
             .encode_to_vec(),
-            Variant::Sotw => DiscoveryRequest {
+            Protocol::Sotw => DiscoveryRequest {
                 version_info: version,
                 node,
                 resource_names: names,
@@ -136,9 +136,9 @@ struct Entry {
 }
 
 impl Response {
-    pub(crate) fn decode(protocol: Variant, message: &Bytes) -> Self {
+    pub(crate) fn decode(protocol: Protocol, message: &Bytes) -> Self {
         match protocol {
-            Variant::Delta => {
+            Protocol::Delta => {
                 let response = DeltaDiscoveryResponse::decode(message.clone()).unwrap();
                 let resources = response.resources.into_iter().map(Sent::of).collect();
                 Self {
@@ -150,7 +150,7 @@ impl Response {
                     errors: response.resource_errors.into_iter().map(Failed::of).collect(),
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let response = DiscoveryResponse::decode(message.clone()).unwrap();
                 Self {
                     type_url: response.type_url,
@@ -164,11 +164,11 @@ impl Response {
         }
     }
 
-    pub(crate) fn encode(&self, protocol: Variant) -> Bytes {
+    pub(crate) fn encode(&self, protocol: Protocol) -> Bytes {
         let Self { type_url, nonce, version, resources, removed, errors } = self.clone();
         let resource_errors = errors.into_iter().map(Failed::into_error).collect();
         match protocol {
-            Variant::Delta => DeltaDiscoveryResponse {
+            Protocol::Delta => DeltaDiscoveryResponse {
                 system_version_info: version,
                 resources: resources.into_iter().map(Sent::into_resource).collect(),
                 type_url,
@@ -178,7 +178,7 @@ impl Response {
                 ..Default::default()
             }
             .encode_to_vec(),
-            Variant::Sotw => DiscoveryResponse {
+            Protocol::Sotw => DiscoveryResponse {
                 version_info: version,
                 resources: resources.into_iter().map(Sent::into_any).collect(),
                 type_url,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::{Frame, Put};
 use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, SubscriberId, Version};
 use xdstp_uri::ResourceName;
@@ -296,7 +296,7 @@ impl Origin {
     /// went and came back between two of them.
     pub(crate) fn ended_unsaid(&self, world: &World, of: Of, glob: &ResourceName) -> bool {
         let Some(failed) = self.ended.get(&(of, glob.clone())) else { return false };
-        let full_state = world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw;
+        let full_state = world.setup.protocol == Protocol::Sotw && world.rule(of).full_state_in_sotw;
         let body_then = |name| {
             let bodies = self.bodies[of].get(name)?.iter().rev();
             bodies.skip_while(|(since, _)| since > failed).map(|(_, body)| *body).next()?

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_uri::ResourceName;
 
 use crate::consumer::Consumer;
@@ -30,7 +30,7 @@ impl Requests {
     /// A response arrives at the client. One of a type that was not asked for here is not answered.
     pub(crate) fn response(&mut self, world: &World, response: &Response) {
         let Some(answers) = world.of(&response.type_url).and_then(|of| self.types.get_mut(&of)) else { return };
-        if world.setup.protocol == Variant::Sotw {
+        if world.setup.protocol == Protocol::Sotw {
             answers.unanswered.clear();
         }
         answers.unanswered.insert(response.nonce.clone());
@@ -53,7 +53,7 @@ impl Requests {
         let answers = self.types.entry(of).or_default();
         let answered = answers.unanswered.remove(&request.nonce);
         match world.setup.protocol {
-            Variant::Delta => {
+            Protocol::Delta => {
                 if !request.nonce.is_empty() && !answered {
                     return Err(format!("rule 25: nonce {:?} is none, or answered twice", request.nonce));
                 }
@@ -71,7 +71,7 @@ impl Requests {
                     }
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 if request.nonce != answers.last_nonce {
                     return Err(format!("rule 14: nonce {:?}, not {:?}", request.nonce, answers.last_nonce));
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::{Frame, TypeRule, TypeRules};
 use xdstp_cache::{Interest, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
@@ -29,7 +29,7 @@ const OPAQUE: [&str; 3] = ["a", "b", "d/1"];
 /// What differs between histories, all drawn from the seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    pub(crate) protocol: Variant,
+    pub(crate) protocol: Protocol,
     /// The client understands wrapped resources in SotW (rule 110).
     pub(crate) wrapped: bool,
     /// A wildcard at the origin covers `xdstp:` names too.
@@ -60,7 +60,7 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) fn random(random: &mut Random) -> Self {
         Self {
-            protocol: random.pick(&[Variant::Sotw, Variant::Delta]),
+            protocol: random.pick(&[Protocol::Sotw, Protocol::Delta]),
             wrapped: random.one_in(2),
             wildcard_covers_xdstp: random.one_in(2),
             type_versions: random.one_in(3),
@@ -131,12 +131,12 @@ impl World {
 
     /// Whether absence can be said: SotW cannot say it of most types (rule 67).
     pub(crate) fn says_absence(&self, of: Of) -> bool {
-        self.setup.protocol == Variant::Delta || self.rule(of).full_state_in_sotw
+        self.setup.protocol == Protocol::Delta || self.rule(of).full_state_in_sotw
     }
 
     /// Whether a TTL is told.
     pub(crate) fn tells_ttl(&self) -> bool {
-        self.setup.ttl && (self.setup.protocol == Variant::Delta || self.setup.wrapped)
+        self.setup.ttl && (self.setup.protocol == Protocol::Delta || self.setup.wrapped)
     }
 
     pub(crate) fn resource(&self, of: Of, name: &ResourceName, body: u8, ttl: Option<u64>) -> Resource<Frame> {

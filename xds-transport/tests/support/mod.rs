@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::server::{ProtocolError, Settings, Stream, Variant};
+use xds_transport::server::{ProtocolError, Settings, Stream};
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse};
 use xds_transport::wire::{RESOURCE_TYPE_URL, Resource, ResourceError, Status};
-use xds_transport::{Frame, Response, TypeRules};
+use xds_transport::{Frame, Protocol, Response, TypeRules};
 use xdstp_cache::{Cache, Interest, Options, SubscriberId, TypeUrl};
 
 pub(crate) const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
@@ -186,7 +186,7 @@ pub(crate) struct Client {
     pub(crate) stream: Stream,
     /// The node of the next request; only the first is sent with one.
     pub(crate) node: Vec<u8>,
-    /// Every response, decoded as its variant has it.
+    /// Every response, decoded as its protocol has it.
     pub(crate) delta: Vec<DeltaDiscoveryResponse>,
     pub(crate) sotw: Vec<DiscoveryResponse>,
     /// Of each type: what it subscribes to (SotW), the last nonce, the last version it accepted.
@@ -216,18 +216,18 @@ impl Client {
     }
 
     pub(crate) fn delta() -> Self {
-        Self::new(Stream::new(Variant::Delta, Settings::default()))
+        Self::new(Stream::new(Protocol::Delta, Settings::default()))
     }
 
     pub(crate) fn sotw() -> Self {
-        Self::new(Stream::new(Variant::Sotw, Settings::default()))
+        Self::new(Stream::new(Protocol::Sotw, Settings::default()))
     }
 
     /// Over SotW, from a server that sends TTLs there.
     pub(crate) fn sotw_with_ttl() -> Self {
         let mut settings = Settings::default();
         settings.ttl_in_sotw = true;
-        Self::new(Stream::new(Variant::Sotw, settings))
+        Self::new(Stream::new(Protocol::Sotw, settings))
     }
 
     /// With a node that lists client features.
@@ -259,11 +259,11 @@ impl Client {
         self.ask(server, &Ask { of, unsubscribe: names, ..Ask::default() })
     }
 
-    /// The first request of a type, in the stream's own variant.
+    /// The first request of a type, in the stream's own protocol.
     pub(crate) fn want(&mut self, server: &mut Server, of: &str, names: &[&str]) -> Vec<String> {
-        match self.stream.variant() {
-            Variant::Delta => self.subscribe(server, of, names),
-            Variant::Sotw => self.names(server, of, names),
+        match self.stream.protocol() {
+            Protocol::Delta => self.subscribe(server, of, names),
+            Protocol::Sotw => self.names(server, of, names),
         }
     }
 
@@ -282,9 +282,9 @@ impl Client {
 
     /// The answer to the last response of a type.
     fn answer_of(&mut self, of: &str, error: Option<&str>) -> Bytes {
-        match self.stream.variant() {
-            Variant::Sotw => self.sotw_request(of, error),
-            Variant::Delta => Ask { of, nonce: &self.nonce(of), error, ..Ask::default() }.encode(),
+        match self.stream.protocol() {
+            Protocol::Sotw => self.sotw_request(of, error),
+            Protocol::Delta => Ask { of, nonce: &self.nonce(of), error, ..Ask::default() }.encode(),
         }
     }
 
@@ -334,9 +334,9 @@ impl Client {
 
     fn answer(&mut self, server: &mut Server, of: &str, error: Option<&str>) -> Vec<String> {
         self.unanswered.retain(|unanswered| unanswered != of);
-        match self.stream.variant() {
-            Variant::Sotw => self.repeat(server, of, error),
-            Variant::Delta => {
+        match self.stream.protocol() {
+            Protocol::Sotw => self.repeat(server, of, error),
+            Protocol::Delta => {
                 let nonce = self.nonce(of);
                 self.ask(server, &Ask { of, nonce: &nonce, error, ..Ask::default() })
             }
@@ -364,14 +364,14 @@ impl Client {
             }
         };
         let (type_url, nonce, version, line);
-        match self.stream.variant() {
-            Variant::Delta => {
+        match self.stream.protocol() {
+            Protocol::Delta => {
                 let response = DeltaDiscoveryResponse::decode(transmit.into_bytes()).unwrap();
                 line = describe_delta(&response);
                 (type_url, nonce, version) = (response.type_url.clone(), response.nonce.clone(), String::new());
                 self.delta.push(response);
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let response = DiscoveryResponse::decode(transmit.into_bytes()).unwrap();
                 line = describe_sotw(&response);
                 (type_url, nonce, version) =

@@ -16,7 +16,8 @@ use cache_bench::sotw::Sotw;
 use cache_bench::{Peer, TYPE_URL, Workload};
 use instructions::{Counter, Counts, Goals, count};
 use prost::Message;
-use xds_transport::server::{Settings, Stream, Variant};
+use xds_transport::Protocol;
+use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
 use xds_transport::wire::walk::Fields;
 
@@ -146,7 +147,7 @@ fn acknowledgements(counter: &mut Counter) {
     for size in [1, 10, 100, 250] {
         let workload = Workload::Exact(size);
         let mut cache = ours::cache(workload, size);
-        let mut stream = Stream::new(Variant::Delta, Settings::default());
+        let mut stream = Stream::new(Protocol::Delta, Settings::default());
         let first = first_request(workload.asks(0, size), Vec::new());
         stream.handle_message(Instant::now(), first, &mut cache).unwrap();
         let response = stream.poll_transmit(Instant::now(), &mut cache).unwrap().unwrap();
@@ -194,7 +195,7 @@ fn reconnect(counter: &mut Counter, what: &str, size: usize, workload: Workload,
     let mut cache = ours::cache(workload, resources);
     let held = (0..names).map(|index| workload.name(index)).collect();
     let first = first_request(workload.asks(0, resources), held);
-    let mut stream = Stream::new(Variant::Delta, Settings::default());
+    let mut stream = Stream::new(Protocol::Delta, Settings::default());
     counter.count(what, size, 1, || {
         stream.handle_message(Instant::now(), first, &mut cache).unwrap();
         while stream.poll_transmit(Instant::now(), &mut cache).unwrap().is_some() {

@@ -25,7 +25,7 @@ struct State {
     sotw: Fleet,
 }
 
-/// The clients of one variant, and what each is sent first.
+/// The clients of one protocol, and what each is sent first.
 #[derive(Default)]
 struct Fleet {
     streams: Vec<SendStream<Bytes>>,
@@ -153,7 +153,7 @@ fn request_of(response_nonce: String) -> DeltaDiscoveryRequest {
     DeltaDiscoveryRequest { type_url: content::TYPE_URL.into(), response_nonce, ..DeltaDiscoveryRequest::default() }
 }
 
-/// The same as a client of the other variant is told it.
+/// The same as a client of the other protocol is told it.
 fn full(response: &Bytes) -> Result<Bytes, Error> {
     let response = DeltaDiscoveryResponse::decode(response.slice(PREFIX..))?;
     Ok(framed(&DiscoveryResponse {

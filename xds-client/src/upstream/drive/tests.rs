@@ -348,7 +348,7 @@ async fn what_an_origin_says_when_it_hangs_up_before_a_response_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_origin_of_the_other_variant_is_named_as_what_it_is() {
+async fn an_origin_of_the_other_protocol_is_named_as_what_it_is() {
     for (protocol, expected) in [
         (Protocol::Delta, "the origin does not serve delta: set protocol: sotw (Unimplemented: no method)"),
         (Protocol::Sotw, "the origin does not serve sotw: set protocol: delta (Unimplemented: no method)"),

@@ -7,17 +7,17 @@ use std::time::Instant;
 use bytes::Bytes;
 use prost::Message;
 use xds_relay::relay_core::{RelayCore, Routes};
-use xds_transport::TypeRules;
 use xds_transport::client::{Command, Event, Interest, Silence, Update, Verdict};
-use xds_transport::server::{Stream, Variant};
+use xds_transport::server::Stream;
 use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::{Protocol, TypeRules};
 use xdstp_uri::ResourceName;
 
 use crate::support::Flag;
 use crate::support::origin::{body_of, short};
 
 pub(crate) struct Client {
-    variant: Variant,
+    protocol: Protocol,
     machine: xds_transport::client::Stream,
     served: Option<(Stream, Routes)>,
     woken: Arc<Flag>,
@@ -38,12 +38,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(variant: Variant, node: Bytes) -> Self {
+    pub(crate) fn new(protocol: Protocol, node: Bytes) -> Self {
         Self {
-            variant,
+            protocol,
             // What it is told is what the relay says, and not what it concludes itself.
-            machine: xds_transport::client::Stream::new(variant, node, Arc::new(TypeRules::envoy()))
-                .with_silence(if variant == Variant::Delta { Silence::IsNoAnswer } else { Silence::IsAbsence }),
+            machine: xds_transport::client::Stream::new(protocol, node, Arc::new(TypeRules::envoy()))
+                .with_silence(if protocol == Protocol::Delta { Silence::IsNoAnswer } else { Silence::IsAbsence }),
             served: None,
             woken: Arc::default(),
             stalled: false,
@@ -58,8 +58,8 @@ impl Client {
 
     pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, now: Instant) {
         self.disconnect(now);
-        let routes = relay.open_stream(self.variant, self.woken.waker(), None);
-        self.served = Some((Stream::new(self.variant, relay.settings()), routes));
+        let routes = relay.open_stream(self.protocol, self.woken.waker(), None);
+        self.served = Some((Stream::new(self.protocol, relay.settings()), routes));
         self.machine.connected(now);
     }
 
@@ -151,9 +151,9 @@ impl Client {
 
     fn take(&mut self, update: Update) {
         let of = update.type_url.to_string();
-        match self.variant {
-            Variant::Sotw => self.versions.push(update.version.clone()),
-            Variant::Delta => {
+        match self.protocol {
+            Protocol::Sotw => self.versions.push(update.version.clone()),
+            Protocol::Delta => {
                 self.system_versions.extend(Some(update.version.clone()).filter(|_| !update.changed.is_empty()));
                 self.versions.extend(update.changed.iter().map(|changed| changed.resource.version.to_string()));
             }

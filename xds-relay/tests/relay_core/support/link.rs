@@ -8,7 +8,7 @@ use tonic::metadata::MetadataMap;
 use xds_relay::config::{self, OriginKind};
 use xds_relay::relay_core::{AdmitError, Admitted, Dial, Dialed, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Silence};
-use xds_transport::server::{Stream, Transmit, Variant};
+use xds_transport::server::{Stream, Transmit};
 use xds_transport::{Protocol, TypeRules};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
@@ -40,7 +40,7 @@ impl Dial for Dialer {
                 .with_silence(Silence::IsNoAnswer);
         let link = Link {
             origin,
-            variant: self.protocols[origin],
+            protocol: self.protocols[origin],
             node,
             nudged: Arc::downgrade(&nudged),
             consumer,
@@ -63,7 +63,7 @@ impl Dialed for Handle {
 
 pub(crate) struct Link {
     pub(crate) origin: usize,
-    variant: Variant,
+    protocol: Protocol,
     pub(crate) node: Bytes,
     /// Gone when the relay dropped its end.
     nudged: Weak<Flag>,
@@ -163,7 +163,7 @@ impl Link {
             match (&mut far.routes, origin.as_deref_mut()) {
                 (Some(routes), _) => far.stream.handle_message(now, request, routes).unwrap(),
                 (None, Some(origin)) => {
-                    origin.note(self.variant, &self.node, &request);
+                    origin.note(self.protocol, &self.node, &request);
                     far.stream.handle_message(now, request, origin.cache_of(&self.node)).unwrap();
                 }
                 (None, None) => unreachable!(),
@@ -255,9 +255,9 @@ impl Link {
         if let Some(origin) = origin {
             origin.streams += 1;
         }
-        let routes = upper.map(|core| core.open_stream(self.variant, woken.waker(), None));
+        let routes = upper.map(|core| core.open_stream(self.protocol, woken.waker(), None));
         let settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
-        let stream = Stream::new(self.variant, settings);
+        let stream = Stream::new(self.protocol, settings);
         Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken })
     }
 }

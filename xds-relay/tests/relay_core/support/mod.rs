@@ -13,7 +13,7 @@ use prost::Message;
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
-pub(crate) use xds_transport::server::Variant;
+pub(crate) use xds_transport::Protocol;
 use xds_transport::wire::Node;
 use xdstp_cache::ResourceError;
 
@@ -26,8 +26,8 @@ pub(crate) const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3
 pub(crate) const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 pub(crate) const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 
-pub(crate) const DELTA: Variant = Variant::Delta;
-pub(crate) const SOTW: Variant = Variant::Sotw;
+pub(crate) const DELTA: Protocol = Protocol::Delta;
+pub(crate) const SOTW: Protocol = Protocol::Sotw;
 
 /// The default of the configuration.
 pub(crate) const LINGER: Duration = Duration::from_secs(30);
@@ -56,9 +56,9 @@ pub(crate) enum Feeder {
 }
 
 impl World {
-    /// One relay before one origin that speaks `variant`.
-    pub(crate) fn new(variant: Variant) -> Self {
-        Self::of(&[variant], &[&[]], "")
+    /// One relay before one origin that speaks `protocol`.
+    pub(crate) fn new(protocol: Protocol) -> Self {
+        Self::of(&[protocol], &[&[]], "")
     }
 
     /// No relay, no origin.
@@ -67,24 +67,24 @@ impl World {
     }
 
     /// One relay before origins that have authorities, the first being the default; with more configuration.
-    pub(crate) fn of(variants: &[Variant], authorities: &[&[&str]], more: &str) -> Self {
+    pub(crate) fn of(protocols: &[Protocol], authorities: &[&[&str]], more: &str) -> Self {
         let mut world = Self::empty();
         let mut text = String::from("origins:\n");
-        for (at, (variant, authorities)) in variants.iter().zip(authorities).enumerate() {
+        for (at, (protocol, authorities)) in protocols.iter().zip(authorities).enumerate() {
             world.origins.push(Origin::new());
-            let protocol = if *variant == DELTA { "delta" } else { "sotw" };
+            let protocol = if *protocol == DELTA { "delta" } else { "sotw" };
             text += &format!("  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}\n");
             text += &format!("    authorities: {authorities:?}\n");
         }
         text += &format!("default_origin: o0\n{more}\n");
-        let feeders = (0..variants.len()).map(Feeder::Origin).collect();
+        let feeders = (0..protocols.len()).map(Feeder::Origin).collect();
         world.add_relay(&text, feeders);
         world
     }
 
     /// A further relay of the same origin; it starts cold.
-    pub(crate) fn add_relay_before(&mut self, feeder: Feeder, variant: Variant) -> usize {
-        let protocol = if variant == DELTA { "delta" } else { "sotw" };
+    pub(crate) fn add_relay_before(&mut self, feeder: Feeder, protocol: Protocol) -> usize {
+        let protocol = if protocol == DELTA { "delta" } else { "sotw" };
         let text = format!("origins:\n  - name: up\n    server: 127.0.0.1:1\n    protocol: {protocol}\n");
         self.add_relay(&text, vec![feeder])
     }
@@ -105,16 +105,16 @@ impl World {
     }
 
     /// A client of the first relay.
-    pub(crate) fn client(&mut self, variant: Variant, node: &str) -> usize {
-        self.client_of(0, variant, node)
+    pub(crate) fn client(&mut self, protocol: Protocol, node: &str) -> usize {
+        self.client_of(0, protocol, node)
     }
 
-    pub(crate) fn client_of(&mut self, relay: usize, variant: Variant, node: &str) -> usize {
-        self.client_with(relay, variant, &Node { id: node.into(), cluster: "c".into(), ..Node::default() })
+    pub(crate) fn client_of(&mut self, relay: usize, protocol: Protocol, node: &str) -> usize {
+        self.client_with(relay, protocol, &Node { id: node.into(), cluster: "c".into(), ..Node::default() })
     }
 
-    pub(crate) fn client_with(&mut self, relay: usize, variant: Variant, node: &Node) -> usize {
-        let mut client = Client::new(variant, node.encode_to_vec().into());
+    pub(crate) fn client_with(&mut self, relay: usize, protocol: Protocol, node: &Node) -> usize {
+        let mut client = Client::new(protocol, node.encode_to_vec().into());
         client.connect(&self.relays[relay].core, self.now);
         self.clients.push(client);
         self.clients.len() - 1

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::Frame;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 use xdstp_cache::{Cache, Options, Resource, ResourceError};
@@ -152,11 +152,11 @@ impl Origin {
     }
 
     /// `node Cluster +a -b =c@1`: what is subscribed, unsubscribed, and brought along.
-    pub(crate) fn note(&mut self, variant: Variant, node: &Bytes, request: &Bytes) {
+    pub(crate) fn note(&mut self, protocol: Protocol, node: &Bytes, request: &Bytes) {
         let id = Node::decode(node.clone()).unwrap().id;
         let mut line = Vec::new();
-        let type_url = match variant {
-            Variant::Delta => {
+        let type_url = match protocol {
+            Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(request.clone()).unwrap();
                 let first = request.response_nonce.is_empty();
                 line.extend(request.resource_names_subscribe.iter().map(|name| format!("+{name}")));
@@ -171,7 +171,7 @@ impl Origin {
                 line.extend(request.error_detail.map(|error| format!("NACK {}", error.message)));
                 request.type_url
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request.clone()).unwrap();
                 let key = (node.clone(), request.type_url.clone());
                 let first = request.response_nonce.is_empty();

@@ -54,33 +54,33 @@ impl Network<'_> {
             hop.connect_at = None;
             hop.consumer.connects();
             let woken = Arc::new(Flag::default());
-            let routes = self.core.open_stream(hop.variant, woken.waker(), None);
+            let routes = self.core.open_stream(hop.protocol, woken.waker(), None);
             let settings = Fault::settings(self.fault, &self.world, self.core.settings());
-            hop.served = Some(Served::new(server::Stream::new(hop.variant, settings), routes, woken, hop.group));
+            hop.served = Some(Served::new(server::Stream::new(hop.protocol, settings), routes, woken, hop.group));
             hop.machine.connected(now);
             progress = true;
         }
         hop.machine.handle_timeout(now);
         self.deliver(hop, &BTreeSet::new())?;
-        let label = format!("{:?} {}", hop.variant, hop.consumer.client());
-        let DownHop { served: Some(served), machine, variant, envoy, .. } = hop else { return Ok(progress) };
+        let label = format!("{:?} {}", hop.protocol, hop.consumer.client());
+        let DownHop { served: Some(served), machine, protocol, envoy, .. } = hop else { return Ok(progress) };
         while let Some(message) = machine.poll_transmit(now) {
-            let mut request = Request::decode(*variant, &message);
+            let mut request = Request::decode(*protocol, &message);
             if *envoy {
                 envoy::reword(&mut request);
             }
             self.say(|| format!("client {label} -> {}", describe_request(&request)));
-            served.wire.up.send(self.arrival(), "", request.encode(*variant));
+            served.wire.up.send(self.arrival(), "", request.encode(*protocol));
             progress = true;
         }
         while let Some(message) = served.wire.up.receive(self.now) {
-            let mut request = Request::decode(*variant, &message);
-            served.note(&self.world, *variant, &request);
+            let mut request = Request::decode(*protocol, &message);
+            served.note(&self.world, *protocol, &request);
             served.books.request(now, &self.world, &request);
             if let Some(fault) = self.fault {
                 fault.request(&mut request);
             }
-            let message = request.encode(*variant);
+            let message = request.encode(*protocol);
             served.server.handle_message(now, message, &mut served.routes).map_err(|error| error.to_string())?;
             // As the gRPC layer does: else nobody looks.
             if served.server.leaves_work(now, &served.routes) {
@@ -109,15 +109,15 @@ impl Network<'_> {
                     released => released,
                 };
                 let Some(mut message) = message else { break };
-                let mut response = Response::decode(*variant, &message);
+                let mut response = Response::decode(*protocol, &message);
                 // As the relay says it: what a fault leaves of a response may be nothing.
                 served.check_owed(&self.world, &response)?;
                 let starves = self.world.of(&response.type_url).is_some_and(|of| REFERRERS.contains(&of));
                 if self.fault.is_some_and(Fault::starves) && served.starved.holds(self.now, starves, &message) {
                     continue;
                 }
-                if self.fault.is_some_and(|fault| fault.response(&self.world, served, *variant, &mut response)) {
-                    message = response.encode(*variant);
+                if self.fault.is_some_and(|fault| fault.response(&self.world, served, *protocol, &mut response)) {
+                    message = response.encode(*protocol);
                 }
                 self.say(|| format!("relay -> client {label} {}", describe_response(&response)));
                 served.check(&self.world, hop.group, &response)?;
@@ -137,7 +137,7 @@ impl Network<'_> {
         while let Some(served) = &mut hop.served
             && let Some(message) = served.wire.down.receive(self.now)
         {
-            let asked = served.cause(&Response::decode(hop.variant, &message));
+            let asked = served.cause(&Response::decode(hop.protocol, &message));
             hop.machine.handle_message(now, message).map_err(|error| error.to_string())?;
             self.deliver(hop, &asked)?;
             progress = true;

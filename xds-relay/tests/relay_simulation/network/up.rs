@@ -62,7 +62,7 @@ impl Network<'_> {
                 hop.feed.connection(now, connection);
                 disconnected(hop, now, &mut self.random);
             } else {
-                let (replica, server) = (self.random.index(2), server::Stream::new(hop.variant, Settings::default()));
+                let (replica, server) = (self.random.index(2), server::Stream::new(hop.protocol, Settings::default()));
                 hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
                 let connection = hop.machine.connected(now);
                 hop.feed.connection(now, connection);
@@ -71,11 +71,11 @@ impl Network<'_> {
             hop.turn(now);
         }
         let label = format!("{}/{:?}", hop.origin, hop.group);
-        let UpHop { far: Some(far), machine, feed, variant, .. } = hop else { return Ok(progress) };
+        let UpHop { far: Some(far), machine, feed, protocol, .. } = hop else { return Ok(progress) };
         while !feed.has_more_commands()
             && let Some(message) = machine.poll_transmit(now)
         {
-            let request = Request::decode(*variant, &message);
+            let request = Request::decode(*protocol, &message);
             self.say(|| format!("relay -> origin {label} {}", describe_request(&request)));
             if let Some(error) = request.error.filter(|error| !refuses_names_of_others(&error.message)) {
                 return Err(format!("rule 145: the relay refuses what it can read: {}", error.message));
@@ -98,7 +98,7 @@ impl Network<'_> {
             let message = transmit.into_bytes();
             // What is said is only written down where it is read.
             if let Some(log) = &mut self.log {
-                let response = describe_response(&Response::decode(*variant, &message));
+                let response = describe_response(&Response::decode(*protocol, &message));
                 let _ = writeln!(log, "{:>7} origin {label} -> {response}", self.now);
             }
             self.messages += 1;

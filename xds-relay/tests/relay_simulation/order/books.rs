@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -15,7 +15,7 @@ use crate::world::{Body, Of, Place, REFERRED, World, covers, origin_of, place_of
 const PIPELINED: usize = 8;
 
 pub(crate) struct Books {
-    pub(super) variant: Variant,
+    pub(super) protocol: Protocol,
     group: usize,
     pub(super) types: BTreeMap<Of, Told>,
 }
@@ -94,8 +94,8 @@ pub(super) struct Said {
 }
 
 impl Books {
-    pub(crate) fn new(variant: Variant, group: usize) -> Self {
-        Self { variant, group, types: BTreeMap::new() }
+    pub(crate) fn new(protocol: Protocol, group: usize) -> Self {
+        Self { protocol, group, types: BTreeMap::new() }
     }
 
     /// A request arrives at the relay.
@@ -108,8 +108,8 @@ impl Books {
         let named: BTreeSet<_> = named.collect();
         let new = Asked { at: now, answered: false };
         let legacy = world.kinds[of].full_state && !told.ever_named && named.is_empty();
-        match self.variant {
-            Variant::Delta => {
+        match self.protocol {
+            Protocol::Delta => {
                 if let Some(at) = told.unacked.iter().position(|nonce| *nonce == request.nonce) {
                     told.unacked.drain(..=at);
                 }
@@ -125,7 +125,7 @@ impl Books {
                     told.interests.remove(&Interest::from(left.parse::<ResourceName>().unwrap()));
                 }
             }
-            Variant::Sotw => {
+            Protocol::Sotw => {
                 let stale = told.last_nonce.as_ref().is_some_and(|last| *last != request.nonce);
                 // Rules 16, 17.
                 if stale && told.unacked.is_empty() {
@@ -149,7 +149,7 @@ impl Books {
         if told.interests.values().all(|asked| asked.answered) && told.responded {
             told.asked = None;
         }
-        told.note_full(now, self.variant);
+        told.note_full(now, self.protocol);
         told.ever_named |= !named.is_empty();
         let Told { interests, told, parted, .. } = told;
         told.retain(|name, _| interests.keys().any(|interest| covers(interest, name)));
@@ -163,7 +163,7 @@ impl Books {
         let in_hand: Vec<_> = self.types.keys().map(|of| self.in_hand(world, words, *of)).collect();
         for (told, InHand { puts, gone, unsure, stirred }) in self.types.values_mut().zip(in_hand) {
             told.unsure = unsure.then(|| told.unsure.unwrap_or(now));
-            let puts = puts && told.is_answered(self.variant);
+            let puts = puts && told.is_answered(self.protocol);
             if stirred && (told.full.is_some() || world.setup.large) {
                 told.stirred.get_or_insert(now);
             } else if told.full.is_none() && !puts {
@@ -180,7 +180,7 @@ impl Books {
     /// A response leaves the relay.
     pub(crate) fn response(&mut self, now: Instant, world: &World, of: Of, response: &Response) {
         let Some(told) = self.types.get_mut(&of) else { return };
-        let said = Said::of(told, world, of, self.variant, response);
+        let said = Said::of(told, world, of, self.protocol, response);
         told.brought.retain(|name| !said.put.contains_key(name) && !said.gone.contains(name));
         told.parted.retain(|name, _| !said.put.contains_key(name));
         told.told.extend(said.put);
@@ -200,7 +200,7 @@ impl Books {
         // Where one resource fills a response, the rest was not looked at.
         told.stirred = told.stirred.filter(|_| world.setup.large);
         told.left.clear();
-        told.note_full(now, self.variant);
+        told.note_full(now, self.protocol);
         if let [clusters, endpoints] = REFERRED
             && of == clusters
             && let Some(told) = self.types.get_mut(&endpoints)
@@ -246,7 +246,7 @@ impl Books {
     }
 
     pub(super) fn says_absence(&self, world: &World, of: Of) -> bool {
-        world.kinds[of].full_state || self.variant == Variant::Delta
+        world.kinds[of].full_state || self.protocol == Protocol::Delta
     }
 
     fn in_hand(&self, world: &World, words: &Words, of: Of) -> InHand {
@@ -284,14 +284,14 @@ impl Told {
         [self.waiting, self.asked, self.unsure, self.stirred, self.again].into_iter().flatten().min().unwrap_or(now)
     }
 
-    fn note_full(&mut self, now: Instant, variant: Variant) {
-        let limit = if variant == Variant::Delta { PIPELINED } else { 1 };
+    fn note_full(&mut self, now: Instant, protocol: Protocol) {
+        let limit = if protocol == Protocol::Delta { PIPELINED } else { 1 };
         self.full = (self.unacked.len() >= limit).then(|| self.full.unwrap_or(now));
     }
 
     /// Over SotW a full state waits until all that is asked for was answered (rule 151).
-    pub(super) fn is_answered(&self, variant: Variant) -> bool {
-        variant == Variant::Delta || self.interests.values().all(|asked| asked.answered)
+    pub(super) fn is_answered(&self, protocol: Protocol) -> bool {
+        protocol == Protocol::Delta || self.interests.values().all(|asked| asked.answered)
     }
 
     /// Whether a name is asked for.
@@ -301,23 +301,23 @@ impl Told {
 }
 
 impl Said {
-    pub(super) fn of(told: &Told, world: &World, of: Of, variant: Variant, response: &Response) -> Self {
+    pub(super) fn of(told: &Told, world: &World, of: Of, protocol: Protocol, response: &Response) -> Self {
         let put = response.resources.iter().map(|sent| {
             let body: Body = prost::Message::decode(sent.any.value.clone()).unwrap();
             (sent.name.parse().unwrap(), body)
         });
         let put: BTreeMap<ResourceName, Body> = put.collect();
-        let gone = match variant {
-            Variant::Delta => response.removed.iter().map(|name| name.parse().unwrap()).collect(),
-            Variant::Sotw if world.kinds[of].full_state => {
+        let gone = match protocol {
+            Protocol::Delta => response.removed.iter().map(|name| name.parse().unwrap()).collect(),
+            Protocol::Sotw if world.kinds[of].full_state => {
                 told.told.keys().filter(|name| !put.contains_key(*name)).cloned().collect()
             }
-            Variant::Sotw => BTreeSet::new(),
+            Protocol::Sotw => BTreeSet::new(),
         };
         let news = |name: &ResourceName, body: &Body| told.told.get(name).is_none_or(|held| held.serial != body.serial);
-        let (put, repeated) = match variant {
-            Variant::Sotw => put.into_iter().partition(|(name, body)| news(name, body)),
-            Variant::Delta => (put, BTreeMap::new()),
+        let (put, repeated) = match protocol {
+            Protocol::Sotw => put.into_iter().partition(|(name, body)| news(name, body)),
+            Protocol::Delta => (put, BTreeMap::new()),
         };
         Self { put, gone, repeated: repeated.into_keys().collect() }
     }

@@ -1,4 +1,4 @@
-//! Rules of the delta variant.
+//! Rules of the delta protocol.
 
 use super::*;
 use crate::wire::Duration as WireDuration;

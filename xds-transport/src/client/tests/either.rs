@@ -1,4 +1,4 @@
-//! Rules that hold in either variant alike, by code of its own in each.
+//! Rules that hold in either protocol alike, by code of its own in each.
 
 use super::*;
 
@@ -39,7 +39,7 @@ impl Client {
 }
 
 #[test]
-fn rule_005_the_node_is_named_once_on_every_stream_by_either_variant() {
+fn rule_005_the_node_is_named_once_on_every_stream_by_either_protocol() {
     for protocol in BOTH {
         let mut client = Client::new(protocol);
         client.subscribe(CDS, &["*"]);
@@ -58,7 +58,7 @@ fn rule_005_the_node_is_named_once_on_every_stream_by_either_variant() {
 }
 
 #[test]
-fn rule_008_what_nobody_asked_for_is_not_answered_in_either_variant() {
+fn rule_008_what_nobody_asked_for_is_not_answered_in_either_protocol() {
     for protocol in BOTH {
         let mut client = Client::subscribed(protocol, CDS, &["*"]);
         for type_url in [EDS, "type.example.com/bogus"] {
@@ -78,7 +78,7 @@ fn rule_008_what_nobody_asked_for_is_not_answered_in_either_variant() {
 }
 
 #[test]
-fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged_in_either_variant() {
+fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged_in_either_protocol() {
     for protocol in BOTH {
         for type_url in [CDS, EDS] {
             let mut client = Client::subscribed(protocol, type_url, &["a"]);
@@ -96,7 +96,7 @@ fn rule_062_what_was_not_asked_for_is_dropped_and_acknowledged_in_either_variant
 }
 
 #[test]
-fn rule_032_a_nack_names_all_that_failed_and_the_rest_is_used_in_either_variant() {
+fn rule_032_a_nack_names_all_that_failed_and_the_rest_is_used_in_either_protocol() {
     for protocol in BOTH {
         let mut client = Client::subscribed(protocol, CDS, &["*"]);
         client.receives(CDS, "n1", &[("good", "1"), ("red", "1"), ("blue", "1")]);
@@ -114,7 +114,7 @@ fn rule_032_a_nack_names_all_that_failed_and_the_rest_is_used_in_either_variant(
 }
 
 #[test]
-fn rule_088_no_answer_outlives_its_stream_in_either_variant() {
+fn rule_088_no_answer_outlives_its_stream_in_either_protocol() {
     for protocol in BOTH {
         let mut client = Client::subscribed(protocol, CDS, &["*"]);
         client.receives(CDS, "n1", &[("a", "1")]);
@@ -132,7 +132,7 @@ fn rule_088_no_answer_outlives_its_stream_in_either_variant() {
 }
 
 #[test]
-fn rule_076_what_comes_before_the_request_is_no_answer_to_it_in_either_variant() {
+fn rule_076_what_comes_before_the_request_is_no_answer_to_it_in_either_protocol() {
     for protocol in BOTH {
         let mut client = Client::subscribed(protocol, CDS, &["a"]);
         client.subscribe(CDS, &["*"]);

@@ -1,4 +1,4 @@
-//! Rules of the SotW variant.
+//! Rules of the SotW protocol.
 
 use super::*;
 use crate::wire::Duration as WireDuration;

@@ -109,14 +109,14 @@ mod tests {
     use xdstp_cache::{Cache, Options};
 
     use super::*;
-    use crate::Frame;
     use crate::grpc::server::service::{Inner, Shared, Wake};
-    use crate::server::{ProtocolError, Settings, Stream, Variant};
+    use crate::server::{ProtocolError, Settings, Stream};
+    use crate::{Frame, Protocol};
 
     /// Admin pages, and streams that must end others, do not wait for a long request.
     #[test]
     fn nobody_waits_for_a_stream_that_is_busy() {
-        let stream = Stream::new(Variant::Delta, Settings::default());
+        let stream = Stream::new(Protocol::Delta, Settings::default());
         let inner = Inner { stream, source: None, half_closed: false };
         let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
         let shared: Arc<dyn Shared> = state.clone();

@@ -151,10 +151,10 @@ mod tests {
     use xdstp_cache::{Cache, Options};
 
     use super::*;
-    use crate::Frame;
     use crate::grpc::server::service::{Inner, Shared, Wake};
     use crate::grpc::server::unfinished::Unfinished;
-    use crate::server::{Settings, Stream, Variant};
+    use crate::server::{Settings, Stream};
+    use crate::{Frame, Protocol};
 
     /// So many bytes of a request, and no more.
     struct Begun(Option<usize>, #[expect(dead_code, reason = "it is dropped with this")] oneshot::Sender<Infallible>);
@@ -177,7 +177,7 @@ mod tests {
     async fn of_a_stream_that_is_to_end_nothing_is_kept_though_it_is_stuck() {
         let unfinished = Unfinished::new(100);
         let begin = |length| {
-            let stream = Stream::new(Variant::Delta, Settings::default());
+            let stream = Stream::new(Protocol::Delta, Settings::default());
             let inner = Inner { stream, source: Some(Cache::new(Options::default())), half_closed: false };
             let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
             let shared: Arc<dyn Shared> = state.clone();

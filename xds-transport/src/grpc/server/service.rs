@@ -1,4 +1,4 @@
-//! The tower service: a path picks variant and type, a call opens a stream.
+//! The tower service: a path picks protocol and type, a call opens a stream.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -16,6 +16,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
 
+use crate::Protocol;
 use crate::grpc::methods;
 use crate::grpc::now;
 use crate::grpc::server::age::{jittered, random};
@@ -23,7 +24,7 @@ use crate::grpc::server::apart::Apart;
 use crate::grpc::server::body::ResponseBody;
 use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
-use crate::server::{ProtocolError, Settings, Source, Stream, Variant};
+use crate::server::{ProtocolError, Settings, Source, Stream};
 
 /// Who decides what a stream is served from.
 pub trait Accept: Send + Sync + 'static {
@@ -70,8 +71,8 @@ pub trait Accept: Send + Sync + 'static {
 pub struct Opened {
     /// Where the client is, if the connection says.
     pub peer: Option<SocketAddr>,
-    /// Which variant it speaks.
-    pub variant: Variant,
+    /// Which protocol it speaks.
+    pub protocol: Protocol,
     /// What the client said before any request.
     pub metadata: MetadataMap,
     /// Has the stream pull its source.
@@ -311,12 +312,12 @@ impl<A: Accept> Service<A> {
     fn open(&self, request: Request<Body>) -> Result<Response<Body>, Status> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
-        let (variant, only_type) =
+        let (protocol, only_type) =
             methods::served(path).ok_or_else(|| Status::new(Code::Unimplemented, format!("no method {path}")))?;
         let settings = self.accept.settings();
         let mut stream = match only_type {
-            Some(type_url) => Stream::of_type(variant, type_url, settings),
-            None => Stream::new(variant, settings),
+            Some(type_url) => Stream::of_type(protocol, type_url, settings),
+            None => Stream::new(protocol, settings),
         };
         if let Some(ends) = self.accept.max_stream_age().and_then(|age| now().checked_add(jittered(age, random()))) {
             stream.end_at(ends);
@@ -330,7 +331,7 @@ impl<A: Accept> Service<A> {
         let shared: Arc<dyn Shared> = state.clone();
         let peer = head.extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr);
         let (metadata, handle) = (MetadataMap::from_headers(head.headers), StreamHandle(Arc::downgrade(&shared)));
-        let Accepted { source, metadata } = self.accept.accept(Opened { peer, variant, metadata, wake, handle })?;
+        let Accepted { source, metadata } = self.accept.accept(Opened { peer, protocol, metadata, wake, handle })?;
         state.lock().source = Some(source);
         let unfinished = self.unfinished.share(Arc::downgrade(&shared));
         let reading = tokio::spawn(requests::read(body, state.clone(), self.accept.max_request_bytes(), unfinished));

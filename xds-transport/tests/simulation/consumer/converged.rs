@@ -1,6 +1,6 @@
 //! Whether a client knows what the origin has for it, now that nothing is on its way.
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -38,7 +38,7 @@ impl Kind {
         }
         let there = origin.error(of, name).map(|(error, _)| (error.code, error.message.to_string()));
         let told = self.errors.get(name);
-        let sotw = world.setup.protocol == Variant::Sotw;
+        let sotw = world.setup.protocol == Protocol::Sotw;
         let beside = origin.has(of, name);
         let since = origin.error(of, name).map_or(0, |(_, moment)| *moment);
         let unsaid = match &there {
@@ -71,7 +71,7 @@ impl Kind {
             (Some(World::BAD), _) if self.refused.contains_key(name) => {}
             (Some(there), Some(Held { body, version, .. })) if there == *body => {
                 let expected = origin.resource(of, name).map(|resource| resource.version.to_string());
-                let bare = world.setup.protocol == Variant::Sotw && !world.setup.wrapped;
+                let bare = world.setup.protocol == Protocol::Sotw && !world.setup.wrapped;
                 if !bare && expected.as_ref() != Some(version) {
                     return Err(format!("is held at version {version:?}, not {expected:?}"));
                 }
@@ -80,7 +80,7 @@ impl Kind {
                 // What was refused was there; that it went cannot always be said.
                 let told = self.absent.contains(name) || self.refused.contains_key(name) && !world.says_absence(of);
                 // What it does not hold any more no full state takes from it.
-                let expired = self.expired.contains(name) && world.setup.protocol == Variant::Sotw;
+                let expired = self.expired.contains(name) && world.setup.protocol == Protocol::Sotw;
                 let told = told || expired || self.errors.contains_key(name);
                 if self.wants.contains(&Interest::Name(name.clone())) && !told {
                     return Err("is not known to be absent".into());

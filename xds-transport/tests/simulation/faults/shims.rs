@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 
 use super::Fault;
 use crate::messages::{Failed as ErrorTold, Request, Response};
@@ -22,10 +22,10 @@ pub(crate) struct ServerShim {
 
 impl ServerShim {
     /// What the server reads.
-    pub(crate) fn request(&mut self, fault: Option<Fault>, protocol: Variant, request: &mut Request) {
+    pub(crate) fn request(&mut self, fault: Option<Fault>, protocol: Protocol, request: &mut Request) {
         let first = !self.asked.contains_key(&request.type_url);
         let asked = self.asked.entry(request.type_url.clone()).or_default();
-        if protocol == Variant::Sotw {
+        if protocol == Protocol::Sotw {
             asked.clear();
         }
         asked.extend(request.names.iter().cloned());
@@ -37,7 +37,7 @@ impl ServerShim {
         match (fault, last) {
             (Some(Fault::WildcardAfterTheLastName), _) if asks_for_nothing && !first => request.names.push("*".into()),
             (Some(Fault::ResendAfterNack), Some((_, names)))
-                if request.error.is_some() && protocol == Variant::Delta =>
+                if request.error.is_some() && protocol == Protocol::Delta =>
             {
                 request.names.extend(names.iter().filter(|name| asked.contains(*name)).cloned());
             }
@@ -48,7 +48,7 @@ impl ServerShim {
 
     /// What the server writes, and what it takes for an answer to it.
     pub(crate) fn response(&mut self, fault: Option<Fault>, world: &World, response: &mut Response) -> Option<Request> {
-        let sotw = world.setup.protocol == Variant::Sotw;
+        let sotw = world.setup.protocol == Protocol::Sotw;
         let full_state = sotw && world.of(&response.type_url).is_some_and(|of| world.rule(of).full_state_in_sotw);
         let names = response.resources.iter().map(|sent| sent.name.clone()).collect();
         let type_url = response.type_url.clone();
@@ -114,7 +114,7 @@ impl ClientShim {
     }
 
     /// What the client writes: nothing, the request, or more.
-    pub(crate) fn request(&mut self, fault: Option<Fault>, protocol: Variant, mut request: Request) -> Vec<Request> {
+    pub(crate) fn request(&mut self, fault: Option<Fault>, protocol: Protocol, mut request: Request) -> Vec<Request> {
         let first = self.opened.insert(request.type_url.clone());
         let again = first && self.streams > 1;
         match fault {
@@ -122,7 +122,7 @@ impl ClientShim {
             Some(Fault::KeepNonceOnReconnect) if again => {
                 request.nonce = self.last_nonce.get(&request.type_url).cloned().unwrap_or_default();
             }
-            Some(Fault::LoseAck) if protocol == Variant::Delta && !request.nonce.is_empty() => return Vec::new(),
+            Some(Fault::LoseAck) if protocol == Protocol::Delta && !request.nonce.is_empty() => return Vec::new(),
             Some(Fault::AckTwice) if !request.nonce.is_empty() => return vec![request.clone(), request],
             Some(Fault::VersionOfRejected) if request.error.is_some() => {
                 request.version = self.last_version.get(&request.type_url).cloned().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -79,7 +79,7 @@ impl Asked {
     }
 
     pub(super) fn unsubscribe(&mut self, world: &World, interest: &Interest) {
-        let (sotw, covers_all) = (world.setup.protocol == Variant::Sotw, world.setup.wildcard_covers_xdstp);
+        let (sotw, covers_all) = (world.setup.protocol == Protocol::Sotw, world.setup.wildcard_covers_xdstp);
         if !self.interests.remove(interest) {
             return;
         }
@@ -121,7 +121,7 @@ impl Asked {
     pub(super) fn tell(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) {
         let leaving: Vec<_> =
             self.all_leaving(world, origin, of, response).map(|(name, at, _)| (name, (at, true))).collect();
-        if world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw {
+        if world.setup.protocol == Protocol::Sotw && world.rule(of).full_state_in_sotw {
             self.told.values_mut().for_each(|told| *told = (origin.moment, false));
         }
         let sent = response.resources.iter().map(|sent| (&sent.name, true));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -77,7 +77,7 @@ impl Errors {
                 return Err(format!("rule 117: {name} is removed by an error, and the origin has it"));
             }
             let spared = transient && lives.may_be_brought(&name);
-            if world.setup.protocol == Variant::Delta && !removed && !there && !spared {
+            if world.setup.protocol == Protocol::Delta && !removed && !there && !spared {
                 return Err(format!("rule 117: the error of {name} does not remove it"));
             }
         }
@@ -147,7 +147,7 @@ impl Errors {
             Interest::Wildcard => None,
         });
         for name in globs.filter(|name| interests.iter().any(|interest| hears(interest, name))) {
-            let sotw = world.setup.protocol == Variant::Sotw;
+            let sotw = world.setup.protocol == Protocol::Sotw;
             let Some((error, moment)) = origin.error(of, name) else {
                 let unsaid = origin.ended_unsaid(world, of, name) || sotw && !origin.has(of, name);
                 if self.told.get(name).is_some_and(|told| *told > 0) && !unsaid {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_uri::ResourceName;
 
 use super::{Asked, parsed};
@@ -20,7 +20,7 @@ impl Asked {
         name: &ResourceName,
     ) -> Option<&'a Departed> {
         let (moment, _) = self.told.get(name).filter(|(_, there)| *there)?;
-        let full = world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw;
+        let full = world.setup.protocol == Protocol::Sotw && world.rule(of).full_state_in_sotw;
         origin.departed(of, name, *moment).filter(|_| full && origin.body(of, name).is_none())
     }
 

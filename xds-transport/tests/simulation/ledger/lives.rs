@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_uri::ResourceName;
 
 use super::parsed;
@@ -71,8 +71,8 @@ impl Lives {
     pub(super) fn may_be_over(&self, world: &World, origin: &Origin, of: Of, name: &ResourceName) -> bool {
         let over = |life: &Life| life.refused || origin.now >= life.told + life.ttl;
         match world.setup.protocol {
-            Variant::Delta => self.lives.get(name).is_some_and(over),
-            Variant::Sotw => self.is_due(origin, of, name),
+            Protocol::Delta => self.lives.get(name).is_some_and(over),
+            Protocol::Sotw => self.is_due(origin, of, name),
         }
     }
 
@@ -86,7 +86,7 @@ impl Lives {
         if !sent.heartbeat {
             return Ok(());
         }
-        if world.setup.protocol == Variant::Sotw {
+        if world.setup.protocol == Protocol::Sotw {
             return Err("rules 113, 114: a heartbeat over SotW".into());
         }
         if told.is_none() {
@@ -111,7 +111,7 @@ impl Lives {
             let Ok(name) = parsed(&sent.name) else { return false };
             let again = || {
                 let same = origin.resource(of, &name).map(|there| there.version.as_str().to_owned());
-                world.setup.protocol == Variant::Sotw && self.has.get(&name) == same.as_ref()
+                world.setup.protocol == Protocol::Sotw && self.has.get(&name) == same.as_ref()
             };
             sent.heartbeat || again()
         };
@@ -122,7 +122,7 @@ impl Lives {
     }
 
     pub(super) fn told(&mut self, world: &World, origin: &Origin, of: Of, response: &Response) {
-        if world.setup.protocol == Variant::Sotw && world.rule(of).full_state_in_sotw {
+        if world.setup.protocol == Protocol::Sotw && world.rule(of).full_state_in_sotw {
             (self.lives, self.has) = Default::default();
         }
         let mut told_by = Vec::new();

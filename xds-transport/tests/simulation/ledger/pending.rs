@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use xds_transport::server::Variant;
+use xds_transport::Protocol;
 use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
@@ -38,7 +38,7 @@ impl Pending {
 
 impl Asked {
     pub(super) fn pending(&self, world: &World, origin: &Origin, of: Of) -> Pending {
-        let sotw = world.setup.protocol == Variant::Sotw;
+        let sotw = world.setup.protocol == Protocol::Sotw;
         let mut pending = Pending {
             full: self.unacked.len() >= if sotw { 1 } else { PIPELINED },
             responded: self.last_nonce.is_some(),

@@ -4,7 +4,7 @@ use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Variant};
+use crate::clients::{Clients, Protocol};
 use crate::measure::percentile;
 use crate::processes::{Kind, Origin, Programs};
 
@@ -47,7 +47,7 @@ impl Apply {
         let interest = Naming::Pool.collections();
         let origin = Origin::start(resources, Naming::Pool)?;
         let server = self.programs.start(kind, origin.address, Naming::Pool, &interest)?;
-        let client = Clients::new(server.address, Variant::Delta, interest);
+        let client = Clients::new(server.address, Protocol::Delta, interest);
         client.connect(1, resources).await?;
         Ok((server.cpu()?.as_secs_f64() * 1e3, server.rss()?))
     }

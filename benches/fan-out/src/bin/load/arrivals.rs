@@ -6,7 +6,7 @@ use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Variant};
+use crate::clients::{Clients, Protocol};
 use crate::measure::percentile;
 use crate::pick::Pick;
 use crate::processes::{Kind, Origin, Programs, Server};
@@ -33,7 +33,7 @@ pub(crate) struct Arrivals {
 struct Scenario {
     clients: usize,
     resources: usize,
-    variant: Variant,
+    protocol: Protocol,
     exact: bool,
     /// None waits for the others.
     at_once: bool,
@@ -56,18 +56,18 @@ impl Arrivals {
         let glob = |clients, resources, turns| Scenario {
             clients,
             resources,
-            variant: Variant::Delta,
+            protocol: Protocol::Delta,
             exact: false,
             at_once: false,
             turns,
         };
         if let Some(clients) = self.pick.clients {
-            let Pick { resources, variant, turns, .. } = self.pick;
+            let Pick { resources, protocol, turns, .. } = self.pick;
             let (exact, at_once) = (self.pick.by_name(), self.at_once);
-            return vec![Scenario { clients, resources, variant, exact, at_once, turns }];
+            return vec![Scenario { clients, resources, protocol, exact, at_once, turns }];
         }
         let exact = |of| Scenario { exact: true, ..of };
-        let sotw = |of| Scenario { variant: Variant::Sotw, exact: true, ..of };
+        let sotw = |of| Scenario { protocol: Protocol::Sotw, exact: true, ..of };
         let at_once = |of| Scenario { at_once: true, ..of };
         if self.short {
             return vec![glob(20, 100, 2), sotw(glob(20, 100, 2)), at_once(exact(glob(100, 10, 2)))];
@@ -85,10 +85,10 @@ impl Arrivals {
     }
 
     async fn measure(&self, scenario: Scenario) -> Result<(), Error> {
-        let Scenario { clients, resources, variant, exact, .. } = scenario;
+        let Scenario { clients, resources, protocol, exact, .. } = scenario;
         let mut sides = Vec::new();
         for kind in [Kind::Relay, Kind::Tonic, Kind::Lean] {
-            if kind != Kind::Tonic || variant == Variant::Delta {
+            if kind != Kind::Tonic || protocol == Protocol::Delta {
                 sides.push(Side::set_up(scenario, kind, &self.programs).await?);
             }
         }
@@ -98,8 +98,8 @@ impl Arrivals {
                 side.turn(scenario).await.map_err(|error| format!("{name}: {error}"))?;
             }
         }
-        let interest = match (exact, variant, scenario.at_once) {
-            (_, Variant::Sotw, _) => "each name, SotW",
+        let interest = match (exact, protocol, scenario.at_once) {
+            (_, Protocol::Sotw, _) => "each name, SotW",
             (true, _, false) => "each name",
             (false, _, false) => "glob",
             (true, _, true) => "each name, all at once",
@@ -172,6 +172,6 @@ impl Side {
 
 impl Scenario {
     fn fleet(self, server: &Server) -> Clients {
-        Clients::new(server.address, self.variant, Naming::Pool.interest(self.resources, self.exact))
+        Clients::new(server.address, self.protocol, Naming::Pool.interest(self.resources, self.exact))
     }
 }

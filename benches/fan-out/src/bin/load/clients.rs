@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How clients are told of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Variant {
+pub(crate) enum Protocol {
     Delta,
     /// Every request repeats all names.
     Sotw,
@@ -58,7 +58,7 @@ pub(crate) struct Clients {
 
 /// What a stream asks and answers.
 struct Answers {
-    variant: Variant,
+    protocol: Protocol,
     /// The names, as a request carries them: over SotW each does.
     names: Bytes,
 }
@@ -74,14 +74,14 @@ struct Progress {
 }
 
 impl Clients {
-    pub(crate) fn new(server: SocketAddr, variant: Variant, subscribe: Vec<String>) -> Self {
-        let names = match variant {
-            Variant::Delta => {
+    pub(crate) fn new(server: SocketAddr, protocol: Protocol, subscribe: Vec<String>) -> Self {
+        let names = match protocol {
+            Protocol::Delta => {
                 DeltaDiscoveryRequest { resource_names_subscribe: subscribe, ..Default::default() }.encode_to_vec()
             }
-            Variant::Sotw => DiscoveryRequest { resource_names: subscribe, ..Default::default() }.encode_to_vec(),
+            Protocol::Sotw => DiscoveryRequest { resource_names: subscribe, ..Default::default() }.encode_to_vec(),
         };
-        let answers = Arc::new(Answers { variant, names: names.into() });
+        let answers = Arc::new(Answers { protocol, names: names.into() });
         Self {
             server,
             answers,
@@ -174,9 +174,9 @@ impl Clients {
             }
         };
         self.run(driving);
-        let path = match self.answers.variant {
-            Variant::Delta => PATH,
-            Variant::Sotw => content::SOTW_PATH,
+        let path = match self.answers.protocol {
+            Protocol::Delta => PATH,
+            Protocol::Sotw => content::SOTW_PATH,
         };
         let request = http::Request::post(format!("http://{}{path}", self.server))
             .header("content-type", "application/grpc")
@@ -262,9 +262,9 @@ impl Answers {
     /// The first request of a stream.
     fn first(&self, node: &Node) -> Bytes {
         let (node, type_url) = (node.encode_to_vec().into(), content::TYPE_URL.to_owned());
-        match self.variant {
-            Variant::Delta => framed_with(&DeltaDiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
-            Variant::Sotw => framed_with(&DiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
+        match self.protocol {
+            Protocol::Delta => framed_with(&DeltaDiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
+            Protocol::Sotw => framed_with(&DiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
         }
     }
 
@@ -278,16 +278,16 @@ impl Answers {
                 (1, FieldValue::Bytes(text)) => version = text,
                 (2, FieldValue::Bytes(resource)) => {
                     updates += 1;
-                    let of = match self.variant {
-                        Variant::Delta => text_at(resource, &[1]).unwrap_or_default().parse()?,
-                        Variant::Sotw => content::round_of(value_of(resource)?)?,
+                    let of = match self.protocol {
+                        Protocol::Delta => text_at(resource, &[1]).unwrap_or_default().parse()?,
+                        Protocol::Sotw => content::round_of(value_of(resource)?)?,
                     };
                     if of != round {
                         return Err(format!("an update of round {of} arrived in round {round}").into());
                     }
                 }
                 (5, FieldValue::Bytes(text)) => nonce = text,
-                (6, FieldValue::Bytes(name)) if self.variant == Variant::Delta => {
+                (6, FieldValue::Bytes(name)) if self.protocol == Protocol::Delta => {
                     return Err(format!("{name:?} was removed").into());
                 }
                 _ => {}
@@ -299,9 +299,9 @@ impl Answers {
 
     fn ack(&self, version: &str, nonce: &str) -> Result<Bytes, Error> {
         let (type_url, response_nonce) = (content::TYPE_URL.to_owned(), nonce.to_owned());
-        Ok(match self.variant {
-            Variant::Delta => framed(&DeltaDiscoveryRequest { type_url, response_nonce, ..Default::default() }),
-            Variant::Sotw => {
+        Ok(match self.protocol {
+            Protocol::Delta => framed(&DeltaDiscoveryRequest { type_url, response_nonce, ..Default::default() }),
+            Protocol::Sotw => {
                 let version_info = version.to_owned();
                 let ack = DiscoveryRequest { version_info, type_url, response_nonce, ..Default::default() };
                 framed_with(&ack, &self.names)

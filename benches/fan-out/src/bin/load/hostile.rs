@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 
-use crate::clients::{Clients, Variant};
+use crate::clients::{Clients, Protocol};
 use crate::processes::{Origin, Program};
 
 /// How many entries a request has: as many as are served, and as many as fit into one.
@@ -56,7 +56,7 @@ impl Hostile {
         // What strangers ask it for is not to be measured: the good clients have one of their own, as far as that goes.
         let others = Origin::start(1, Naming::Pool)?;
         let relay = self.program.start_beside(origin.address, Naming::Pool, others.address)?;
-        let clients = Clients::new(relay.address, Variant::Delta, Naming::Pool.collections());
+        let clients = Clients::new(relay.address, Protocol::Delta, Naming::Pool.collections());
         clients.connect(10, 1000).await?;
         let mut attacks = JoinSet::new();
         let sent = Arc::new(AtomicU64::new(0));

@@ -7,7 +7,7 @@ use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Variant};
+use crate::clients::{Clients, Protocol};
 use crate::processes::{Kind, Origin, Programs};
 
 /// What a server is brought to do.
@@ -100,7 +100,7 @@ impl Instructions {
         let out = format!("--callgrind-out-file={}", counts.display());
         let launcher = ["valgrind", "--quiet", "--tool=callgrind", &out].map(str::to_owned);
         let server = self.programs.start_in(&launcher, kind, origin.address, Naming::Pool, &interest)?;
-        let clients = Clients::new(server.address, Variant::Delta, Naming::Pool.interest(resources, exact));
+        let clients = Clients::new(server.address, Protocol::Delta, Naming::Pool.interest(resources, exact));
         clients.connect(count, resources).await?;
         for round in 1..=rounds {
             clients.expect(round, count);

@@ -20,7 +20,7 @@ use fan_out::content::Naming;
 
 use crate::apply::Apply;
 use crate::arrivals::Arrivals;
-use crate::clients::Variant;
+use crate::clients::Protocol;
 use crate::hostile::Hostile;
 use crate::instructions::Instructions;
 use crate::measure::{Measured, Scenario};
@@ -71,7 +71,7 @@ struct Measure {
     pick: Pick,
     /// As many clients beside these, who are told in this way.
     #[arg(long, value_enum)]
-    beside: Option<Variant>,
+    beside: Option<Protocol>,
     /// How many resources change in a round.
     #[arg(long, default_value_t = 1)]
     changes: usize,
@@ -113,7 +113,7 @@ impl Measure {
             resources,
             naming: Naming::Pool,
             distinct: false,
-            variant: Variant::Delta,
+            protocol: Protocol::Delta,
             beside: None,
             slow: 0,
             exact: false,
@@ -122,24 +122,24 @@ impl Measure {
             turns: if self.short { 2 } else { 5 },
         };
         if let Some(clients) = self.pick.clients {
-            let Self { pick: Pick { resources, variant, turns, .. }, changes, rounds, .. } = *self;
+            let Self { pick: Pick { resources, protocol, turns, .. }, changes, rounds, .. } = *self;
             let exact = self.pick.by_name();
             let of = glob(clients, resources, rounds);
-            return vec![Scenario { variant, beside: self.beside, exact, changes, turns, ..of }];
+            return vec![Scenario { protocol, beside: self.beside, exact, changes, turns, ..of }];
         }
         let sotw = |clients, resources, rounds| Scenario {
-            variant: Variant::Sotw,
+            protocol: Protocol::Sotw,
             exact: true,
             ..glob(clients, resources, rounds)
         };
-        let beside = |variant, of| Scenario { beside: Some(variant), ..of };
+        let beside = |protocol, of| Scenario { beside: Some(protocol), ..of };
         let slow = |slow, of| Scenario { slow, ..of };
         let authorities = |of| Scenario { naming: Naming::Authorities, ..of };
         // Nothing says who may share: every node is a group of its own.
         let old_style = |of| Scenario { naming: Naming::OldStyle, distinct: true, exact: true, ..of };
         if self.short {
             return vec![
-                beside(Variant::Sotw, glob(50, 100, 100)),
+                beside(Protocol::Sotw, glob(50, 100, 100)),
                 glob(100, 1000, 100),
                 Scenario { exact: true, ..glob(100, 100, 100) },
                 sotw(100, 100, 100),
@@ -159,10 +159,10 @@ impl Measure {
             sotw(100, 10, 1000),
             sotw(100, 1000, 200),
             sotw(100, 10_000, 20),
-            beside(Variant::Delta, glob(100, 10, 1000)),
-            beside(Variant::Sotw, glob(100, 10, 1000)),
-            beside(Variant::Delta, glob(100, 1000, 200)),
-            beside(Variant::Sotw, glob(100, 1000, 200)),
+            beside(Protocol::Delta, glob(100, 10, 1000)),
+            beside(Protocol::Sotw, glob(100, 10, 1000)),
+            beside(Protocol::Delta, glob(100, 1000, 200)),
+            beside(Protocol::Sotw, glob(100, 1000, 200)),
             authorities(glob(100, 1000, 1000)),
             old_style(glob(100, 100, 200)),
             slow(20, glob(100, 1000, 1000)),
@@ -172,15 +172,15 @@ impl Measure {
 
 fn print_rows(scenario: &Scenario, measured: &[Measured]) {
     let Scenario { clients, resources, changes, .. } = scenario;
-    let interest = match (scenario.variant, scenario.exact, scenario.beside) {
+    let interest = match (scenario.protocol, scenario.exact, scenario.beside) {
         _ if scenario.naming == Naming::OldStyle => "each old-style name, a group per node",
         _ if scenario.naming == Naming::Authorities => "globs of 10 authorities",
         _ if scenario.slow > 0 => "glob, beside some who do not read",
-        (_, _, Some(Variant::Sotw)) => "glob, beside as many SotW",
-        (_, _, Some(Variant::Delta)) => "glob, beside as many",
-        (Variant::Sotw, _, _) => "each name, SotW",
-        (Variant::Delta, true, _) => "each name",
-        (Variant::Delta, false, _) => "glob",
+        (_, _, Some(Protocol::Sotw)) => "glob, beside as many SotW",
+        (_, _, Some(Protocol::Delta)) => "glob, beside as many",
+        (Protocol::Sotw, _, _) => "each name, SotW",
+        (Protocol::Delta, true, _) => "each name",
+        (Protocol::Delta, false, _) => "glob",
     };
     let floor = measured.last().map_or(f64::NAN, |lean| lean.cpu);
     for one in measured {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Reading, Variant};
+use crate::clients::{Clients, Reading, Protocol};
 use crate::processes::{Kind, Origin, Programs, Server};
 
 /// What is measured.
@@ -20,9 +20,9 @@ pub(crate) struct Scenario {
     /// Whether each client is a node of its own.
     pub(crate) distinct: bool,
     /// How clients are told.
-    pub(crate) variant: Variant,
+    pub(crate) protocol: Protocol,
     /// As many others, who are told in this way: over SotW of each name, over delta of the glob. Latencies are not theirs.
-    pub(crate) beside: Option<Variant>,
+    pub(crate) beside: Option<Protocol>,
     /// So many more who do not read.
     pub(crate) slow: usize,
     /// Whether clients subscribe to every name instead of the glob.
@@ -54,7 +54,7 @@ impl Scenario {
     /// clients take deltas.
     pub(crate) async fn measure(&self, programs: &Programs) -> Result<Vec<Measured>, Error> {
         let mut sides = vec![Side::set_up(self, Kind::Relay, programs).await?];
-        if self.variant == Variant::Delta && self.beside != Some(Variant::Sotw) {
+        if self.protocol == Protocol::Delta && self.beside != Some(Protocol::Sotw) {
             sides.push(Side::set_up(self, Kind::Tonic, programs).await?);
         }
         sides.push(Side::set_up(self, Kind::Lean, programs).await?);
@@ -89,11 +89,11 @@ struct Turn {
 
 impl Side {
     async fn set_up(scenario: &Scenario, kind: Kind, programs: &Programs) -> Result<Self, Error> {
-        let Scenario { resources, naming, variant, .. } = *scenario;
+        let Scenario { resources, naming, protocol, .. } = *scenario;
         let origin = Origin::start(resources, naming)?;
         let server = programs.start(kind, origin.address, naming, &naming.interest(resources, false))?;
-        let fleet = |variant, exact| Clients::new(server.address, variant, naming.interest(resources, exact));
-        let mut clients = fleet(variant, scenario.exact);
+        let fleet = |protocol, exact| Clients::new(server.address, protocol, naming.interest(resources, exact));
+        let mut clients = fleet(protocol, scenario.exact);
         if scenario.distinct {
             clients = clients.distinct();
         }
@@ -102,11 +102,11 @@ impl Side {
         let before = server.rss()?;
         clients.connect(scenario.clients - 1, resources).await?;
         let rss = (server.rss()? - before) as f64 / (scenario.clients - 1).max(1) as f64;
-        let beside = scenario.beside.map(|variant| fleet(variant, variant == Variant::Sotw));
+        let beside = scenario.beside.map(|protocol| fleet(protocol, protocol == Protocol::Sotw));
         if let Some(beside) = &beside {
             beside.connect(scenario.clients, resources).await?;
         }
-        let slow = fleet(variant, scenario.exact).reading(Reading::Nothing);
+        let slow = fleet(protocol, scenario.exact).reading(Reading::Nothing);
         slow.connect(scenario.slow, resources).await?;
         let name = kind.name();
         let mut side = Self { name, origin, server, clients, beside, _slow: slow, rss, round: 0, turns: Vec::new() };

@@ -6,7 +6,7 @@ use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Reading, Variant};
+use crate::clients::{Clients, Reading, Protocol};
 use crate::processes::{Origin, Program, Server};
 
 /// How long an allocator has to give back what was needed for a moment.
@@ -30,7 +30,7 @@ struct State {
     what: &'static str,
     clients: usize,
     resources: usize,
-    variant: Variant,
+    protocol: Protocol,
     exact: bool,
     reading: Reading,
     /// How many KiB each may cost while it is there.
@@ -43,7 +43,7 @@ static STATES: [State; 7] = {
         // What the first client's initial state leaves behind for a while is little beside so many.
         clients: 1000,
         resources: 10,
-        variant: Variant::Delta,
+        protocol: Protocol::Delta,
         exact: true,
         reading: Reading::All,
         goal: 32.0,
@@ -59,7 +59,7 @@ static STATES: [State; 7] = {
         large,
         State { what: "does not read its socket", reading: Reading::Nothing, ..slow },
         State { what: "opens no window", reading: Reading::OneWindow, ..slow },
-        State { what: "has each name, SotW", variant: Variant::Sotw, goal: 64.0 + 192.0, ..names },
+        State { what: "has each name, SotW", protocol: Protocol::Sotw, goal: 64.0 + 192.0, ..names },
         names,
     ]
 };
@@ -137,5 +137,5 @@ impl Filled {
 
 fn clients(relay: &Server, state: &State) -> Clients {
     let subscribe = Naming::Pool.interest(state.resources, state.exact);
-    Clients::new(relay.address, state.variant, subscribe)
+    Clients::new(relay.address, state.protocol, subscribe)
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Variant};
+use crate::clients::{Clients, Protocol};
 use crate::processes::{Origin, Program};
 
 /// How long the origin is away.
@@ -42,7 +42,7 @@ impl Nodes {
         let origin = Origin::start(self.resources, Naming::Pool)?;
         let address = origin.address;
         let relay = self.program.start_with(address, Naming::Pool, "by_node", more)?;
-        let clients = Clients::new(relay.address, Variant::Delta, Naming::Pool.collections()).distinct();
+        let clients = Clients::new(relay.address, Protocol::Delta, Naming::Pool.collections()).distinct();
         let started = Instant::now();
         clients.connect(self.nodes, self.resources).await?;
         let (start, cpu, rss) = (started.elapsed(), relay.cpu()?, relay.rss()?);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::clients::Variant;
+use crate::clients::Protocol;
 
 /// What the one is like, if it is picked.
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Pick {
     exact: bool,
     /// How they are told.
     #[arg(long, value_enum, default_value = "delta")]
-    pub(crate) variant: Variant,
+    pub(crate) protocol: Protocol,
     /// How many turns each server has.
     #[arg(long, default_value_t = 5)]
     pub(crate) turns: usize,
@@ -27,6 +27,6 @@ pub(crate) struct Pick {
 impl Pick {
     /// Whether clients subscribe to every name.
     pub(crate) fn by_name(&self) -> bool {
-        self.exact || self.variant == Variant::Sotw
+        self.exact || self.protocol == Protocol::Sotw
     }
 }
