@@ -1,4 +1,4 @@
-//! What the machine tells its user: the same for both protocols of the protocol.
+//! What the machine tells its user: the same for both protocols.
 
 use std::time::Duration;
 

@@ -86,7 +86,7 @@ impl Default for Settings {
 /// use std::time::Instant;
 /// use bytes::Bytes;
 /// use prost::Message;
-/// use xds_transport::server::{Settings, Stream, Protocol};
+/// use xds_transport::{Protocol, server::{Settings, Stream}};
 /// use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 /// use xds_transport::{Frame, Put, TypeRules};
 /// use xdstp_cache::{Cache, Options};
