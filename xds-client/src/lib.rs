@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod backoff;
+pub mod bootstrap;
 mod client;
 mod endpoint;
 mod store;
