@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,9 @@ pub(crate) struct Scope {
     pub(crate) room: Option<Arc<RequestRoom>>,
     /// How many names are looked at under one hold of the lock.
     slice: usize,
-    state: Mutex<State>,
+    /// Who asks for a hundred thousand names takes it as often: a lock that lets others in between, which that of the standard
+    /// library need not.
+    state: parking_lot::Mutex<State>,
     /// Its place among the groups or authorities that there may be.
     _place: Option<Share>,
 }
@@ -138,7 +140,16 @@ impl Scope {
             rests_since: None,
         };
         let shared = !matches!(key, ScopeKey::Private(_));
-        Self { key, origin, upstream: Mutex::default(), shared, room, slice, state: Mutex::new(state), _place: None }
+        Self {
+            key,
+            origin,
+            upstream: Mutex::default(),
+            shared,
+            room,
+            slice,
+            state: parking_lot::Mutex::new(state),
+            _place: None,
+        }
     }
 
     /// It takes a place, for as long as it is there.
@@ -177,8 +188,8 @@ impl Scope {
         remembers.then_some(since)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
     }
 
     pub(crate) fn open(&self, type_url: &TypeUrl, waker: Waker) -> SubscriberId {

@@ -28,6 +28,9 @@ use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Status};
 /// A request of no more bytes is decoded as it is.
 const SHORT: usize = 512;
 
+/// A request of more bytes takes long to read, however few names it has: five milliseconds for each MiB of the smallest fields.
+const LONG: usize = 1 << 20;
+
 /// What every stream of a server shares.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -351,8 +354,9 @@ impl Stream {
         self.handle_request(now, message, true, source).map(drop).inspect_err(|error| source.ends(error))
     }
 
-    /// The same, unless it takes long: a request that lists more than a thousand names is given back, so that it can be
-    /// [handled](Self::handle_message) where nobody waits. The ACKs of a SotW client repeat all its names, and do not take long.
+    /// The same, unless it takes long: a request that lists more than a thousand names, or has more than a MiB, is given back,
+    /// so that it can be [handled](Self::handle_message) where nobody waits. The ACKs of a SotW client repeat all its names,
+    /// and do not take long.
     ///
     /// # Errors
     /// As [`handle_message`](Self::handle_message).
@@ -380,13 +384,21 @@ impl Stream {
     ) -> Result<Option<Bytes>, ProtocolError> {
         self.awaited_by_nobody = false;
         let malformed = |error: prost::DecodeError| ProtocolError::Malformed(error.to_string());
-        let limit = self.settings.names_per_stream;
-        match self.protocol {
+        let (protocol, limit) = (self.protocol, self.settings.names_per_stream);
+        // What is apart already is read once more for how much it lists.
+        let takes_long = |message: &[u8]| {
+            if may_take_long {
+                entries::are_many(protocol, message, limit).map(|_| false)
+            } else {
+                Ok(message.len() > LONG || entries::are_many(protocol, message, limit)?)
+            }
+        };
+        match protocol {
             Protocol::Delta => {
                 if self.is_acknowledged(now, &message)? {
                     return unless_refused(source);
                 }
-                if entries::are_many(self.protocol, &message, limit)? && !may_take_long {
+                if takes_long(&message)? {
                     return Ok(Some(message));
                 }
                 self.admit(now)?;
@@ -411,6 +423,9 @@ impl Stream {
                 }
             }
             Protocol::Sotw => {
+                if !may_take_long && message.len() > LONG {
+                    return Ok(Some(message));
+                }
                 let split = Split::of(&message);
                 let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
                 let encoded = split.as_ref().map(|split| &*split.names);
@@ -418,6 +433,7 @@ impl Stream {
                     && self.repeats(&others.type_url, encoded)
                 {
                     self.admit(now)?;
+                    self.check_lengths(&others.node, &others.type_url, [&*others.version_info])?;
                     if let Some(Type { session: Session::Sotw(session), rule, .. }) =
                         self.open_type(&others.type_url)?
                     {
@@ -425,7 +441,7 @@ impl Stream {
                     }
                     return Ok(None);
                 }
-                if entries::are_many(self.protocol, &message, limit)? && !may_take_long {
+                if takes_long(&message)? {
                     return Ok(Some(message));
                 }
                 self.admit(now)?;

@@ -113,7 +113,8 @@ async fn a_compressed_request_that_was_not_declared_ends_the_stream() {
 #[tokio::test(start_paused = true)]
 async fn requests_are_read_while_responses_are_not() {
     let plane = Plane::with((0..200).map(|at| format!("cluster-{at}")), 4096, None);
-    let served = plane.serve();
+    // A request of more than a MiB waits for its turn, and is kept meanwhile.
+    let served = plane.serve_with(Rules { max_unfinished_bytes: Some(8 << 20), ..Rules::default() });
     let connection = served.connect().await;
     let mut call = connection.aggregated(Protocol::Delta).await;
     call.send(&delta_wildcard());

@@ -172,6 +172,48 @@ fn what_is_longer_than_a_name_may_be_ends_the_stream_before_anything_is_kept_of_
 }
 
 #[test]
+fn a_list_that_is_repeated_has_a_version_and_a_node_of_bounded_length_too() {
+    const LIMIT: usize = 64 << 10;
+    let mut server = Server::with(ENDPOINTS, &["a"]);
+    let request = |version: &str, node: usize| {
+        let node = Node { id: "n".repeat(node), ..Node::default() }.encode_to_vec().into();
+        let (type_url, version_info, resource_names) = (ENDPOINTS.to_owned(), version.to_owned(), vec!["a".to_owned()]);
+        DiscoveryRequest { type_url, version_info, node, resource_names, ..Default::default() }.encode_to_vec().into()
+    };
+    for (what, long) in [("version", request(&"v".repeat(LIMIT + 1), 1)), ("node", request("", LIMIT))] {
+        let mut client = Client::new(Stream::new(Protocol::Sotw, Settings::default()));
+        client.try_send(&mut server, request("", 1)).unwrap();
+        client.try_send(&mut server, request("", 1)).unwrap();
+        let error = client.try_send(&mut server, long).unwrap_err();
+        assert!(matches!(error, ProtocolError::TooLong { what: of, .. } if of == what), "{error:?}");
+    }
+}
+
+/// Of fields that nobody knows there may be any number.
+#[test]
+fn what_takes_long_to_read_is_handled_where_nobody_waits_however_few_its_names() {
+    let now = std::time::Instant::now();
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let request = |unknown: usize| -> Bytes {
+            let asks = match protocol {
+                Protocol::Delta => Ask { of: ENDPOINTS, subscribe: &["a"], ..Ask::default() }.encode(),
+                Protocol::Sotw => sotw(ENDPOINTS, &["a"]),
+            };
+            // Field 15, a varint of one byte.
+            [&asks[..], &b"\x78\x00".repeat(unknown)].concat().into()
+        };
+        let mut server = Server::with(ENDPOINTS, &["a"]);
+        let mut stream = Stream::new(protocol, Settings::default());
+        let long = request(1 << 19);
+        let back = stream.handle_quickly(now, long.clone(), &mut server.cache).unwrap();
+        assert_eq!(back, Some(long.clone()), "{protocol:?}");
+        assert_eq!(stream.names(), 0, "nothing was done about it");
+        assert_eq!(stream.handle_quickly(now, request(1 << 18), &mut server.cache), Ok(None));
+        stream.handle_message(now, long, &mut server.cache).unwrap();
+    }
+}
+
+#[test]
 fn rule_109_a_name_that_is_too_long_is_one_of_nothing_and_its_client_is_told_why() {
     let mut settings = Settings::default();
     (settings.name_bytes, settings.node_bytes) = (1024, 2048);

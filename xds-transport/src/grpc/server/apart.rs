@@ -20,6 +20,11 @@ const MANY: usize = 1000;
 /// far as the system divides them.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
+/// Of these, requests of more bytes than [`VERY_LONG`] have one: who lists a thousand names does not wait behind all who list
+/// a hundred thousand.
+static PLACES_OF_VERY_LONG: Semaphore = Semaphore::const_new(1);
+const VERY_LONG: usize = 256 << 10;
+
 /// Whether something of a stream is done apart. Its lock is held for as long.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
@@ -61,10 +66,14 @@ impl<S: Source + Send + 'static> StreamState<S> {
     /// # Errors
     /// What ends the stream.
     pub(crate) async fn handle_apart(self: &Arc<Self>, message: Bytes) -> Result<(), Status> {
+        let very_long = match message.len() > VERY_LONG {
+            true => Some(PLACES_OF_VERY_LONG.acquire().await),
+            false => None,
+        };
         let Ok(place) = PLACES.acquire().await else { return Ok(()) };
         let state = self.clone();
         let handling = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _places = (very_long, place);
             let _busy = Busy::new(&*state);
             let mut inner = state.lock();
             let inner = &mut *inner;

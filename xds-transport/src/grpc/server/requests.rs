@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use tonic::Status;
 
 use crate::grpc::now;
-use crate::grpc::server::service::StreamState;
+use crate::grpc::server::service::{Shared as _, StreamState};
 use crate::grpc::server::unfinished::Share;
 use crate::server::{ProtocolError, Source};
 
@@ -59,10 +59,22 @@ async fn handle<S: Source + Send + 'static>(
 ) -> Result<(), Status> {
     while let Some(long) = unread.handle_quickly(state, limit)? {
         // It may wait for others.
-        unfinished.keep(long.len() + unread.buffer.len()).map_err(|error| state.refusal(&error))?;
+        keep(unfinished, long.len() + unread.buffer.len(), state)?;
         state.handle_apart(long).await?;
     }
-    unfinished.keep(unread.buffer.len()).map_err(|error| state.refusal(&error))
+    keep(unfinished, unread.buffer.len(), state)
+}
+
+/// Another may have found that this stream keeps most, and say so just now: it ends once, with the first word.
+fn keep<S: Source + Send + 'static>(
+    unfinished: &mut Share,
+    bytes: usize,
+    state: &StreamState<S>,
+) -> Result<(), Status> {
+    unfinished.keep(bytes).map_err(|error| {
+        state.refuse(&error);
+        Status::ok("")
+    })
 }
 
 impl Unread {
@@ -170,6 +182,22 @@ mod tests {
             let bytes = |length| Bytes::from([&[0, 0, 1, 0, 0][..], &vec![0; length - PREFIX]].concat());
             self.0.take().map_or(Poll::Pending, |length| Poll::Ready(Some(Ok(BodyFrame::data(bytes(length))))))
         }
+    }
+
+    /// Another stream finds that this one keeps most, and this one finds the same, before either has said so.
+    #[test]
+    fn a_stream_that_two_find_to_keep_most_ends_once() {
+        let stream = Stream::new(Protocol::Delta, Settings::default());
+        let inner = Inner { stream, source: Some(Cache::new(Options::default())), half_closed: false };
+        let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
+        let shared: Arc<dyn Shared> = state.clone();
+        let mut share = Unfinished::new(100).share(Arc::downgrade(&shared));
+        keep(&mut share, 101, &state).unwrap_err();
+        shared.refuse(&ProtocolError::Aged);
+        let mut source = Cache::new(Options::default());
+        let end = state.take_end(Some(&mut source)).map(|status| status.code());
+        assert_eq!(end, Some(tonic::Code::ResourceExhausted), "told, and its source with it, by who takes it");
+        assert!(state.take_end(Some(&mut source)).is_none());
     }
 
     /// Its client may leave no room for a response, and its end is not told then.
