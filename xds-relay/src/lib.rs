@@ -7,6 +7,7 @@ mod check;
 pub mod config;
 mod connections;
 mod downstream;
+mod federation;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
 pub mod file_origin;

@@ -1,36 +1,17 @@
 //! The relay's own decisions, without I/O: which scope a name belongs to, which origin feeds it, who
 //! the node is upstream. Sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
-mod alike;
-mod changes;
 mod client_node;
-mod demand;
-mod failing;
-mod feed;
-mod interner;
-mod loops;
-mod markers;
-mod mixed;
-mod node_group;
-mod parts;
-mod places;
-mod quotas;
+pub(crate) mod loops;
+pub(crate) mod node_group;
+pub(crate) mod quotas;
 mod relay_path;
-mod request_room;
-mod routes;
-mod scope;
-mod scope_key;
-mod scopes;
-mod settling;
-mod streams;
-mod subscriber;
-mod upstream;
+pub(crate) mod streams;
 mod view;
-mod weak_table;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -41,26 +22,27 @@ use xds_transport::{Frame, Protocol, RateLimit};
 use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use self::alike::Alike;
+use crate::federation::alike::Alike;
 pub use self::client_node::ClientNode;
-use self::interner::Interner;
+use crate::federation::interner::Interner;
 use self::loops::Relays;
 pub use self::loops::{LoopError, Seen};
-use self::mixed::Mixed;
+use crate::federation::mixed::Mixed;
 pub use self::node_group::{EveryNode, NodeGroup, NodeGrouping, ShareBy};
 use self::quotas::Quotas;
 pub use self::quotas::{LimitError, Share};
 use self::relay_path::Token;
-use self::request_room::RequestRoom;
-pub use self::routes::Routes;
-use self::scope::Scope;
-use self::scope_key::ScopeKey;
+use crate::federation::request_room::RequestRoom;
+pub use crate::federation::routes::Routes;
+use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
 use self::streams::StreamEntry;
 pub use self::streams::{AdmitError, Admitted, ServedStream};
-pub use self::upstream::{Dial, Dialed};
-use self::upstream::{OriginInfo, Realm, Upstream};
+pub use crate::federation::upstream::{Dial, Dialed};
+use crate::federation::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
 use crate::config::{Config, Limits, OriginKind, Unknown, XdstpStreams, canonical_authority};
+use crate::federation::lock::lock;
 use crate::metrics::Metrics;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
@@ -85,15 +67,15 @@ pub struct RelayCore {
     node: Bytes,
     linger: Duration,
     unknown: Unknown,
-    limits: Limits,
+    pub(crate) limits: Limits,
     settings: Settings,
     relays: Arc<Relays>,
     interner: Arc<Interner>,
-    quotas: Quotas,
-    scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
-    streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
+    pub(crate) quotas: Quotas,
+    pub(crate) scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
+    pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     next_stream: AtomicU64,
-    metrics: Arc<Metrics>,
+    pub(crate) metrics: Arc<Metrics>,
     counted: Mutex<HashMap<TypeUrl, Counted>>,
 }
 
@@ -121,7 +103,7 @@ pub(crate) enum Place<'a> {
 }
 
 impl Place<'_> {
-    fn origin(self) -> usize {
+    pub(crate) fn origin(self) -> usize {
         match self {
             Self::Authority { origin, .. } | Self::Group { origin } => origin,
         }
@@ -274,17 +256,17 @@ impl RelayCore {
     }
 
     /// Whether an origin speaks SotW.
-    fn is_sotw(&self, origin: usize) -> bool {
+    pub(crate) fn is_sotw(&self, origin: usize) -> bool {
         self.origins.get(origin).is_some_and(|origin| origin.info.protocol == Protocol::Sotw)
     }
 
     /// The scopes of authorities of an origin that may have names of others.
-    fn mixed(&self, origin: usize) -> Vec<Arc<Scope>> {
+    pub(crate) fn mixed(&self, origin: usize) -> Vec<Arc<Scope>> {
         self.origins.get(origin).map(|origin| origin.info.mixed.scopes()).unwrap_or_default()
     }
 
     /// Where names of an authority, or without it old-style names, are served from.
-    fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
+    pub(crate) fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
         let Some(authority) = authority else { return Place::Group { origin: self.default_origin } };
         let origin = self.authorities.get(authority).copied().unwrap_or(self.default_origin);
         match self.origins.get(origin) {
@@ -293,19 +275,19 @@ impl RelayCore {
         }
     }
 
-    fn authority_scope(&self, authority: &str, origin: usize) -> Result<Arc<Scope>, LimitError> {
+    pub(crate) fn authority_scope(&self, authority: &str, origin: usize) -> Result<Arc<Scope>, LimitError> {
         self.scope(ScopeKey::Authority(authority.to_owned()), origin, &|| ("xdstp".to_owned(), self.node.clone()))
     }
 
     /// Who a client is, and which group it belongs to (rule 154).
-    fn identify(&self, node: &Bytes) -> Result<(ClientNode, NodeGroup), NodeError> {
+    pub(crate) fn identify(&self, node: &Bytes) -> Result<(ClientNode, NodeGroup), NodeError> {
         let node = ClientNode::decode(node.clone())?;
         let group = self.grouping.group(&node)?;
         Ok((node, group))
     }
 
     /// The scope of a group at an origin; the stream's node may speak for it from now on.
-    fn group_scope(
+    pub(crate) fn group_scope(
         &self,
         origin: usize,
         group: &NodeGroup,
@@ -324,7 +306,7 @@ impl RelayCore {
         Ok(scope)
     }
 
-    fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
+    pub(crate) fn private_scope(&self, stream: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
         let room = self.request_room(&ScopeKey::Private(stream), origin);
         let slice = self.limits.names_per_turn;
         let scope = Arc::new(Scope::streamed(ScopeKey::Private(stream), origin, Duration::ZERO, room, slice));
@@ -400,7 +382,7 @@ impl RelayCore {
     }
 
     /// A stream's session is over.
-    fn count(&self, type_url: &TypeUrl, tally: &Tally) {
+    pub(crate) fn count(&self, type_url: &TypeUrl, tally: &Tally) {
         let mut counted = lock(&self.counted);
         let counted_as = counted_as(&counted, type_url);
         counted.entry(counted_as).or_default().closed.add(tally);
@@ -412,7 +394,7 @@ impl RelayCore {
         stream
     }
 
-    fn forget_stream(&self, stream: u64) {
+    pub(crate) fn forget_stream(&self, stream: u64) {
         lock(&self.streams).remove(&stream);
     }
 }
@@ -447,8 +429,4 @@ fn counted_as(counted: &HashMap<TypeUrl, Counted>, type_url: &TypeUrl) -> TypeUr
     const MOST: usize = 256;
     let full = counted.len() >= MOST && !counted.contains_key(type_url);
     if full { TypeUrl::from("") } else { type_url.clone() }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use tonic::metadata::MetadataMap;
 
-use crate::relay_core::lock;
+use crate::federation::lock::lock;
 use crate::relay_core::relay_path::{Call, Instance, KEY, MAX_TOLD, RelayPath, Token, one_of};
 
 /// How many relays may stand one behind the other at the far end of a stream.

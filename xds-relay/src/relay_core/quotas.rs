@@ -8,7 +8,7 @@ use xds_transport::server::ProtocolError;
 use xds_transport::{Bucket, RateLimit};
 
 use crate::config::Limits;
-use crate::relay_core::lock;
+use crate::federation::lock::lock;
 
 /// The limits that are counted, as the configuration calls them.
 pub(crate) const KEYS: [&str; 20] = [

@@ -14,9 +14,10 @@ use xdstp_cache::{SubscriberId, TypeUrl};
 use crate::metrics::StreamGuard;
 use crate::relay_core::loops::{LoopError, Seen, Side};
 use crate::relay_core::quotas::{LimitError, Share};
-use crate::relay_core::routes::Routes;
-use crate::relay_core::scope::Scope;
-use crate::relay_core::{RelayCore, lock};
+use crate::federation::routes::Routes;
+use crate::federation::scope::Scope;
+use crate::federation::lock::lock;
+use crate::relay_core::RelayCore;
 
 /// How long an origin may be away before a client of which nothing is known is sent elsewhere.
 const UNKNOWN_GRACE: Duration = Duration::from_secs(1);

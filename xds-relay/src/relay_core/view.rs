@@ -14,9 +14,10 @@ use crate::admin::{
     UpstreamDump,
 };
 use crate::metrics::Gauges;
-use crate::relay_core::scope::Scope;
+use crate::federation::scope::Scope;
 use crate::relay_core::streams::StreamEntry;
-use crate::relay_core::{RelayCore, Supply, counted_as, lock};
+use crate::federation::lock::lock;
+use crate::relay_core::{RelayCore, Supply, counted_as};
 
 impl RelayCore {
     /// Whether clients should come: every origin of files has been read. An origin that cannot be reached

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use indexmap::IndexMap;
 
-use crate::relay_core::lock;
+use crate::federation::lock::lock;
 
 /// More than this is not kept.
 const MOST: usize = 1 << 20;

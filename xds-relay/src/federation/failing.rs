@@ -8,9 +8,9 @@ use xdstp_cache::{Failed, Removals};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::RelayCore;
-use crate::relay_core::scope::Standing;
+use crate::federation::scope::Standing;
 use crate::relay_core::streams::Part;
-use crate::relay_core::subscriber::{News, Subscriber};
+use crate::federation::subscriber::{News, Subscriber};
 
 impl Subscriber {
     /// Pulls the errors of the parts until the visitor has enough: true then. What this stream need not fetch for itself

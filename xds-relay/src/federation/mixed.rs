@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use crate::relay_core::lock;
-use crate::relay_core::scope::Scope;
+use crate::federation::lock::lock;
+use crate::federation::scope::Scope;
 
 /// Those of one origin. Of any other scope of an authority it is known, without a look, that it has nothing of the rest: a client
 /// may name a thousand.
@@ -31,7 +31,7 @@ impl Mixed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay_core::scope_key::ScopeKey;
+    use crate::federation::scope_key::ScopeKey;
 
     #[test]
     fn a_scope_is_mixed_once_something_of_another_authority_comes_and_as_long_as_it_is_there() {

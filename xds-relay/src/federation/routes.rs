@@ -15,15 +15,16 @@ use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, Subscriber
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::relay_core::node_group::NodeGroup;
-use crate::relay_core::parts::Parts;
+use crate::federation::parts::Parts;
 use crate::relay_core::quotas::{self, LimitError, Share};
-use crate::relay_core::request_room::RequestRoom;
-use crate::relay_core::scope::{Scope, Use, may_be_held};
+use crate::federation::request_room::RequestRoom;
+use crate::federation::scope::{Scope, Use, may_be_held};
 use crate::relay_core::streams::{Part, View};
-use crate::relay_core::subscriber::{
+use crate::federation::subscriber::{
     Awaiting, Counts, News, Said, Stub, Subscriber, authority_of, contests, fetched_for, news_of,
 };
-use crate::relay_core::{Place, RelayCore, lock};
+use crate::federation::lock::lock;
+use crate::relay_core::{Place, RelayCore};
 
 /// How many names that are not simply passed on are noted under one hold of a scope's lock: those that several parts may
 /// have, and stubs.

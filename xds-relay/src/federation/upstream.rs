@@ -10,14 +10,14 @@ use xdstp_client::upstream::Consumer;
 use xdstp_uri::ResourceName;
 
 use crate::metrics::{Metrics, StreamGuard};
-use crate::relay_core::alike::Alike;
-use crate::relay_core::feed::Feed;
-use crate::relay_core::interner::Interner;
-use crate::relay_core::lock;
+use crate::federation::alike::Alike;
+use crate::federation::feed::Feed;
+use crate::federation::interner::Interner;
+use crate::federation::lock::lock;
 use crate::relay_core::loops::{Relays, Seen};
-use crate::relay_core::mixed::Mixed;
-use crate::relay_core::scope_key::ScopeKey;
-use crate::relay_core::scopes::{Scopes, Seat};
+use crate::federation::mixed::Mixed;
+use crate::federation::scope_key::ScopeKey;
+use crate::federation::scopes::{Scopes, Seat};
 
 /// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
 pub trait Dial: Send + Sync + 'static {

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use xdstp_cache::{Interest, Stored, SubscriberId};
 
 use super::{BATCH, Scope};
-use crate::relay_core::demand::Wish;
+use crate::federation::demand::Wish;
 use xds_transport::Frame;
 
 impl Scope {

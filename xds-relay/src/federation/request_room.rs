@@ -10,9 +10,10 @@ use xds_transport::client::{name_size, room_for_names};
 use xdstp_cache::{Interest, TypeUrl};
 
 use crate::relay_core::quotas::LimitError;
-use crate::relay_core::scope::Scope;
+use crate::federation::scope::Scope;
 use crate::relay_core::streams::Part;
-use crate::relay_core::{RelayCore, lock};
+use crate::federation::lock::lock;
+use crate::relay_core::RelayCore;
 
 /// The room in the requests of one stream to an origin.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::relay_core::lock;
+use crate::federation::lock::lock;
 
 /// How long the same words are not said again.
 const ONCE_IN: Duration = Duration::from_secs(1);

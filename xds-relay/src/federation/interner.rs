@@ -6,7 +6,7 @@ use xds_transport::client::Intern;
 use xdstp_cache::{Resource, Version};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::weak_table::WeakTable;
+use crate::federation::weak_table::WeakTable;
 
 /// The parts of resources, for as long as anybody holds them.
 #[derive(Debug, Default)]

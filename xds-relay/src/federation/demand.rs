@@ -7,7 +7,7 @@ use xds_transport::client::{Command, name_size};
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::request_room::RequestRoom;
+use crate::federation::request_room::RequestRoom;
 
 /// A name or collection of a type.
 pub(crate) type Wish = (TypeUrl, Interest);

@@ -18,15 +18,15 @@ use xdstp_cache::{
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
-use crate::relay_core::changes::Changes;
-use crate::relay_core::demand::{Demand, Wish};
-use crate::relay_core::lock;
-use crate::relay_core::markers::is_marker;
+use crate::federation::changes::Changes;
+use crate::federation::demand::{Demand, Wish};
+use crate::federation::lock::lock;
+use crate::federation::markers::is_marker;
 use crate::relay_core::quotas::Share;
-use crate::relay_core::request_room::RequestRoom;
-use crate::relay_core::scope_key::ScopeKey;
-use crate::relay_core::scopes::Seat;
-use crate::relay_core::upstream::Upstream;
+use crate::federation::request_room::RequestRoom;
+use crate::federation::scope_key::ScopeKey;
+use crate::federation::scopes::Seat;
+use crate::federation::upstream::Upstream;
 
 mod look;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::relay_core::Place;
-use crate::relay_core::scope::Scope;
+use crate::federation::scope::Scope;
 use crate::relay_core::streams::Part;
 
 /// A client names as many authorities as it likes: none of them costs what the others are.
@@ -118,8 +118,8 @@ mod tests {
 
     use super::*;
     use crate::relay_core::node_group::NodeGroup;
-    use crate::relay_core::scope::Scope;
-    use crate::relay_core::scope_key::ScopeKey;
+    use crate::federation::scope::Scope;
+    use crate::federation::scope_key::ScopeKey;
 
     const AUTHORITIES: [&str; 4] = ["a", "b", "c", "d"];
     const PLACES: usize = AUTHORITIES.len() + 3;

@@ -12,7 +12,7 @@ use xds_transport::client::{Command, Update};
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::demand::Wish;
+use crate::federation::demand::Wish;
 
 const PREFIX: &str = "xds-relay.";
 const SUFFIX: &str = ".end-of-answer";

@@ -11,17 +11,17 @@ use xds_transport::{Protocol, Rejected};
 use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
 use xdstp_client::upstream::{Connection, Consumer};
 
-use crate::relay_core::alike::Unsaid;
-use crate::relay_core::changes::Changes;
-use crate::relay_core::demand::Wish;
-use crate::relay_core::lock;
+use crate::federation::alike::Unsaid;
+use crate::federation::changes::Changes;
+use crate::federation::demand::Wish;
+use crate::federation::lock::lock;
 use crate::relay_core::loops::Side;
-use crate::relay_core::markers::Markers;
-use crate::relay_core::places::{Elsewhere, Places};
-use crate::relay_core::scope::Scope;
-use crate::relay_core::scopes::{Due, Scopes, Seat};
-use crate::relay_core::settling::{Settled, Settling};
-use crate::relay_core::upstream::{OriginInfo, Speakers, UpstreamState};
+use crate::federation::markers::Markers;
+use crate::federation::places::{Elsewhere, Places};
+use crate::federation::scope::Scope;
+use crate::federation::scopes::{Due, Scopes, Seat};
+use crate::federation::settling::{Settled, Settling};
+use crate::federation::upstream::{OriginInfo, Speakers, UpstreamState};
 
 /// How much of an origin's words about a resource is kept, and told to every client, in characters.
 const MAX_MESSAGE: usize = 1024;

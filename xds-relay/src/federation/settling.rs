@@ -3,7 +3,7 @@
 //! An answer may come in any number of pieces, with any time between them (rule 151). Until it is complete nobody who
 //! brought something along is told that it is gone. Delta has no end of an answer: the origin is asked for the fate of what
 //! clients bring along, and only of what it says nothing about for long, silence says something. On a stream that is never
-//! silent, or where silence is that of a relay without its origin, a [marker](crate::relay_core::markers) is asked for.
+//! silent, or where silence is that of a relay without its origin, a [marker](crate::federation::markers) is asked for.
 //! Over SotW a full state says all there is, but one that crossed the request may be older than it. Other SotW responses
 //! never say what is not there.
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use xds_transport::client::Update;
 use xdstp_cache::{Interest, TypeUrl};
 
-use crate::relay_core::demand::Wish;
+use crate::federation::demand::Wish;
 
 /// After this much silence of the stream, not of a collection, a delta origin has said all it has to say: as much as
 /// rule 74 waits. Every byte is a word.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::changes::Changes;
-use crate::relay_core::scope::Scope;
-use crate::relay_core::scopes::Scopes;
+use crate::federation::changes::Changes;
+use crate::federation::scope::Scope;
+use crate::federation::scopes::Scopes;
 
 /// The scopes of a stream that something of a message belongs to, and what of it: by authority on the stream of `xdstp:`
 /// names; a node group's own stream feeds just its scope.

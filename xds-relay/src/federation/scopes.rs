@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use slab::Slab;
 
-use crate::relay_core::lock;
-use crate::relay_core::scope::Scope;
+use crate::federation::lock::lock;
+use crate::federation::scope::Scope;
 
 /// Where a scope stands among those of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -123,7 +123,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::relay_core::scope_key::ScopeKey;
+    use crate::federation::scope_key::ScopeKey;
 
     fn scope(authority: &str) -> Arc<Scope> {
         Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None, 1))

@@ -9,10 +9,10 @@ use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::relay_core::RelayCore;
-use crate::relay_core::parts::Parts;
+use crate::federation::parts::Parts;
 use crate::relay_core::quotas::LimitError;
-use crate::relay_core::request_room::RequestRoom;
-use crate::relay_core::scope::{Scope, Standing, may_be_held};
+use crate::federation::request_room::RequestRoom;
+use crate::federation::scope::{Scope, Standing, may_be_held};
 use crate::relay_core::streams::Part;
 
 pub(crate) struct Subscriber {
