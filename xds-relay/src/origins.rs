@@ -12,8 +12,8 @@ use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
 use crate::config::{Config, Origin, OriginKind};
+use crate::error::Error;
 use crate::relay_core::{Dial, Dialed, RelayCore};
-use crate::serve::Error;
 
 /// The origins of files of a running relay, watched while this lives.
 pub(crate) struct Origins {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use xdstp_cache::{Failed, Removals};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::RelayCore;
+use crate::federation::core::Federation;
+use crate::federation::part::Part;
 use crate::federation::scope::Standing;
-use crate::relay_core::streams::Part;
 use crate::federation::subscriber::{News, Subscriber};
 
 impl Subscriber {
@@ -17,7 +17,7 @@ impl Subscriber {
     /// any more is noted in `gone`.
     pub(crate) fn pull_errors(
         &mut self,
-        relay: &RelayCore,
+        federation: &Federation,
         removals: Removals,
         gone: &mut HashSet<ResourceName>,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
@@ -48,7 +48,7 @@ impl Subscriber {
                 // What the client may have from a part that has not answered is not gone (rule 150).
                 let stays = there || self.will_be_told_but_for(part, &name);
                 if removed && there {
-                    let own = part.scope.key.is_at(relay.place(name.authority()));
+                    let own = part.scope.key.is_at(federation.place(name.authority()));
                     elsewhere.push((name.clone(), if own { News::OwnGone } else { News::OtherGone }));
                 }
                 // To a client an error that is not transient is a removal.

@@ -15,20 +15,18 @@ use crate::federation::alike::Unsaid;
 use crate::federation::changes::Changes;
 use crate::federation::demand::Wish;
 use crate::federation::lock::lock;
-use crate::relay_core::loops::Side;
 use crate::federation::markers::Markers;
 use crate::federation::places::{Elsewhere, Places};
 use crate::federation::scope::Scope;
 use crate::federation::scopes::{Due, Scopes, Seat};
+use crate::federation::server::{Server, StreamState};
 use crate::federation::settling::{Settled, Settling};
-use crate::federation::upstream::{OriginInfo, Speakers, UpstreamState};
+use crate::federation::speakers::Speakers;
 
 /// How much of an origin's words about a resource is kept, and told to every client, in characters.
 const MAX_MESSAGE: usize = 1024;
 /// An origin that has a stream and requests, and says nothing for this long, may want them asked in another way.
 const SILENT: Duration = Duration::from_secs(15);
-const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
-                           one stream, needs `xdstp: by_node`";
 
 /// An origin may have nothing to say to who returns with all it has. A balancer without an origin does not keep a stream
 /// open for this long.
@@ -38,7 +36,7 @@ pub(crate) struct Feed {
     label: String,
     /// What has what other streams to the origin carry for other nodes held once: to be named to the stream.
     intern: Option<Arc<dyn Intern>>,
-    info: Arc<OriginInfo>,
+    server: Arc<Server>,
     scopes: Arc<Scopes>,
     /// When scopes have something to tell the origin by themselves.
     due: Due,
@@ -48,7 +46,7 @@ pub(crate) struct Feed {
     more: bool,
     /// The origin was there when they were looked at last, all of them.
     was_there: Option<bool>,
-    state: Arc<Mutex<UpstreamState>>,
+    state: Arc<Mutex<StreamState>>,
     speakers: Arc<Mutex<Speakers>>,
     settling: Settling,
     markers: Markers,
@@ -64,18 +62,18 @@ impl Feed {
     pub(crate) fn new(
         label: String,
         by_node: bool,
-        info: Arc<OriginInfo>,
+        server: Arc<Server>,
         scopes: Arc<Scopes>,
-        state: Arc<Mutex<UpstreamState>>,
+        state: Arc<Mutex<StreamState>>,
         speakers: Arc<Mutex<Speakers>>,
     ) -> Self {
-        let markers = Markers::new(info.relays.own());
+        let markers = Markers::new(server.loops.instance());
         // What one stream carries for all clients is here once as it is.
-        let intern = by_node.then(|| info.interner.clone() as Arc<dyn Intern>);
+        let intern = by_node.then(|| server.interner.clone() as Arc<dyn Intern>);
         Self {
             label,
             intern,
-            info,
+            server,
             scopes,
             due: Due::default(),
             short: BTreeSet::new(),
@@ -96,42 +94,42 @@ impl Feed {
         let mut state = lock(&self.state);
         if !state.answered {
             if self.says("connected", now) {
-                tracing::info!(origin = %self.info.name, stream = %self.label, "connected");
+                tracing::info!(origin = %self.server.name, stream = %self.label, "connected");
             }
             state.answered = true;
             (state.hint, state.lost_since) = (None, None);
-            state.guard = Some(self.info.metrics.upstream_connected(&self.info.name));
+            state.guard = Some(self.server.observer.connected(&self.server.name));
             self.silent_at = None;
         }
     }
 
     /// Whether this stream is to say so, of many that have to.
     fn says(&self, words: &str, now: Instant) -> bool {
-        let (says, unsaid) = self.info.alike.say(words, now);
+        let (says, unsaid) = self.server.alike.say(words, now);
         if let Some(Unsaid { words, streams }) = unsaid {
-            tracing::info!(origin = %self.info.name, streams, "more of the same: {words}");
+            tracing::info!(origin = %self.server.name, streams, "more of the same: {words}");
         }
         says
     }
 
     fn refuse(&self, rejected: &[Rejected]) {
-        self.info.metrics.upstream_refused(&self.info.name, rejected.len() as u64);
+        self.server.observer.refused(&self.server.name, rejected.len() as u64);
         for Rejected { name, reason, .. } in rejected {
-            tracing::warn!(origin = %self.info.name, stream = %self.label, %name, "refused: {reason}");
+            tracing::warn!(origin = %self.server.name, stream = %self.label, %name, "refused: {reason}");
         }
     }
 
     /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
     fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) -> Vec<Rejected> {
-        let by_alias = self.info.protocol == Protocol::Delta;
+        let by_alias = self.server.protocol == Protocol::Delta;
         let mut refused = Vec::new();
         let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
             let value = changed.resource.value;
-            changed.resource.value = value.with_aliases(|alias| self.info.realm.holds(alias));
+            changed.resource.value = value.with_aliases(|alias| self.server.realm.holds(alias));
             let name = &changed.name;
-            if !self.info.realm.holds(name) {
+            if !self.server.realm.holds(name) {
                 let reason = "its authority is another origin's";
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
@@ -143,7 +141,7 @@ impl Feed {
             }
             if !aliases.is_empty() {
                 let to = at.iter().filter_map(|place| places.scope(*place));
-                to.for_each(|scope| self.info.mixed.comes(name.authority(), scope));
+                to.for_each(|scope| self.server.mixed.comes(name.authority(), scope));
             }
             let Some(last) = at.pop() else {
                 refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
@@ -154,7 +152,7 @@ impl Feed {
             }
             places.put(last, |part| part.changed.push(changed));
         }
-        let rules = self.info.rules.of(&type_url);
+        let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
         let (missing, removed_too) =
             if rules.full_state_in_sotw { (Vec::new(), missing) } else { (missing, Vec::new()) };
@@ -171,7 +169,7 @@ impl Feed {
         }
         for failure in errors {
             let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
-            tracing::warn!(origin = %self.info.name, stream = %self.label, name = %failure.name, "not sent: {message}");
+            tracing::warn!(origin = %self.server.name, stream = %self.label, name = %failure.name, "not sent: {message}");
             for place in places.of_name(&type_url, &failure.name, &self.elsewhere) {
                 let error = ResourceError::new(failure.code, message.as_str());
                 places.put(place, |part| part.errors.push((failure.name.clone(), error)));
@@ -225,7 +223,7 @@ impl Consumer for Feed {
         }
         self.more = !goes_on.is_empty();
         // Over SotW a full state is all there is.
-        for wish in self.settling.doubtful(now).into_iter().filter(|_| self.info.protocol == Protocol::Delta) {
+        for wish in self.settling.doubtful(now).into_iter().filter(|_| self.server.protocol == Protocol::Delta) {
             self.markers.ask(wish);
         }
         self.markers.take_commands().into_iter().for_each(apply);
@@ -236,12 +234,11 @@ impl Consumer for Feed {
     }
 
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
-        let metrics = self.info.metrics.upstream(&self.info.name, update.type_url.as_str());
-        metrics.responses.add(u64::from(!update.unsaid));
-        metrics.resources.add(update.changed.len() as u64);
+        let (responses, resources) = (u64::from(!update.unsaid), update.changed.len() as u64);
+        self.server.observer.received(&self.server.name, &update.type_url, responses, resources);
         self.refuse(&update.rejected);
         let nacks = !update.rejected.is_empty();
-        let ends = self.info.protocol == Protocol::Delta || self.info.rules.of(&update.type_url).full_state_in_sotw;
+        let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
         let mut complete = self.settling.update(now, &update, ends);
         complete.iter().for_each(|collection| self.markers.forget(&update.type_url, collection));
         for collection in self.markers.answered(&mut update) {
@@ -251,7 +248,7 @@ impl Consumer for Feed {
         let type_url = update.type_url.clone();
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
-        let (version, system_version) = match self.info.protocol {
+        let (version, system_version) = match self.server.protocol {
             Protocol::Sotw => (said, None),
             Protocol::Delta => (None, said),
         };
@@ -260,7 +257,7 @@ impl Consumer for Feed {
         let refused = self.sort(update, complete, &mut places);
         // What is not in it is as it was, and so is the version of that.
         for (scope, mut changes) in places.into_changes() {
-            changes.by_alias = self.info.protocol == Protocol::Delta;
+            changes.by_alias = self.server.protocol == Protocol::Delta;
             changes.version.clone_from(&version);
             changes.system_version.clone_from(&system_version);
             if !changes.is_empty() {
@@ -269,7 +266,7 @@ impl Consumer for Feed {
         }
         self.refuse(&refused);
         if nacks || !refused.is_empty() {
-            metrics.nacks.inc();
+            self.server.observer.rejected(&self.server.name, &type_url);
         }
         // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
         if refused.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons: refused } }
@@ -288,9 +285,9 @@ impl Consumer for Feed {
                 let words = error.as_ref().map(|error| format!("disconnected: {error}"));
                 let words = words.as_deref().unwrap_or("the origin ended the stream");
                 match (self.says(words, now), &error) {
-                    (true, Some(_)) => tracing::warn!(origin = %self.info.name, stream = %self.label, "{words}"),
-                    (true, None) => tracing::info!(origin = %self.info.name, stream = %self.label, "{words}"),
-                    (false, _) => tracing::debug!(origin = %self.info.name, stream = %self.label, "{words}"),
+                    (true, Some(_)) => tracing::warn!(origin = %self.server.name, stream = %self.label, "{words}"),
+                    (true, None) => tracing::info!(origin = %self.server.name, stream = %self.label, "{words}"),
+                    (false, _) => tracing::debug!(origin = %self.server.name, stream = %self.label, "{words}"),
                 }
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
                 self.markers.forget_all();
@@ -312,15 +309,13 @@ impl Consumer for Feed {
     }
 
     fn metadata(&mut self) -> MetadataMap {
-        self.info.relays.say(Side::Upstream)
+        self.server.loops.say()
     }
 
     fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
-        let heard = self.info.relays.hear(Side::Upstream, metadata).map_err(|error| {
-            self.info.metrics.upstream_loop(&self.info.name);
-            error.to_string()
-        })?;
-        let by_relay = heard.is_some() && self.info.protocol == Protocol::Delta;
+        let heard = self.server.loops.hear(metadata);
+        let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.name))?;
+        let by_relay = heard.is_some() && self.server.protocol == Protocol::Delta;
         self.settling.connected(by_relay, self.markers.wait());
         lock(&self.state).relays = heard;
         Ok(())
@@ -337,8 +332,8 @@ impl Consumer for Feed {
     fn handle_timeout(&mut self, now: Instant) {
         let is_idle = || self.scopes.all().iter().all(|(_, scope)| scope.is_idle());
         if self.silent_at.take_if(|at| *at <= now).is_some() && !is_idle() {
-            tracing::warn!(origin = %self.info.name, stream = %self.label, "{SILENT_HINT}");
-            lock(&self.state).hint = Some(SILENT_HINT);
+            tracing::warn!(origin = %self.server.name, stream = %self.label, "{}", self.server.silent_hint);
+            lock(&self.state).hint = Some(self.server.silent_hint);
         }
         self.steady |= self.steady_at.take_if(|at| *at <= now).is_some();
         // What lingers is looked at with the commands.

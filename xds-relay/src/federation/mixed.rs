@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn a_scope_is_mixed_once_something_of_another_authority_comes_and_as_long_as_it_is_there() {
-        let scope = |key| Arc::new(Scope::of_files(key, 0, 1));
+        let scope = |key| Arc::new(Scope::authoritative(key, 0, 1));
         let (mixed, a) = (Mixed::default(), scope(ScopeKey::Authority("a".into())));
         mixed.comes(Some("a"), &a);
         mixed.comes(Some("b"), &scope(ScopeKey::Private(1)));

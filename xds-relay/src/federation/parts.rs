@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use crate::relay_core::Place;
+use crate::federation::part::Part;
+use crate::federation::place::Place;
 use crate::federation::scope::Scope;
-use crate::relay_core::streams::Part;
 
 /// A client names as many authorities as it likes: none of them costs what the others are.
 #[derive(Default)]
@@ -117,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::relay_core::node_group::NodeGroup;
+    use crate::federation::node_group::NodeGroup;
     use crate::federation::scope::Scope;
     use crate::federation::scope_key::ScopeKey;
 
@@ -136,7 +136,7 @@ mod tests {
             Some(authority) => ScopeKey::Authority((*authority).to_owned()),
             None => ScopeKey::Group(number, NodeGroup::new(Vec::new(), String::new())),
         };
-        let scope = Arc::new(Scope::of_files(key, number, 1));
+        let scope = Arc::new(Scope::authoritative(key, number, 1));
         let id = scope.open(&"type".into(), Waker::noop().clone());
         Part { scope, id, seat: number, sets_aside: false }
     }

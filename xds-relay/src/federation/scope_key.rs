@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::relay_core::Place;
-use crate::relay_core::node_group::NodeGroup;
+use crate::federation::node_group::NodeGroup;
+use crate::federation::place::Place;
 
 /// Which scope a name belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,12 +8,13 @@ use xds_transport::client::name_size;
 use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::relay_core::RelayCore;
+use crate::federation::core::Federation;
+use crate::federation::part::Part;
 use crate::federation::parts::Parts;
-use crate::relay_core::quotas::LimitError;
 use crate::federation::request_room::RequestRoom;
-use crate::federation::scope::{Scope, Standing, may_be_held};
-use crate::relay_core::streams::Part;
+use crate::federation::scope::stub::may_be_held;
+use crate::federation::scope::{Scope, Standing};
+use crate::federation::share::OverLimit;
 
 pub(crate) struct Subscriber {
     pub(crate) type_url: TypeUrl,
@@ -119,7 +120,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// The origin could not be asked for all it wants, even if nobody else wanted anything.
-    pub(crate) fn grows(&mut self, room: Arc<RequestRoom>, name: &str) -> Result<(), LimitError> {
+    pub(crate) fn grows(&mut self, room: Arc<RequestRoom>, name: &str) -> Result<(), OverLimit> {
         let more = name_size(name);
         match self.sizes.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &room)) {
             Some((room, size)) => {
@@ -143,22 +144,28 @@ impl Subscriber {
     }
 
     /// The part that serves an interest, if it is open.
-    pub(crate) fn part(&self, relay: &RelayCore, interest: &Interest) -> Option<&Part> {
-        self.part_of(relay, authority_of(interest))
+    pub(crate) fn part(&self, federation: &Federation, interest: &Interest) -> Option<&Part> {
+        self.part_of(federation, authority_of(interest))
     }
 
     /// The part that serves the names of an authority, or old-style names, if it is open.
-    pub(crate) fn part_of(&self, relay: &RelayCore, authority: Option<&str>) -> Option<&Part> {
-        self.parts.at(relay.place(authority))
+    pub(crate) fn part_of(&self, federation: &Federation, authority: Option<&str>) -> Option<&Part> {
+        self.parts.at(federation.place(authority))
     }
 
     /// Which of the parts counts for a name: the one of its own authority, if that has it or has not answered; else
     /// another that has it (rule 152). What the client brought along, and may have from another that has not answered, is
     /// not gone (rule 150).
-    pub(crate) fn counts(&self, relay: &RelayCore, name: &ResourceName, news: News, awaiting: &mut Awaiting) -> Counts {
-        let own = relay.place(name.authority());
+    pub(crate) fn counts(
+        &self,
+        federation: &Federation,
+        name: &ResourceName,
+        news: News,
+        awaiting: &mut Awaiting,
+    ) -> Counts {
+        let own = federation.place(name.authority());
         let origin = own.origin();
-        let (own, mut others) = self.parts.of_names_at(own, &relay.mixed(origin));
+        let (own, mut others) = self.parts.of_names_at(own, &federation.mixed(origin));
         // Rule 153: nothing that another origin says is of the name.
         others.retain(|part| part.scope.origin == origin);
         if own.iter().any(|part| part.scope.is_alias(part.id, name)) {
@@ -201,7 +208,9 @@ impl Subscriber {
         let asks_for = |part: &&Part| part.scope.wants(part.id, &Interest::Name(name.clone()));
         let may_say = |part: &&Part| match part.scope.standing(part.id, name) {
             // Over SotW not every answer has an end.
-            Standing::Unknown => !relay.is_sotw(origin) || !part.scope.is_known(&self.type_url, &Interest::Wildcard),
+            Standing::Unknown => {
+                !federation.is_sotw(origin) || !part.scope.is_known(&self.type_url, &Interest::Wildcard)
+            }
             Standing::Present(_) | Standing::Absent => false,
         };
         if !own.iter().copied().any(|part| asks_for(&part)) && others.iter().copied().any(|part| may_say(&part)) {
@@ -216,8 +225,8 @@ impl Subscriber {
     }
 
     /// What the news of a name are, as far as its own part is asked for it.
-    pub(crate) fn as_asked(&self, relay: &RelayCore, name: &ResourceName, news: News) -> News {
-        let own = relay.place(name.authority());
+    pub(crate) fn as_asked(&self, federation: &Federation, name: &ResourceName, news: News) -> News {
+        let own = federation.place(name.authority());
         let is_asked = |part: &Part| part.scope.covers(part.id, name);
         if news == News::OwnGone && !self.parts.at(own).is_some_and(is_asked) { News::OwnUnasked } else { news }
     }
@@ -249,10 +258,10 @@ impl Subscriber {
     }
 
     /// Whether one of those names is there by now.
-    pub(crate) fn has_settled(&self, relay: &RelayCore) -> bool {
+    pub(crate) fn has_settled(&self, federation: &Federation) -> bool {
         let mut awaiting = Awaiting::default();
         let is_there = |(name, news): (&ResourceName, &News)| {
-            matches!(self.counts(relay, name, *news, &mut awaiting), Counts::Other(..) | Counts::ByAlias(..))
+            matches!(self.counts(federation, name, *news, &mut awaiting), Counts::Other(..) | Counts::ByAlias(..))
         };
         self.contested.iter().chain(&self.unanswered).any(is_there)
     }
@@ -264,12 +273,17 @@ impl Subscriber {
 
     /// The names that a client may go on to hold once it leaves an interest, because another part is asked for them too:
     /// it has these names or else they are gone (rules 52, 53, 152). To the client its wildcard covers every name.
-    pub(crate) fn left_to_others(&self, relay: &RelayCore, part: &Part, interest: &Interest) -> BTreeSet<ResourceName> {
+    pub(crate) fn left_to_others(
+        &self,
+        federation: &Federation,
+        part: &Part,
+        interest: &Interest,
+    ) -> BTreeSet<ResourceName> {
         let is_other = |other: &&Part| !(other.id == part.id && Arc::ptr_eq(&other.scope, &part.scope));
         let others: Vec<_> = if *interest == Interest::Wildcard {
             self.parts.iter().filter(is_other).collect()
         } else {
-            let wildcard = self.part(relay, &Interest::Wildcard).filter(is_other);
+            let wildcard = self.part(federation, &Interest::Wildcard).filter(is_other);
             wildcard.filter(|group| group.scope.wants(group.id, &Interest::Wildcard)).into_iter().collect()
         };
         if others.is_empty() {
@@ -329,12 +343,12 @@ pub(crate) fn fetched_for<'a>(parts: &'a [Part], name: &ResourceName, shared: &A
 /// The name that a part has news of, if another part may have it, too: not what the part of the name's own authority has,
 /// unless something was `said` of the name already.
 pub(crate) fn contests<'a>(
-    relay: &RelayCore,
+    federation: &Federation,
     part: &Part,
     pull: &Pull<'a, Frame>,
     said: &mut Said,
 ) -> Option<(&'a ResourceName, News)> {
-    let news = news_of(relay, part, pull);
+    let news = news_of(federation, part, pull);
     match pull {
         Pull::Put { name, .. } if news == News::OwnPut => said.insert((*name).clone(), false).map(|_| (*name, news)),
         Pull::Put { name, .. } => Some((name, news)),
@@ -344,8 +358,8 @@ pub(crate) fn contests<'a>(
 }
 
 /// What the news of a part are to the others.
-pub(crate) fn news_of(relay: &RelayCore, part: &Part, pull: &Pull<'_, Frame>) -> News {
-    let own = |name: &ResourceName| part.scope.key.is_at(relay.place(name.authority()));
+pub(crate) fn news_of(federation: &Federation, part: &Part, pull: &Pull<'_, Frame>) -> News {
+    let own = |name: &ResourceName| part.scope.key.is_at(federation.place(name.authority()));
     match pull {
         Pull::Put { name, .. } if own(name) => News::OwnPut,
         Pull::Removed { name } if own(name) => News::OwnGone,

@@ -1,153 +1,97 @@
-//! One stream to an origin: who it speaks for, and how it is doing.
+//! One stream to a server: who it speaks for, and the scopes that it feeds.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_transport::{Protocol, TypeRules};
-use xdstp_client::upstream::Consumer;
-use xdstp_uri::ResourceName;
 
-use crate::metrics::{Metrics, StreamGuard};
-use crate::federation::alike::Alike;
+use crate::federation::dial::{Dial, Dialed};
 use crate::federation::feed::Feed;
-use crate::federation::interner::Interner;
 use crate::federation::lock::lock;
-use crate::relay_core::loops::{Relays, Seen};
-use crate::federation::mixed::Mixed;
+use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::scopes::{Scopes, Seat};
+use crate::federation::server::{Server, StreamState};
+use crate::federation::speakers::Speakers;
+use crate::federation::supply::{Status, Supply};
 
-/// Opens streams to origins. The relay decides which, and for whom; how, is not its business.
-pub trait Dial: Send + Sync + 'static {
-    /// Opens a stream to the origin at this position of the configuration, as `node` unless the consumer names
-    /// [another](Consumer::node), and keeps it open until the result is dropped.
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed>;
-}
-
-/// A stream that [`Dial`] keeps open; dropping it ends the stream.
-pub trait Dialed: Send + Sync {
-    /// The consumer has commands.
-    fn nudge(&self);
-}
-
+/// A stream that is open, or waits to be, for as long as a scope has a seat there.
 pub(crate) struct Upstream {
     /// The node group it speaks for, or `xdstp`.
-    pub(crate) label: String,
-    pub(crate) scopes: Arc<Scopes>,
-    pub(crate) speakers: Arc<Mutex<Speakers>>,
-    state: Arc<Mutex<UpstreamState>>,
+    label: String,
+    scopes: Arc<Scopes>,
+    speakers: Arc<Mutex<Speakers>>,
+    state: Arc<Mutex<StreamState>>,
     dialed: OnceLock<Box<dyn Dialed>>,
 }
 
-/// How a stream to an origin is doing.
-#[derive(Default)]
-pub(crate) struct UpstreamState {
-    /// The transport has a stream.
-    pub(crate) open: bool,
-    /// The origin answered on it (rule 156).
-    pub(crate) answered: bool,
-    /// The relay that the origin is, and those behind it.
-    pub(crate) relays: Option<Seen>,
-    pub(crate) last_error: Option<String>,
-    /// What an operator should look at.
-    pub(crate) hint: Option<&'static str>,
-    /// Since when no stream was answered.
-    pub(crate) lost_since: Option<Instant>,
-    pub(crate) guard: Option<StreamGuard>,
-}
-
-/// What the streams of one origin share.
-pub(crate) struct OriginInfo {
-    pub(crate) name: String,
-    pub(crate) protocol: Protocol,
-    pub(crate) rules: Arc<TypeRules>,
-    pub(crate) realm: Realm,
-    pub(crate) relays: Arc<Relays>,
-    pub(crate) mixed: Mixed,
-    pub(crate) interner: Arc<Interner>,
-    pub(crate) alike: Alike,
-    pub(crate) metrics: Arc<Metrics>,
-}
-
-/// Which names an origin may set: those of its authorities, and if it is the default one, those that no other origin is
-/// configured for (rule 153).
-pub(crate) struct Realm {
-    pub(crate) origin: usize,
-    pub(crate) default_origin: usize,
-    pub(crate) authorities: Arc<HashMap<String, usize>>,
-}
-
-impl Realm {
-    pub(crate) fn holds(&self, name: &ResourceName) -> bool {
-        let of = name.authority().and_then(|authority| self.authorities.get(authority));
-        of.copied().unwrap_or(self.default_origin) == self.origin
-    }
-}
-
-/// The members of a node group, of whom one speaks for all.
-#[derive(Default)]
-pub(crate) struct Speakers {
-    /// By stream, as the origin is told of them.
-    members: BTreeMap<u64, Bytes>,
-    speaks: Option<u64>,
-}
-
-impl Speakers {
-    pub(crate) fn join(&mut self, stream: u64, node: Bytes) {
-        self.members.insert(stream, node);
-    }
-
-    pub(crate) fn leave(&mut self, stream: u64) {
-        self.members.remove(&stream);
-    }
-
-    /// A living member: the same one as long as it is there. None when the last of them has left.
-    pub(crate) fn speaker(&mut self) -> Option<Bytes> {
-        let speaks = self.speaks.filter(|stream| self.members.contains_key(stream));
-        self.speaks = speaks.or_else(|| self.members.keys().next().copied());
-        self.members.get(&self.speaks?).cloned()
-    }
+/// A scope's seat there.
+struct Seated {
+    upstream: Arc<Upstream>,
+    key: ScopeKey,
+    seat: Seat,
 }
 
 impl Upstream {
-    pub(crate) fn dial(
-        dial: &dyn Dial,
-        info: Arc<OriginInfo>,
-        label: String,
-        node: Bytes,
-        key: &ScopeKey,
-    ) -> Arc<Self> {
-        let origin = info.realm.origin;
+    /// A stream to a server, for scopes such as that of the key.
+    pub(crate) fn dial(dial: &dyn Dial, server: Arc<Server>, label: String, node: Bytes, key: &ScopeKey) -> Arc<Self> {
+        let origin = server.realm.origin;
         let scopes = Arc::new(Scopes::default());
-        let state = Arc::<Mutex<UpstreamState>>::default();
+        let state = Arc::<Mutex<StreamState>>::default();
         let speakers = Arc::<Mutex<Speakers>>::default();
         let by_node = matches!(key, ScopeKey::Group(..));
-        let feed = Feed::new(label.clone(), by_node, info, scopes.clone(), state.clone(), speakers.clone());
+        let feed = Feed::new(label.clone(), by_node, server, scopes.clone(), state.clone(), speakers.clone());
         let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
         let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
         Arc::new(upstream)
     }
 
-    /// A scope of it has something to tell the origin.
-    pub(crate) fn ask(&self, seat: Seat) {
-        self.scopes.ask(seat);
-        if let Some(dialed) = self.dialed.get() {
+    /// What a scope comes over it by. It has something to ask from the start.
+    pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Supply> {
+        let seat = self.scopes.insert(scope);
+        Arc::new(Seated { upstream: self, key: scope.key.clone(), seat })
+    }
+}
+
+impl Supply for Seated {
+    fn ask(&self) {
+        self.upstream.scopes.ask(self.seat);
+        if let Some(dialed) = self.upstream.dialed.get() {
             dialed.nudge();
         }
     }
 
-    /// Looks at how the stream is doing.
-    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&UpstreamState) -> T) -> T {
-        look(&lock(&self.state))
+    fn label(&self) -> &str {
+        &self.upstream.label
     }
 
-    /// Why the origin cannot be reached, if it cannot since before `since`.
-    pub(crate) fn unreachable_since(&self, since: Instant) -> Option<String> {
-        self.inspect(|state| {
-            let lost = !state.open && state.lost_since.is_some_and(|lost| lost <= since);
-            lost.then(|| state.last_error.clone().unwrap_or_else(|| "it ended the stream".into()))
-        })
+    fn status(&self) -> Status {
+        let state = lock(&self.upstream.state);
+        Status {
+            connected: state.answered,
+            relays: state.relays.as_ref().map(ToString::to_string),
+            last_error: state.last_error.clone(),
+            hint: state.hint,
+        }
+    }
+
+    fn unreachable_since(&self, since: Instant) -> Option<String> {
+        let state = lock(&self.upstream.state);
+        let lost = !state.open && state.lost_since.is_some_and(|lost| lost <= since);
+        lost.then(|| state.last_error.clone().unwrap_or_else(|| "it ended the stream".into()))
+    }
+
+    fn join(&self, routes: u64, node: Bytes) {
+        lock(&self.upstream.speakers).join(routes, node);
+    }
+
+    fn leave(&self, routes: u64) {
+        lock(&self.upstream.speakers).leave(routes);
+    }
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        self.upstream.scopes.remove(&self.key, self.seat);
     }
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use super::document::{self, Placed};
 use super::served::Served;
 use super::{Descriptors, FileError, FileResource};
-use crate::Error;
 use crate::causes::with_causes;
 use crate::config::Config;
+use crate::error::Error;
 use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
 

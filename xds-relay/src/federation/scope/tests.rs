@@ -1,9 +1,13 @@
+use bytes::Bytes;
 use prost::Message as _;
-use xds_transport::client::{Event, Stream};
+use xds_transport::client::{Command, Event, Stream};
 use xds_transport::wire::{Any, DeltaDiscoveryResponse, Resource as WireResource};
 use xds_transport::{Protocol, TypeRules};
+use xdstp_cache::Interest;
 
+use super::asking::OPENING;
 use super::*;
+use crate::federation::changes::Changes;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
