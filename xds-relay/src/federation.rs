@@ -50,3 +50,6 @@ pub(crate) mod subscriber;
 pub(crate) mod supply;
 pub(crate) mod upstream;
 pub(crate) mod weak_table;
+
+#[cfg(test)]
+mod tests;

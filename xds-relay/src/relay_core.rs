@@ -2,12 +2,12 @@
 //! [`NodeGrouping`]'s; sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
 mod client_node;
+mod configured;
 mod core;
 mod counts;
 mod files;
 mod loops;
 mod node_group;
-mod origins;
 mod own_node;
 mod quotas;
 mod relay_path;

@@ -266,7 +266,7 @@ impl Consumer for Feed {
         }
         self.refuse(&refused);
         if nacks || !refused.is_empty() {
-            self.server.observer.rejected(&self.server.name, &type_url);
+            self.server.observer.nacked(&self.server.name, &type_url);
         }
         // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
         if refused.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons: refused } }

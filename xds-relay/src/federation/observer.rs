@@ -14,11 +14,11 @@ pub(crate) trait Observer: Send + Sync + 'static {
     /// A stream was ended because of the relays that it leads to (rule 159).
     fn looped(&self, _origin: &str) {}
 
-    /// So many responses came, with so many resources: none where something is concluded from what did not come.
+    /// Resources came in so many responses: in none where it is concluded from silence that something is gone.
     fn received(&self, _origin: &str, _type_url: &TypeUrl, _responses: u64, _resources: u64) {}
 
-    /// Some of a response was rejected.
-    fn rejected(&self, _origin: &str, _type_url: &TypeUrl) {}
+    /// A response was rejected, or a part of it.
+    fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}
 
     /// So many resources were refused.
     fn refused(&self, _origin: &str, _resources: u64) {}

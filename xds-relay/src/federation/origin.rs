@@ -41,10 +41,10 @@ pub(crate) trait Origin: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Whether it can be asked: why not, if it is known that it cannot. That it cannot be reached is no reason.
+    /// Whether it has what it is to have before anybody is served. That it cannot be reached is no reason not to serve.
     ///
     /// # Errors
-    /// What is missing, in words that go on after those that something is.
+    /// What is missing, in a sentence.
     fn ready(&self) -> Result<(), String> {
         Ok(())
     }

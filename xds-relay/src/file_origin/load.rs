@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
+use super::descriptors::Descriptors;
 use super::document::{self, Placed};
+use super::error::FileError;
+use super::resource::FileResource;
 use super::served::Served;
-use super::{Descriptors, FileError, FileResource};
 use crate::causes::with_causes;
 use crate::config::Config;
 use crate::error::Error;

@@ -14,11 +14,11 @@ use crate::federation::interner::Interner;
 use crate::federation::origin::Origin;
 use crate::file_content::FileContent;
 use crate::metrics::Metrics;
+use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
 use crate::relay_core::files::{FileOrigin, FromFile};
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
-use crate::relay_core::origins::{Common, Origins};
 use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
@@ -62,7 +62,7 @@ impl RelayCore {
             metrics: metrics.clone(),
             dial: dial.into(),
         };
-        let Origins { all, files, authorities } = Origins::of(config, &common);
+        let Configured { all, files, authorities } = Configured::of(config, &common);
         let federation = Federation::new(core::Settings {
             origins: all,
             authorities,

@@ -84,7 +84,7 @@ impl Observer for Metrics {
         metrics.resources.add(resources);
     }
 
-    fn rejected(&self, origin: &str, type_url: &TypeUrl) {
+    fn nacked(&self, origin: &str, type_url: &TypeUrl) {
         self.upstream(origin, type_url.as_str()).nacks.inc();
     }
 

@@ -102,3 +102,22 @@ fn part_for(key: &ScopeKey, resources: &[FromFile]) -> Vec<FromFile> {
     };
     resources.iter().filter(|(_, name, _)| belongs(name)).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_that_are_gone_are_not_kept() {
+        let origin = FileOrigin::new("files".to_owned(), Arc::new(TypeRules::envoy()));
+        let feed = |authority: usize| {
+            let scope = Arc::new(Scope::authoritative(ScopeKey::Authority(authority.to_string()), 0, 1));
+            origin.feed(&scope, &|| Speaker { label: String::new(), node: Default::default() });
+            scope
+        };
+        let kept: Vec<_> = (0..100).map(feed).collect();
+        (100..10_000).map(feed).for_each(drop);
+        let known = lock(&origin.state).fed.len();
+        assert!(kept.len() <= known && known <= 4 * kept.len(), "{known}");
+    }
+}

@@ -66,7 +66,7 @@ impl RelayCore {
     }
 
     /// A new stream: what its driver shows of it is for admin pages. The result is what a
-    /// [`Stream`] of that protocol pulls from; the waker says that there is something to pull.
+    /// [`Stream`](xds_transport::server::Stream) of that protocol pulls from; the waker says that there is something to pull.
     pub fn open_stream(
         self: &Arc<Self>,
         protocol: Protocol,

@@ -21,8 +21,8 @@ use crate::relay_core::loops::{Relays, Upwards};
 const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
                            one stream, needs `xdstp: by_node`";
 
-/// The origins of a configuration.
-pub(crate) struct Origins {
+/// The origins of a configuration, before they are dialed or read.
+pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
     /// Those of files, by position.
@@ -39,7 +39,7 @@ pub(crate) struct Common {
     pub(crate) dial: Arc<dyn Dial>,
 }
 
-impl Origins {
+impl Configured {
     /// A kind of origin is added here, and in [`OriginKind`].
     pub(crate) fn of(config: &Config, common: &Common) -> Self {
         let authorities = Arc::new(authorities(config));
