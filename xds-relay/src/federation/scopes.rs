@@ -9,7 +9,6 @@ use slab::Slab;
 
 use crate::federation::lock::lock;
 use crate::federation::scope::Scope;
-use crate::federation::scope_key::ScopeKey;
 
 /// Where a scope stands among those of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,13 +42,13 @@ impl Scopes {
         seat
     }
 
-    /// The scope of this key leaves its seat.
-    pub(crate) fn remove(&self, key: &ScopeKey, seat: Seat) {
+    /// A scope leaves its seat, that of an authority if it is one.
+    pub(crate) fn remove(&self, authority: Option<&str>, seat: Seat) {
         let mut seats = lock(&self.0);
         seats.scopes.try_remove(seat.0);
         seats.asking.remove(&seat);
         // Another scope of the authority may have come meanwhile.
-        if let Some(authority) = key.authority()
+        if let Some(authority) = authority
             && seats.by_authority.get(authority) == Some(&seat)
         {
             seats.by_authority.remove(authority);
@@ -125,6 +124,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::federation::scope_key::ScopeKey;
 
     fn scope(authority: &str) -> Arc<Scope> {
         Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None, 1))
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(scopes.take_asking(), BTreeSet::from([at_b]));
         assert!(scopes.take_asking().is_empty());
         scopes.ask(at_b);
-        scopes.remove(&b.key, at_b);
+        scopes.remove(b.key.authority(), at_b);
         assert!(scopes.take_asking().is_empty() && scopes.at(at_b).is_none());
         assert_eq!(scopes.all().len(), 1);
     }
@@ -153,9 +153,9 @@ mod tests {
         let at_old = scopes.insert(&old);
         assert!(scopes.of_authority("a").is_some_and(|found| Arc::ptr_eq(&found, &old)));
         let at_new = scopes.insert(&new);
-        scopes.remove(&old.key, at_old);
+        scopes.remove(old.key.authority(), at_old);
         assert!(scopes.of_authority("a").is_some_and(|found| Arc::ptr_eq(&found, &new)), "it came meanwhile");
-        scopes.remove(&new.key, at_new);
+        scopes.remove(new.key.authority(), at_new);
         assert!(scopes.of_authority("a").is_none() && scopes.own().is_none());
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let own = Arc::new(Scope::streamed(ScopeKey::Private(0), 0, Duration::ZERO, None, 1));
         let seat = scopes.insert(&own);
         assert!(scopes.own().is_some_and(|found| Arc::ptr_eq(&found, &own)));
-        scopes.remove(&own.key, seat);
+        scopes.remove(own.key.authority(), seat);
         assert!(scopes.own().is_none());
     }
 

@@ -24,7 +24,10 @@ use super::scope::Scope;
 use super::share::{OverLimit, Quota};
 use super::supply::{Status, Supply};
 
-/// An origin that has one old-style resource, `a`.
+const GLOB: &str = "xdstp://authority/T/g/*";
+const MEMBER: &str = "xdstp://authority/T/g/a";
+
+/// An origin that has an old-style resource, `a`, and the only member of a glob.
 struct Held {
     by_node: ByNode,
     is_authoritative: bool,
@@ -107,8 +110,10 @@ fn now() -> Instant {
     *START.get_or_init(Instant::now)
 }
 
-fn resources() -> [(TypeUrl, ResourceName, Resource<Frame>); 1] {
-    [("T".into(), "a".parse().unwrap(), Frame::new(Bytes::from_static(b"body")).into_resource(None))]
+fn resources() -> [(TypeUrl, ResourceName, Resource<Frame>); 2] {
+    let resource =
+        |name: &str| ("T".into(), name.parse().unwrap(), Frame::new(Bytes::from_static(b"body")).into_resource(None));
+    ["a", MEMBER].map(resource)
 }
 
 fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<Held>) {
@@ -177,8 +182,8 @@ fn an_origin_that_is_asked_is_told_again_of_a_scope_that_rested_and_another_is_n
     for (is_authoritative, told) in [(true, 1), (false, 2)] {
         let (federation, origin) = federation(ByNode::OldStyleNames, is_authoritative);
         let (mut routes, id) = subscriber(&federation, "g");
-        routes.subscribe(id, &wants("a"));
-        // What went is remembered.
+        routes.subscribe(id, &wants(GLOB));
+        // What went of a collection is remembered.
         let [scope] = federation.scopes().try_into().unwrap_or_else(|_| panic!("one scope"));
         if !is_authoritative {
             scope.replace(&[], now());
@@ -190,8 +195,8 @@ fn an_origin_that_is_asked_is_told_again_of_a_scope_that_rested_and_another_is_n
         let [scope] = federation.scopes().try_into().unwrap_or_else(|_| panic!("it is kept"));
         assert!(scope.supply().is_none());
         let mut second = subscriber(&federation, "g");
-        second.0.subscribe(second.1, &wants("a"));
-        assert_eq!((pulled(&mut second), origin.told.load(Ordering::Relaxed)), (vec!["+a".to_owned()], told));
+        second.0.subscribe(second.1, &wants(GLOB));
+        assert_eq!((pulled(&mut second), origin.told.load(Ordering::Relaxed)), (vec![format!("+{MEMBER}")], told));
     }
 }
 

@@ -28,7 +28,8 @@ pub(crate) struct Upstream {
 /// A scope's seat there.
 struct Seated {
     upstream: Arc<Upstream>,
-    key: ScopeKey,
+    /// Of the scope, if it is that of one.
+    authority: Option<String>,
     seat: Seat,
 }
 
@@ -49,7 +50,8 @@ impl Upstream {
     /// What a scope comes over it by. It has something to ask from the start.
     pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Supply> {
         let seat = self.scopes.insert(scope);
-        Arc::new(Seated { upstream: self, key: scope.key.clone(), seat })
+        let authority = scope.key.authority().map(str::to_owned);
+        Arc::new(Seated { upstream: self, authority, seat })
     }
 }
 
@@ -92,6 +94,6 @@ impl Supply for Seated {
 
 impl Drop for Seated {
     fn drop(&mut self) {
-        self.upstream.scopes.remove(&self.key, self.seat);
+        self.upstream.scopes.remove(self.authority.as_deref(), self.seat);
     }
 }
