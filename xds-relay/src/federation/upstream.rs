@@ -97,3 +97,6 @@ impl Drop for Seated {
         self.upstream.scopes.remove(self.authority.as_deref(), self.seat);
     }
 }
+
+#[cfg(test)]
+mod tests;
