@@ -1,7 +1,7 @@
 //! The federation core: which scope a name belongs to, which origin feeds it, what must be asked for, what lingers, what is
 //! known. Without I/O; time is an argument. A relay stands on it, and so can a program.
 //!
-//! A [`Federation`](core::Federation) is a map of [`Scope`](scope::Scope)s and the [`Origin`](origin::Origin)s that feed them.
+//! A [`Federation`](self::core::Federation) is a map of [`Scope`](scope::Scope)s and the [`Origin`](origin::Origin)s that feed them.
 //! [`Routes`](routes::Routes) are one subscriber's interest over as many scopes as its names need. This module knows nothing
 //! else of the crate that it is in. What it needs from outside comes in by:
 //!
@@ -12,7 +12,7 @@
 //! - [`Observer`](observer::Observer), who counts what comes from servers.
 //! - [`LoopGuard`](loop_guard::LoopGuard), what is said of relays with streams to servers. A trait, and not the relay's own
 //!   paths: a program that said such a thing would be taken for a relay.
-//! - [`Limits`](core::Limits), of [`Quota`](share::Quota)s. Whose configuration sets them, only their keys say.
+//! - [`Limits`](self::core::Limits), of [`Quota`](share::Quota)s. Whose configuration sets them, only their keys say.
 
 pub(crate) mod alike;
 pub(crate) mod changes;
