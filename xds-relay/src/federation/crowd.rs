@@ -25,7 +25,7 @@ impl Federation {
     pub(crate) fn make_room(&self, now: Instant, end_largest: &mut dyn FnMut(&Arc<RequestRoom>, &TypeUrl, usize)) {
         for Crowd { room, scopes, lacking } in self.crowds() {
             // While a first request is handled the origin is not asked: until it is, nobody else goes for the same.
-            if !room.is_to_be_made() {
+            if !room.take_on() {
                 continue;
             }
             for (type_url, lacking) in lacking {

@@ -10,8 +10,8 @@ use crate::federation::scope_key::ScopeKey;
 
 /// Where resources come from: servers that are dialed, files, a test. To the core all of them are equal.
 ///
-/// An origin is asked for what it is (the first methods: they always say the same), and is told of every scope that is
-/// made of names of its own, under the lock of the map of scopes: it answers soon, and locks no scope but that one.
+/// An origin says what it is, always the same, and is told of every scope of names of its own, to [feed](Self::feed) it. That
+/// happens while nobody else gets a scope: it returns soon, and locks no scope but that one.
 pub(crate) trait Origin: Send + Sync + 'static {
     /// What it is called, in a configuration, in logs and by who counts.
     fn name(&self) -> &str;

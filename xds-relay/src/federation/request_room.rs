@@ -69,8 +69,8 @@ impl RequestRoom {
         }
     }
 
-    /// Somebody is to make room now: not where somebody did and the origin was not asked since.
-    pub(crate) fn is_to_be_made(&self) -> bool {
+    /// Takes it on to make room: false where somebody did so, and the origin was not asked since.
+    pub(crate) fn take_on(&self) -> bool {
         !self.made.swap(true, Ordering::Relaxed)
     }
 

@@ -19,10 +19,10 @@ pub(crate) trait Supply: Send + Sync {
     /// Why the origin cannot be reached, if it cannot since before `since`.
     fn unreachable_since(&self, since: Instant) -> Option<String>;
 
-    /// A node of the group that the scope is of may speak for it, for as long as some routes do not leave.
+    /// The node of some routes, of the group that the scope is of, may speak for that from now on.
     fn join(&self, routes: u64, node: Bytes);
 
-    /// What these routes spoke as, does not any more.
+    /// The node of these routes may not any more.
     fn leave(&self, routes: u64);
 }
 

@@ -65,8 +65,6 @@ impl Client for ServedClient {
 
 impl Drop for ServedClient {
     fn drop(&mut self) {
-        let left = lock(&self.relay.streams).remove(&self.number);
-        // Not under the lock: its driver may look at the relay as it is dropped.
-        drop(left);
+        lock(&self.relay.streams).remove(&self.number);
     }
 }

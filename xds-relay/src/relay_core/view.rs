@@ -20,8 +20,8 @@ use crate::snapshot::{
 };
 
 impl RelayCore {
-    /// Whether clients should come: every origin has what it is to have from the start, files that were read. An origin that cannot be reached
-    /// does not count: there may be others, and what was received before is served without it.
+    /// Whether clients should come: every origin has what it is to have from the start, and files were read. One that
+    /// cannot be reached does not count: there may be others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
         match self.federation.origins().iter().find_map(|origin| origin.ready().err()) {
             Some(reason) => Readiness::NotReady(reason),
