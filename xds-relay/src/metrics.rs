@@ -165,7 +165,6 @@ impl Metrics {
     #[must_use]
     pub fn new<'a>(known_types: impl IntoIterator<Item = &'a str>) -> Self {
         let registry = Registry::new();
-        let down = |name: &str, help: &str| counters(&registry, &format!("downstream_{name}_total"), help, &["type"]);
         let up = |name: &str, help: &str, labels: &[&str]| {
             counters(&registry, &format!("upstream_{name}_total"), help, labels)
         };
@@ -194,14 +193,7 @@ impl Metrics {
                 "Streams and connections that were refused or ended because of a limit, and connections that became full.",
                 &["limit"],
             ),
-            downstream: TypedCounters {
-                requests: down("requests", "Requests received from subscribers."),
-                responses: down("responses", "Responses sent to subscribers."),
-                resources: down("resources_sent", "Resources in the responses sent to subscribers."),
-                acks: down("acks", "Responses that a subscriber accepted."),
-                nacks: down("nacks", "Responses that a subscriber rejected."),
-                bytes: down("sent_bytes", "Bytes of the responses sent to subscribers, before HTTP/2 framing."),
-            },
+            downstream: TypedCounters::new(&registry),
             upstream_connects: up("connects", "Streams to an origin that were answered.", &["origin"]),
             upstream_disconnects: up("disconnects", "Streams to an origin that were answered, and ended.", &["origin"]),
             upstream_connected: registered(
@@ -352,6 +344,20 @@ impl Metrics {
         let has_label = types.contains(&label)
             || (types.len() < DISTINCT_TYPES && label.len() <= LONGEST && types.insert(label.clone()));
         if has_label { label } else { "other".to_owned() }
+    }
+}
+
+impl TypedCounters {
+    fn new(registry: &Registry) -> Self {
+        let down = |name: &str, help: &str| counters(registry, &format!("downstream_{name}_total"), help, &["type"]);
+        Self {
+            requests: down("requests", "Requests received from subscribers."),
+            responses: down("responses", "Responses sent to subscribers."),
+            resources: down("resources_sent", "Resources in the responses sent to subscribers."),
+            acks: down("acks", "Responses that a subscriber accepted."),
+            nacks: down("nacks", "Responses that a subscriber rejected."),
+            bytes: down("sent_bytes", "Bytes of the responses sent to subscribers, before HTTP/2 framing."),
+        }
     }
 }
 

@@ -48,9 +48,9 @@ mod served;
 mod watch;
 mod wrapper;
 
-pub use descriptors::{Descriptors, DescriptorsError};
-pub use error::FileError;
-pub(crate) use load::load_origin;
-pub use load::{load, load_embedded};
-pub use resource::FileResource;
-pub use watch::Watch;
+pub use self::descriptors::{Descriptors, DescriptorsError};
+pub use self::error::FileError;
+pub(crate) use self::load::load_origin;
+pub use self::load::{load, load_embedded};
+pub use self::resource::FileResource;
+pub use self::watch::Watch;
