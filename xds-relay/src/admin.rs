@@ -15,42 +15,21 @@ use axum::{
 use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
 
 use self::hosts::Hosts;
-use crate::metrics::{Gauges, Metrics};
+use crate::metrics::Metrics;
 
-mod dump;
+mod filter;
 mod hosts;
 mod idle;
 mod index;
+mod inspect;
 mod preface;
 
-pub use self::dump::{
-    ClientDump, ClientTypeDump, ConfigDump, DumpFilter, NackDump, OriginDump, ResourceDump, ScopeDump, ScopeTypeDump,
+pub use self::filter::DumpFilter;
+pub use self::inspect::Inspect;
+pub use crate::snapshot::{
+    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
     UpstreamDump,
 };
-
-/// What the pages ask of a relay. [`Inspect::config_dump`] and [`Inspect::gauges`] are called on threads that may block.
-pub trait Inspect: Send + Sync + 'static {
-    /// Whether subscribers should come here.
-    fn ready(&self) -> Readiness;
-
-    /// Everything the relay holds, of whom, and for whom.
-    fn config_dump(&self) -> ConfigDump;
-
-    /// The counters.
-    fn metrics(&self) -> &Metrics;
-
-    /// Numbers that change too often to be counted along.
-    fn gauges(&self) -> Gauges;
-}
-
-/// Whether subscribers should come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// Yes.
-    Ready,
-    /// No, and why, in one line.
-    NotReady(String),
-}
 
 /// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is
 /// answered on for `longest_idle` is closed. They answer to addresses and to the names in `hosts`; whether the relay is

@@ -25,6 +25,7 @@ mod limits;
 mod node_field;
 mod own_address;
 mod read;
+mod values;
 
 pub use self::{
     error::ConfigError,
@@ -310,6 +311,16 @@ impl Config {
             .iter()
             .flat_map(|origin| origin.authorities.iter().map(|authority| (authority.as_str(), origin.name.as_str())))
             .collect()
+    }
+}
+
+impl ExampleMesh {
+    /// The configuration that serves them.
+    ///
+    /// # Errors
+    /// The unpacked file was changed or removed in the meantime.
+    pub fn config(&self) -> Result<Config, ConfigError> {
+        Config::load(self.directory().join("relay.yaml"))
     }
 }
 

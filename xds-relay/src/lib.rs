@@ -7,6 +7,9 @@ mod check;
 pub mod config;
 mod connections;
 mod downstream;
+mod error;
+mod federation;
+mod file_content;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
 pub mod file_origin;
@@ -17,9 +20,12 @@ pub mod metrics;
 mod origins;
 pub mod relay_core;
 mod serve;
+mod snapshot;
 mod text_file;
 mod yaml;
 
-pub use crate::check::{FileContent, check};
+pub use crate::check::check;
 pub use crate::config::{Config, ConfigError, ExampleMesh};
-pub use crate::serve::{Error, Relay, run};
+pub use crate::error::Error;
+pub use crate::file_content::FileContent;
+pub use crate::serve::{Relay, run};

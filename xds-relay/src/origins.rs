@@ -12,8 +12,8 @@ use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
 use crate::config::{Config, Origin, OriginKind};
+use crate::error::Error;
 use crate::relay_core::{Dial, Dialed, RelayCore};
-use crate::serve::Error;
 
 /// The origins of files of a running relay, watched while this lives.
 pub(crate) struct Origins {
@@ -54,7 +54,7 @@ impl Origins {
 
     #[cfg(not(feature = "file-origin"))]
     pub(crate) fn read(config: &Config, _: &Arc<RelayCore>) -> Result<Self, Error> {
-        crate::check(config).map(|_| Self {})
+        crate::check::check(config).map(|_| Self {})
     }
 }
 

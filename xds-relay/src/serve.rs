@@ -14,48 +14,23 @@ use tonic::service::Routes;
 use xds_transport::grpc::server::Service;
 use xdstp_client::upstream::Pool;
 
-use crate::admin::{self, ConfigDump, Inspect, Readiness};
-use crate::check::FileContent;
+use crate::admin::{self, Inspect};
 use crate::config::{Config, Origin, OriginKind, XdstpStreams};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream::Downstream;
+use crate::error::Error;
+use crate::file_content::FileContent;
 use crate::health::Health;
 use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::snapshot::{ConfigDump, Readiness};
 
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a connection has for what was said last, once nothing is left to say.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Why a relay cannot start or go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// An address cannot be listened on.
-    #[error("cannot listen on {address} ({field})")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The field of the configuration that names it.
-        field: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-    /// An origin of files cannot be read.
-    #[error("origin {origin:?}: {reason}")]
-    Origin {
-        /// Its name in the configuration.
-        origin: String,
-        /// Why, with file, line and field where there is one.
-        reason: String,
-    },
-    /// A server failed.
-    #[error("cannot serve")]
-    Serve(#[from] io::Error),
-}
 
 /// A relay that has its addresses, and has read its files.
 pub struct Relay {

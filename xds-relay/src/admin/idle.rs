@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::preface::Preface;
-use crate::admin::Inspect;
+use crate::admin::inspect::Inspect;
 
 /// How many there may be, which is enough for probes, a scraper and some browsers: they take descriptors that origins and
 /// files need, too. Of more, the oldest is over.

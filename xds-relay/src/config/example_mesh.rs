@@ -2,8 +2,6 @@ use std::{fs, io, path::Path};
 
 use tempfile::TempDir;
 
-use super::{Config, ConfigError};
-
 /// The example that a relay without a configuration serves: one HTTP listener, route, cluster and endpoints, under plain
 /// names and under `xdstp:` names.
 ///
@@ -52,13 +50,5 @@ impl ExampleMesh {
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.directory.path()
-    }
-
-    /// The configuration that serves them.
-    ///
-    /// # Errors
-    /// The unpacked file was changed or removed in the meantime.
-    pub fn config(&self) -> Result<Config, ConfigError> {
-        Config::load(self.directory().join("relay.yaml"))
     }
 }

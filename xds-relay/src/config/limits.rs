@@ -7,7 +7,7 @@ use bytesize::ByteSize;
 
 use crate::config::Limits;
 use crate::config::fields::LIMIT_FIELDS;
-use crate::config::read::{count, duration};
+use crate::config::values::{count, duration};
 use crate::yaml::{self, Error};
 
 /// A size in bytes, from one to another, and how that is said.

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
-    num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,16 +18,11 @@ use super::{
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
+use crate::config::values::{count, duration};
 use crate::yaml::{self, Error};
-
-/// A day: what is longer is a slip of the unit, and sums of times must not overflow.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
-
-/// Of streams or connections: what is more is a slip.
-const LARGEST_COUNT: usize = 1_000_000;
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
@@ -220,12 +214,6 @@ fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
     Ok(keepalive)
 }
 
-pub(super) fn count(node: &yaml::Node) -> Result<NonZeroUsize, Error> {
-    let text = node.text()?;
-    let count = text.parse().ok().filter(|count: &NonZeroUsize| count.get() <= LARGEST_COUNT);
-    count.map_or_else(|| node.refuse(format!("`{text}`: expected a number from 1 to {LARGEST_COUNT}")), Ok)
-}
-
 fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
     let name = node.text()?;
     let names: Vec<&str> = origins.iter().map(|origin| origin.name.as_str()).collect();
@@ -253,15 +241,6 @@ fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
         return list.refuse("empty; expected at least one part of the node, or no share_by to share nothing");
     }
     Ok(fields)
-}
-
-pub(super) fn duration(node: &yaml::Node) -> Result<Duration, Error> {
-    let text = node.text()?;
-    match humantime::parse_duration(text) {
-        Ok(duration) if duration <= LONGEST => Ok(duration),
-        Ok(_) => node.refuse(format!("`{text}`: expected at most 24h")),
-        Err(_) => node.refuse(format!("`{text}`: expected a duration, such as 500ms, 30s or 2m")),
-    }
 }
 
 fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {

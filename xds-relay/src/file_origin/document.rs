@@ -7,9 +7,11 @@ use prost_reflect::{DeserializeOptions, DynamicMessage, Kind, MessageDescriptor,
 use serde::Deserialize;
 use xds_transport::TypeRules;
 
+use super::descriptors::Descriptors;
 use super::encode::{encode, unpack};
+use super::resource::FileResource;
 use super::wrapper::{self, Beside};
-use super::{Descriptors, FileResource, name, secrets};
+use super::{name, secrets};
 use crate::yaml::{self, Node, Position};
 
 const TYPE_URL_PREFIX: &str = "type.googleapis.com/";

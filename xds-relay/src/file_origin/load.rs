@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
+use super::descriptors::Descriptors;
 use super::document::{self, Placed};
+use super::error::FileError;
+use super::resource::FileResource;
 use super::served::Served;
-use super::{Descriptors, FileError, FileResource};
-use crate::Error;
 use crate::causes::with_causes;
 use crate::config::Config;
+use crate::error::Error;
 use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
 

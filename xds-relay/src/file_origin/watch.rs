@@ -18,9 +18,11 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use self::signal::{Signal, Woken};
 use self::unfinished::{Counts, Glance, changed, glance, is_half_written};
+use super::descriptors::Descriptors;
+use super::error::FileError;
 use super::load::{Directory, Loaded};
+use super::resource::FileResource;
 use super::served::Served;
-use super::{Descriptors, FileError, FileResource};
 
 /// A running watch of a directory of resources; dropping it ends it.
 ///

@@ -10,11 +10,13 @@
 //! closes no loop, and takes no origin away from others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use tonic::metadata::MetadataMap;
 
-use crate::relay_core::lock;
+use crate::federation::lock::lock;
+use crate::federation::loop_guard::{Behind, LoopGuard};
 use crate::relay_core::relay_path::{Call, Instance, KEY, MAX_TOLD, RelayPath, Token, one_of};
 
 /// How many relays may stand one behind the other at the far end of a stream.
@@ -80,6 +82,9 @@ pub struct Seen {
     side: Side,
     path: RelayPath<Instance>,
 }
+
+/// Relays as the streams to origins see them.
+pub(crate) struct Upwards(pub(crate) Arc<Relays>);
 
 impl Relays {
     pub(crate) fn new(token: Token) -> Arc<Self> {
@@ -148,10 +153,25 @@ impl Relays {
     }
 }
 
-impl Seen {
-    /// The relays at the far end.
-    pub(crate) fn path(&self) -> &RelayPath<Instance> {
-        &self.path
+impl LoopGuard for Upwards {
+    fn instance(&self) -> String {
+        self.0.own().to_string()
+    }
+
+    fn say(&self) -> MetadataMap {
+        self.0.say(Side::Upstream)
+    }
+
+    fn hear(&self, said: &MetadataMap) -> Result<Option<Box<dyn Behind>>, String> {
+        let seen = self.0.hear(Side::Upstream, said).map_err(|error| error.to_string())?;
+        Ok(seen.map(|seen| Box::new(seen) as Box<dyn Behind>))
+    }
+}
+
+/// The relays at the far end.
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.fmt(f)
     }
 }
 

@@ -1,16 +1,13 @@
 //! Who may share old-style resources: the node group of a client.
 
-use std::cmp::Ordering;
-use std::fmt;
-
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::BufMut;
 use prost::Message;
 use sha2::{Digest, Sha256};
-use xds_transport::server::{ASKS_FOR_OTHERS, NodeError};
-use xds_transport::wire::walk::{FieldValue, Fields};
+use xds_transport::server::NodeError;
 use xds_transport::wire::{Node, Value, value};
 
 use crate::config::NodeField;
+use crate::federation::node_group::NodeGroup;
 use crate::relay_core::client_node::ClientNode;
 
 /// Decides which nodes may share old-style resources. What is in one group is never served to another.
@@ -38,52 +35,6 @@ pub trait NodeGrouping: Send + Sync + 'static {
     /// # Errors
     /// When the node must not join any group: its stream ends with this reason (rule 154).
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError>;
-}
-
-/// A set of nodes that may share old-style resources.
-#[derive(Clone, Debug)]
-pub struct NodeGroup {
-    key: Vec<u8>,
-    label: String,
-}
-
-// By key alone, whatever the label says.
-impl PartialEq for NodeGroup {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for NodeGroup {}
-
-impl PartialOrd for NodeGroup {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for NodeGroup {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key)
-    }
-}
-
-impl NodeGroup {
-    /// A group: nodes with equal keys share it. The label is for people.
-    pub fn new(key: Vec<u8>, label: String) -> Self {
-        Self { key, label }
-    }
-
-    /// What the group is called on admin pages and in logs.
-    pub fn label(&self) -> &str {
-        &self.label
-    }
-}
-
-impl fmt::Display for NodeGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.label)
-    }
 }
 
 /// Every distinct node is its own group: safe, and shares nothing. Nodes are distinct that differ in any field, known
@@ -121,9 +72,9 @@ impl NodeGrouping for ShareBy {
         for field in &self.0 {
             let parts = parts_of(node.message(), field);
             if parts.iter().all(|part| part.content.is_empty()) {
-                let NodeGroup { mut key, label } = EveryNode.group(node)?;
-                key.insert(0, ALONE);
-                return Ok(NodeGroup::new(key, format!("{label}, shares with nobody: it has no {field}")));
+                let alone = EveryNode.group(node)?;
+                let key = [&[ALONE], alone.key()].concat();
+                return Ok(NodeGroup::new(key, format!("{alone}, shares with nobody: it has no {field}")));
             }
             // No value runs into the next.
             for part in &parts {
@@ -189,24 +140,4 @@ fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
         };
     }
     found
-}
-
-/// The node as the origin is told it: `client_features` about the transport are the relay's own
-/// business, so only those it honours remain; everything else stays byte for byte.
-pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
-    const CLIENT_FEATURES: u32 = 10;
-    const ABOUT_TRANSPORT: &[u8] = b"xds.config.";
-    const HONOURED: [&str; 3] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl", ASKS_FOR_OTHERS];
-    let mut out = BytesMut::with_capacity(node.len() + 32);
-    let mut fields = Fields::of(node);
-    while let Some(Ok((field, encoded))) = fields.next_encoded() {
-        let about_transport = field.number == CLIENT_FEATURES
-            && matches!(&field.value, FieldValue::Bytes(feature) if feature.starts_with(ABOUT_TRANSPORT));
-        if !about_transport {
-            out.extend_from_slice(encoded);
-        }
-    }
-    let honoured = Node { client_features: HONOURED.map(Into::into).into(), ..Node::default() };
-    out.extend_from_slice(&honoured.encode_to_vec());
-    out.freeze()
 }

@@ -1,6 +1,5 @@
 //! What all clients together may cost: so many streams, node groups, authorities and names, and no more.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -8,7 +7,9 @@ use xds_transport::server::ProtocolError;
 use xds_transport::{Bucket, RateLimit};
 
 use crate::config::Limits;
-use crate::relay_core::lock;
+use crate::federation::core;
+use crate::federation::lock::lock;
+use crate::federation::share::{OverLimit, Quota, Share};
 
 /// The limits that are counted, as the configuration calls them.
 pub(crate) const KEYS: [&str; 20] = [
@@ -47,6 +48,12 @@ pub struct LimitError {
     pub most: usize,
 }
 
+impl From<OverLimit> for LimitError {
+    fn from(OverLimit { key, what, most }: OverLimit) -> Self {
+        Self { key, what, most }
+    }
+}
+
 /// Where a limit is set, after the words of what met it.
 pub(crate) fn line(key: &str) -> String {
     format!(" (limits.{key} of the relay)")
@@ -68,31 +75,23 @@ pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
     })
 }
 
-/// What a relay may have so many of.
+/// The streams that a relay may have.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    pub(crate) streams: Arc<Quota>,
-    pub(crate) groups: Arc<Quota>,
-    pub(crate) authorities: Arc<Quota>,
-    pub(crate) names: Arc<Quota>,
+    streams: Arc<Quota>,
     new_streams: Mutex<Bucket>,
     new_streams_per_second: u32,
 }
 
-/// Something that there may be so many of.
-#[derive(Debug)]
-pub(crate) struct Quota {
-    key: &'static str,
-    what: &'static str,
-    most: usize,
-    used: AtomicUsize,
-}
-
-/// Some of it, which is given back when this is dropped.
-#[derive(Debug)]
-pub struct Share {
-    quota: Arc<Quota>,
-    used: usize,
+/// What its streams together may use up.
+pub(crate) fn of_streams(limits: &Limits) -> core::Limits {
+    core::Limits {
+        groups: Quota::new("groups", "node groups", limits.groups),
+        authorities: Quota::new("authorities", "authorities", limits.authorities),
+        names: Quota::new("names", "names", limits.names),
+        authorities_per_stream: limits.authorities_per_stream,
+        names_per_turn: limits.names_per_turn,
+    }
 }
 
 impl Quotas {
@@ -101,9 +100,6 @@ impl Quotas {
         let rate = limits.new_streams_per_second.max(1);
         Self {
             streams: Quota::new("streams", "streams", limits.streams),
-            groups: Quota::new("groups", "node groups", limits.groups),
-            authorities: Quota::new("authorities", "authorities", limits.authorities),
-            names: Quota::new("names", "names", limits.names),
             new_streams: Mutex::new(Bucket::new(RateLimit { burst: rate, every: second / rate })),
             new_streams_per_second: rate,
         }
@@ -123,49 +119,6 @@ impl Quotas {
     }
 }
 
-impl Quota {
-    fn new(key: &'static str, what: &'static str, most: usize) -> Arc<Self> {
-        Arc::new(Self { key, what, most, used: AtomicUsize::new(0) })
-    }
-
-    /// One of it.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Share, LimitError> {
-        let mut share = self.none();
-        share.grow(1).map(|()| share)
-    }
-
-    /// None of it yet.
-    pub(crate) fn none(self: &Arc<Self>) -> Share {
-        Share { quota: self.clone(), used: 0 }
-    }
-}
-
-impl Share {
-    /// So many more.
-    pub(crate) fn grow(&mut self, by: usize) -> Result<(), LimitError> {
-        let Quota { key, what, most, ref used } = *self.quota;
-        let more = |used: usize| used.checked_add(by).filter(|used| *used <= most);
-        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => self.used += by,
-            Err(_) => return Err(LimitError { key, what, most }),
-        }
-        Ok(())
-    }
-
-    /// So many fewer.
-    pub(crate) fn shrink(&mut self, by: usize) {
-        let by = by.min(self.used);
-        self.used -= by;
-        self.quota.used.fetch_sub(by, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.shrink(self.used);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -174,20 +127,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_is_given_back() {
-        let quota = Quota::new("streams", "streams", 2);
-        let (one, mut other) = (quota.take().unwrap(), quota.none());
-        other.grow(1).unwrap();
-        let error = other.grow(1).unwrap_err();
-        assert_eq!(error.to_string(), "more than 2 streams (limits.streams of the relay)");
-        assert!(quota.take().is_err());
-        drop(one);
-        assert!(other.grow(2).is_err());
-        other.grow(1).unwrap();
-        other.shrink(5);
-        assert_eq!(quota.used.load(Ordering::Relaxed), 0);
-        drop(other);
-        assert_eq!([(); 3].map(|()| quota.take().is_ok()), [true; 3], "each is given back at once");
+    fn who_is_refused_is_told_where_the_limit_is_set() {
+        let limits = Limits { streams: 0, ..Limits::default() };
+        #[allow(clippy::disallowed_methods, reason = "any moment will do")]
+        let error = Quotas::new(&limits).stream(Instant::now()).unwrap_err();
+        assert_eq!(error.to_string(), "more than 0 streams (limits.streams of the relay)");
     }
 
     #[test]

@@ -1,42 +1,26 @@
-//! The streams a relay serves, as others than their own task see them.
+//! The streams that a relay serves: which there may be, and which must end.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use slab::Slab;
 use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
-use xds_transport::server::Stream;
-use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_cache::TypeUrl;
 
-use crate::metrics::StreamGuard;
+use crate::federation::lock::lock;
+use crate::federation::part::View;
+use crate::federation::request_room::RequestRoom;
+use crate::federation::routes::Routes;
+use crate::federation::share::Share;
+use crate::relay_core::core::RelayCore;
 use crate::relay_core::loops::{LoopError, Seen, Side};
-use crate::relay_core::quotas::{LimitError, Share};
-use crate::relay_core::routes::Routes;
-use crate::relay_core::scope::Scope;
-use crate::relay_core::{RelayCore, lock};
+use crate::relay_core::quotas::LimitError;
+use crate::relay_core::served_client::ServedClient;
+use crate::relay_core::stream_entry::{MustEnd, ServedStream, StreamEntry};
 
 /// How long an origin may be away before a client of which nothing is known is sent elsewhere.
 const UNKNOWN_GRACE: Duration = Duration::from_secs(1);
-
-/// A stream as its driver shows it: for admin pages, and to end it.
-pub trait ServedStream: Send + Sync {
-    /// Where the client is.
-    fn peer(&self) -> &str;
-
-    /// Looks at the stream, unless it is over, or busy for so long that nobody should wait for it.
-    fn inspect(&self, look: &mut dyn FnMut(&Stream));
-
-    /// Ends the stream: the client reconnects, elsewhere if it can.
-    fn end(&self, reason: &str);
-
-    /// Ends the stream because it asks for too much; a driver that leaves this out ends it as any.
-    fn refuse(&self, reason: &str) {
-        self.end(reason);
-    }
-}
 
 /// A stream that may be opened.
 #[derive(Debug)]
@@ -62,82 +46,6 @@ pub enum AdmitError {
     Limit(#[from] LimitError),
 }
 
-pub(crate) struct StreamEntry {
-    pub(crate) outside: Option<Arc<dyn ServedStream>>,
-    pub(crate) protocol: Protocol,
-    pub(crate) view: Arc<View>,
-    _open: StreamGuard,
-}
-
-/// What an admin page may know of a stream while it is served.
-#[derive(Default)]
-pub(crate) struct View {
-    pub(crate) node_id: Mutex<String>,
-    /// Its subscribers in each scope.
-    pub(crate) parts: Mutex<Slab<(TypeUrl, Part)>>,
-    /// Something was visited for it, so that it is being answered.
-    pub(crate) served: AtomicBool,
-    /// Why it must end, if it must: its own task finds out, in the middle of serving it.
-    must_end: Mutex<Option<MustEnd>>,
-}
-
-enum MustEnd {
-    Elsewhere(String),
-    Refused(LimitError),
-}
-
-/// A subscriber of one scope.
-#[derive(Clone)]
-pub(crate) struct Part {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) id: SubscriberId,
-    /// Where it is among all parts of its stream.
-    pub(crate) seat: usize,
-    /// Some of what it said was not told as it came: a wildcard or glob may not have been answered by that.
-    pub(crate) sets_aside: bool,
-}
-
-impl View {
-    pub(crate) fn open(&self, scope: Arc<Scope>, type_url: &TypeUrl, waker: &Waker) -> Part {
-        let id = scope.open(type_url, waker.clone());
-        let mut parts = lock(&self.parts);
-        let part = Part { scope, id, seat: parts.vacant_key(), sets_aside: false };
-        parts.insert((type_url.clone(), part.clone()));
-        part
-    }
-
-    pub(crate) fn close(&self, type_url: &TypeUrl, part: &Part) {
-        let left = lock(&self.parts).try_remove(part.seat);
-        debug_assert!(left.is_some_and(|(_, left)| left.id == part.id && Arc::ptr_eq(&left.scope, &part.scope)));
-        part.scope.close(type_url, part.id);
-    }
-
-    /// Has the stream ended by the next [`sweep`](RelayCore::sweep).
-    pub(crate) fn end(&self, reason: impl Into<String>) {
-        *lock(&self.must_end) = Some(MustEnd::Elsewhere(reason.into()));
-    }
-
-    /// The same, because there is too much that it asks for.
-    pub(crate) fn refuse(&self, error: LimitError) {
-        *lock(&self.must_end) = Some(MustEnd::Refused(error));
-    }
-
-    /// Why nothing can be said to the stream: what it wants is of origins that cannot be reached since before `since`,
-    /// and nothing is known of any of it (rule 157).
-    fn unknown(&self, since: Instant) -> Option<String> {
-        if self.served.load(Ordering::Relaxed) {
-            return None;
-        }
-        let parts = lock(&self.parts).clone();
-        let mut reason = None;
-        for (_, (_, part)) in &parts {
-            reason = Some(part.scope.upstream()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
-        }
-        reason
-            .map(|reason| format!("nothing is known of what was asked for, and its origin cannot be reached: {reason}"))
-    }
-}
-
 impl RelayCore {
     /// Whether there may be a stream for who says this before any request (rule 159).
     ///
@@ -158,7 +66,7 @@ impl RelayCore {
     }
 
     /// A new stream: what its driver shows of it is for admin pages. The result is what a
-    /// [`Stream`] of that protocol pulls from; the waker says that there is something to pull.
+    /// [`Stream`](xds_transport::server::Stream) of that protocol pulls from; the waker says that there is something to pull.
     pub fn open_stream(
         self: &Arc<Self>,
         protocol: Protocol,
@@ -166,10 +74,12 @@ impl RelayCore {
         outside: Option<Arc<dyn ServedStream>>,
     ) -> Routes {
         let view = Arc::new(View::default());
-        let _open = self.metrics.stream_opened(protocol);
-        let entry = StreamEntry { outside, protocol, view: view.clone(), _open };
-        let stream = self.insert_stream(entry);
-        Routes::new(self.clone(), stream, waker, view)
+        let open = self.metrics.stream_opened(protocol);
+        let entry = Arc::new(StreamEntry::new(outside, protocol, view.clone(), open));
+        let number = self.federation.number_routes();
+        lock(&self.streams).insert(number, entry.clone());
+        let client = ServedClient::new(self.clone(), number, entry);
+        Routes::new(self.federation.clone(), number, Box::new(client), waker, view)
     }
 
     /// Every open stream.
@@ -179,14 +89,14 @@ impl RelayCore {
 
     /// Ends the streams that ask for too much.
     pub(crate) fn end_greedy_streams(&self) {
-        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, lock(&stream.view.must_end).take()?));
+        let greedy = |stream: &Arc<StreamEntry>| Some((stream.outside.clone()?, stream.take_end()?));
         let found: Vec<_> = lock(&self.streams).values().filter_map(greedy).collect();
         for (stream, must_end) in found {
             match must_end {
                 MustEnd::Elsewhere(reason) => stream.end(&reason),
                 MustEnd::Refused(error) => {
                     self.metrics.downstream_refused(error.key);
-                    stream.refuse(&error.to_string());
+                    stream.refuse(&LimitError::from(error).to_string());
                 }
             }
         }
@@ -198,8 +108,23 @@ impl RelayCore {
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
         for stream in streams {
             if let Some(reason) = stream.view.unknown(since) {
-                stream.view.end(reason);
+                stream.end(reason);
             }
+        }
+    }
+
+    /// Ends streams that ask for most in requests that have so much room, until what they leave is as much as is lacking.
+    pub(crate) fn end_largest(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl, mut lacking: usize) {
+        let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
+        let mut by_size: Vec<_> =
+            streams.into_iter().map(|stream| (stream.view.size_in(room, type_url), stream)).collect();
+        by_size.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+        for (size, stream) in by_size {
+            if lacking == 0 || size == 0 {
+                break;
+            }
+            lacking = lacking.saturating_sub(size);
+            stream.refuse(room.error());
         }
     }
 }

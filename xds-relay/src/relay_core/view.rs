@@ -1,65 +1,52 @@
 //! What admin pages and metrics see of the relay.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
-use xds_transport::wire::{ListValue, Struct, Value, value};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
 
-use crate::admin::{
+use crate::federation::lock::lock;
+use crate::federation::scope::Scope;
+use crate::federation::supply::Status;
+use crate::metrics::Gauges;
+use crate::relay_core::core::RelayCore;
+use crate::relay_core::stream_entry::StreamEntry;
+use crate::snapshot::{
     ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
     UpstreamDump,
 };
-use crate::metrics::Gauges;
-use crate::relay_core::scope::Scope;
-use crate::relay_core::streams::StreamEntry;
-use crate::relay_core::{RelayCore, Supply, counted_as, lock};
 
 impl RelayCore {
-    /// Whether clients should come: every origin of files has been read. An origin that cannot be reached
-    /// does not count: there may be others, and what was received before is served without it.
+    /// Whether clients should come: every origin has what it is to have from the start, and files were read. One that
+    /// cannot be reached does not count: there may be others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
-        for origin in &self.origins {
-            if let Supply::Files(files) = &origin.from
-                && lock(files).is_none()
-            {
-                return Readiness::NotReady(format!("the files of origin {:?} were not read yet", origin.info.name));
-            }
+        match self.federation.origins().iter().find_map(|origin| origin.ready().err()) {
+            Some(reason) => Readiness::NotReady(reason),
+            None => Readiness::Ready,
         }
-        Readiness::Ready
     }
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
         let scopes = self.all_scopes();
         let mut origins: Vec<OriginDump> = Vec::new();
-        for (index, origin) in self.origins.iter().enumerate() {
+        for (index, origin) in self.federation.origins().iter().enumerate() {
             let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
-                let Some(upstream) = scope.upstream() else { continue };
-                let group = || upstream.label.clone();
+                let Some(supply) = scope.supply() else { continue };
+                let group = || supply.label().to_owned();
                 let stream = streams.entry(group()).or_insert_with(|| {
-                    upstream.inspect(|state| UpstreamDump {
-                        group: group(),
-                        connected: state.answered,
-                        relays: state.relays.as_ref().map(|seen| seen.path().to_string()),
-                        last_error: state.last_error.clone(),
-                        hint: state.hint,
-                        subscriptions: 0,
-                    })
+                    let Status { connected, relays, last_error, hint } = supply.status();
+                    UpstreamDump { group: group(), connected, relays, last_error, hint, subscriptions: 0 }
                 });
                 stream.subscriptions += scope.subscription_count();
             }
-            let protocol = match origin.from {
-                Supply::Server { .. } => origin.info.protocol.as_str().to_owned(),
-                Supply::Files(_) => "files".to_owned(),
-            };
             origins.push(OriginDump {
-                name: origin.info.name.clone(),
-                protocol,
+                name: origin.name().to_owned(),
+                protocol: origin.kind().to_owned(),
                 streams: streams.into_values().collect(),
             });
         }
@@ -88,60 +75,32 @@ impl RelayCore {
             });
         }
         gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
-        gauges.bodies = self.interner.bodies() as u64;
-        self.tell_metrics();
+        gauges.bodies = self.federation.bodies() as u64;
+        self.counts.tell(&self.metrics, |sessions| {
+            for stream in self.streams() {
+                stream.inspect(&mut |stream| {
+                    sessions.extend(stream.sessions().map(|session| (session.type_url.clone(), session.tally.clone())));
+                });
+            }
+        });
         gauges
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).
     fn all_scopes(&self) -> Vec<Arc<Scope>> {
-        let mut scopes: Vec<_> = lock(&self.scopes).values().cloned().collect();
+        let mut scopes = self.federation.scopes();
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
         for stream in streams {
             let first = scopes.len();
-            for (_, (_, part)) in lock(&stream.view.parts).iter().filter(|(_, (_, part))| !part.scope.shared) {
+            stream.view.visit(|_, part| {
                 // A stream has one private scope an origin, and a part of it for each type.
-                if !scopes.iter().skip(first).any(|scope| Arc::ptr_eq(scope, &part.scope)) {
+                if !part.scope.shared && !scopes.iter().skip(first).any(|scope| Arc::ptr_eq(scope, &part.scope)) {
                     scopes.push(part.scope.clone());
                 }
-            }
-        }
-        scopes
-    }
-
-    fn tell_metrics(&self) {
-        // Before the open streams are looked at: a session that ends meanwhile is missed this time, and
-        // told the next. The other way round it would be told twice.
-        let mut totals: HashMap<TypeUrl, Tally> =
-            lock(&self.counted).iter().map(|(type_url, of)| (type_url.clone(), of.closed.clone())).collect();
-        let mut sessions: Vec<(TypeUrl, Tally)> = Vec::new();
-        for stream in self.streams() {
-            stream.inspect(&mut |stream| {
-                sessions.extend(stream.sessions().map(|session| (session.type_url.clone(), session.tally.clone())));
             });
         }
-        let mut counted = lock(&self.counted);
-        for (type_url, tally) in sessions {
-            let counted_as = counted_as(&counted, &type_url);
-            counted.entry(counted_as.clone()).or_default();
-            totals.entry(counted_as).or_default().add(&tally);
-        }
-        for (type_url, total) in totals {
-            let told = &mut counted.entry(type_url.clone()).or_default().told;
-            let metrics = self.metrics.downstream(type_url.as_str());
-            let news = |total: u64, told: &mut u64| {
-                let news = total.saturating_sub(*told);
-                *told += news;
-                news
-            };
-            metrics.requests.add(news(total.requests, &mut told.requests));
-            metrics.responses.add(news(total.responses, &mut told.responses));
-            metrics.resources.add(news(total.resources, &mut told.resources));
-            metrics.acks.add(news(total.acks, &mut told.acks));
-            metrics.nacks.add(news(total.nacks, &mut told.nacks));
-            metrics.bytes.add(news(total.bytes, &mut told.bytes));
-        }
+        scopes
     }
 }
 
@@ -210,9 +169,8 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     if let Some(outside) = &stream.outside {
         outside.inspect(&mut look);
     }
-    // Parts leave this list before they are closed: those in it are open.
-    for (_, (type_url, part)) in lock(&stream.view.parts).iter() {
-        let Some(of) = types.get_mut(type_url.as_str()) else { continue };
+    stream.view.visit(|type_url, part| {
+        let Some(of) = types.get_mut(type_url.as_str()) else { return };
         for interest in part.scope.interests(part.id) {
             match interest {
                 Interest::Wildcard => {}
@@ -220,35 +178,16 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
                 Interest::Name(name) => of.names.push(name.to_string()),
             }
         }
-    }
+    });
     for of in types.values_mut() {
         of.names.sort();
         of.globs.sort();
     }
     ClientDump {
         peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
-        node_id: stream.view.node_id.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        node_id: lock(&stream.node_id).clone(),
         protocol: stream.protocol.as_str().to_owned(),
         busy,
         types: types.into_values().collect(),
     }
-}
-
-/// JSON as protobuf has it.
-pub(crate) fn to_struct(object: &serde_json::Map<String, serde_json::Value>) -> Struct {
-    Struct { fields: object.iter().map(|(key, value)| (key.clone(), to_value(value))).collect() }
-}
-
-/// Bounded by the configuration file's own depth, which its parser bounds.
-fn to_value(json: &serde_json::Value) -> Value {
-    use serde_json::Value as Json;
-    let kind = match json {
-        Json::Null => value::Kind::NullValue(0),
-        Json::Bool(flag) => value::Kind::BoolValue(*flag),
-        Json::Number(number) => value::Kind::NumberValue(number.as_f64().unwrap_or_default()),
-        Json::String(text) => value::Kind::StringValue(text.clone()),
-        Json::Array(items) => value::Kind::ListValue(ListValue { values: items.iter().map(to_value).collect() }),
-        Json::Object(object) => value::Kind::StructValue(to_struct(object)),
-    };
-    Value { kind: Some(kind) }
 }

@@ -17,7 +17,7 @@ const BETWEEN: Duration = Duration::from_secs(300);
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// Anything that is read is an answer: a pong may come behind much else.
-pub(in crate::connections) struct Liveness {
+pub(crate) struct Liveness {
     /// Taken when the first is sent: from then on `h2` looks for them in each turn.
     pings: Option<PingPong>,
     heard: Heard,
@@ -26,7 +26,7 @@ pub(in crate::connections) struct Liveness {
 }
 
 impl Liveness {
-    pub(in crate::connections) fn new(heard: Heard) -> Self {
+    pub(crate) fn new(heard: Heard) -> Self {
         Self { pings: None, heard, alarm: Alarm::at(Instant::now() + BETWEEN), asked: false }
     }
 

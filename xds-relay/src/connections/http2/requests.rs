@@ -8,7 +8,7 @@ use h2::RecvStream;
 use http_body::{Body, Frame};
 
 /// The body of a request. What is taken from it makes room for more.
-pub(in crate::connections) struct Requests(pub(super) RecvStream);
+pub(crate) struct Requests(pub(super) RecvStream);
 
 impl Body for Requests {
     type Data = Bytes;

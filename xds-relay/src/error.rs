@@ -1,0 +1,31 @@
+//! Why there is no relay.
+
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a relay cannot start or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address} ({field})")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The field of the configuration that names it.
+        field: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// An origin of files cannot be read.
+    #[error("origin {origin:?}: {reason}")]
+    Origin {
+        /// Its name in the configuration.
+        origin: String,
+        /// Why, with file, line and field where there is one.
+        reason: String,
+    },
+    /// A server failed.
+    #[error("cannot serve")]
+    Serve(#[from] io::Error),
+}

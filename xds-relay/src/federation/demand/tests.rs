@@ -1,0 +1,158 @@
+use super::*;
+
+const LINGER: Duration = Duration::from_secs(30);
+
+fn wish(name: &str) -> Wish {
+    ("T".into(), Interest::from(name.parse::<ResourceName>().unwrap()))
+}
+
+fn expire(demand: &mut Demand, now: Instant, connected: bool, stays: impl Fn(&Wish) -> bool) -> Vec<Wish> {
+    let (over, more) = demand.expire(now, usize::MAX, connected, stays);
+    assert!(!more);
+    over
+}
+
+fn told(demand: &mut Demand) -> String {
+    let mut told = Vec::new();
+    demand.take_asks(None, usize::MAX, &mut |command| match command {
+        Command::Subscribe(_, interest) => told.push(format!("+{interest}")),
+        Command::Unsubscribe(_, interest) => told.push(format!("-{interest}")),
+        _ => {}
+    });
+    told.join(" ")
+}
+
+#[test]
+fn rule_141_what_lingers_is_not_asked_for_again_unless_its_answer_is_forgotten() {
+    let now = Instant::now();
+    let mut demand = Demand::new(LINGER);
+    assert!(demand.want(wish("a"), false));
+    assert_eq!(told(&mut demand), "+a");
+    demand.leave(wish("a"));
+    assert_eq!(expire(&mut demand, now, true, |_| false), []);
+    assert!(!demand.want(wish("a"), true));
+    assert_eq!(demand.poll_timeout(), None);
+    demand.leave(wish("a"));
+    assert!(demand.want(wish("a"), false));
+    assert_eq!(told(&mut demand), "-a +a");
+}
+
+#[test]
+fn what_was_never_told_need_not_be_taken_back() {
+    let now = Instant::now();
+    let mut demand = Demand::new(Duration::ZERO);
+    demand.want(wish("a"), false);
+    demand.leave(wish("a"));
+    assert_eq!(expire(&mut demand, now, true, |_| true), [wish("a")]);
+    assert_eq!(told(&mut demand), "");
+    assert!(demand.is_idle());
+}
+
+#[test]
+fn what_is_wanted_anew_before_the_origin_is_told_is_asked_for_again() {
+    let now = Instant::now();
+    let mut demand = Demand::new(Duration::ZERO);
+    demand.want(wish("a"), false);
+    told(&mut demand);
+    demand.leave(wish("a"));
+    expire(&mut demand, now, true, |_| true);
+    assert!(demand.want(wish("a"), false));
+    assert_eq!(told(&mut demand), "-a +a");
+}
+
+/// What can be served stays while the origin is away, and its time is not reported twice.
+#[test]
+fn an_origin_that_is_away_keeps_what_it_answered() {
+    let now = Instant::now();
+    let mut demand = Demand::new(LINGER);
+    for name in ["held", "not"] {
+        demand.want(wish(name), false);
+        demand.leave(wish(name));
+    }
+    expire(&mut demand, now, false, |_| true);
+    assert_eq!(demand.poll_timeout(), Some(now + LINGER));
+    assert_eq!(expire(&mut demand, now + LINGER, false, |wish| wish.1.as_str() == "held"), [wish("not")]);
+    assert_eq!(demand.poll_timeout(), None);
+    assert!(!demand.is_idle());
+    assert_eq!(expire(&mut demand, now + LINGER, true, |_| true), [wish("held")]);
+    assert!(demand.wanted().is_empty());
+}
+
+#[test]
+fn what_lingers_without_an_answer_can_be_forgone() {
+    let now = Instant::now();
+    let mut demand = Demand::new(LINGER);
+    for name in ["held", "not", "wanted"] {
+        demand.want(wish(name), false);
+    }
+    assert_eq!(told(&mut demand), "+held +not +wanted");
+    for name in ["held", "not"] {
+        demand.leave(wish(name));
+    }
+    assert_eq!(demand.forgo(now, |wish| wish.1.as_str() == "held"), [wish("not")]);
+    assert_eq!(told(&mut demand), "-not");
+    assert_eq!(expire(&mut demand, now + LINGER, true, |_| true), [wish("held")]);
+    assert_eq!(demand.wanted(), &BTreeSet::from([wish("wanted")]));
+}
+
+/// What many names want, expire and tell is done a few at a time: nothing is lost or told twice in between.
+#[test]
+fn what_is_much_is_told_and_given_up_in_parts() {
+    let now = Instant::now();
+    let mut demand = Demand::new(LINGER);
+    let told = |demand: &mut Demand| {
+        let mut parts = Vec::new();
+        loop {
+            let mut part = Vec::new();
+            let more = demand.take_asks(None, 2, &mut |command| match command {
+                Command::Subscribe(_, interest) => part.push(format!("+{interest}")),
+                Command::Unsubscribe(_, interest) => part.push(format!("-{interest}")),
+                _ => {}
+            });
+            parts.push(part.join(" "));
+            if !more {
+                return parts;
+            }
+        }
+    };
+    ["a", "b", "c", "d"].iter().for_each(|name| assert!(demand.want(wish(name), false)));
+    assert_eq!(told(&mut demand), ["+a +b", "+c +d"]);
+    ["a", "b", "c"].iter().for_each(|name| demand.leave(wish(name)));
+    assert_eq!(demand.expire(now, 2, true, |_| false), (vec![], true));
+    assert_eq!(demand.expire(now, 2, true, |_| false), (vec![], false));
+    assert_eq!(demand.expire(now + LINGER, 2, true, |_| false), (vec![wish("a"), wish("b")], true));
+    assert!(demand.want(wish("e"), false));
+    assert_eq!(demand.expire(now + LINGER, 2, true, |_| false), (vec![wish("c")], false));
+    assert_eq!(told(&mut demand), ["-a -b", "-c +e"]);
+    assert_eq!(told(&mut demand), [""]);
+}
+
+/// What had no room is tried again with the next telling, not within one that goes on.
+#[test]
+fn what_had_no_room_waits_for_the_next_telling() {
+    let room = RequestRoom::new(1 << 10);
+    let long = "n".repeat(500);
+    let mut demand = Demand::new(Duration::ZERO);
+    for name in ["a", "b", "c"] {
+        demand.want(wish(&format!("{name}{long}")), false);
+    }
+    let mut told = 0;
+    while demand.take_asks(Some(&room), 1, &mut |_| told += 1) {}
+    assert_eq!((told, demand.lacking().len()), (1, 1));
+    assert!(!demand.want(wish(&format!("b{long}")), false), "it is wanted already");
+    demand.leave(wish(&format!("a{long}")));
+    assert_eq!(expire(&mut demand, Instant::now(), true, |_| false).len(), 1);
+    let mut told = Vec::new();
+    while demand.take_asks(Some(&room), 1, &mut |command| told.push(command)) {}
+    assert!(matches!(told[..], [Command::Unsubscribe(..), Command::Subscribe(..)]));
+    assert!(!demand.is_idle());
+}
+
+#[test]
+fn a_type_is_wanted_as_long_as_anything_of_it_is() {
+    let mut demand = Demand::new(Duration::ZERO);
+    demand.want(wish("a"), false);
+    assert!(demand.wants_type(&"T".into()));
+    assert!(!demand.wants_type(&"S".into()));
+    assert!(!demand.wants_type(&"U".into()));
+}

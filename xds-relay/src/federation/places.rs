@@ -1,0 +1,130 @@
+//! Which of the scopes of a stream what comes over it belongs to.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use xdstp_cache::{Interest, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::federation::changes::Changes;
+use crate::federation::scope::Scope;
+use crate::federation::scopes::Scopes;
+
+/// The scopes of a stream that something of a message belongs to, and what of it: by authority on the stream of `xdstp:`
+/// names; a node group's own stream feeds just its scope.
+pub(crate) struct Places<'a> {
+    scopes: &'a Scopes,
+    /// Everything is for this one.
+    own: Option<usize>,
+    found: Vec<(Arc<Scope>, Changes)>,
+    /// Those looked for; `None` if there is none.
+    by_authority: HashMap<String, Option<usize>>,
+}
+
+/// Resources that are in scopes of other authorities than their names', because an alias is wanted there.
+#[derive(Default)]
+pub(crate) struct Elsewhere(HashMap<(TypeUrl, ResourceName), BTreeSet<String>>);
+
+impl Elsewhere {
+    pub(crate) fn forget(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        if !self.0.is_empty() {
+            self.0.remove(&(type_url.clone(), name.clone()));
+        }
+    }
+
+    fn authorities(&self, type_url: &TypeUrl, name: &ResourceName) -> impl Iterator<Item = &str> {
+        let known = if self.0.is_empty() { None } else { self.0.get(&(type_url.clone(), name.clone())) };
+        known.into_iter().flatten().map(String::as_str)
+    }
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn of(scopes: &'a Scopes) -> Self {
+        let found: Vec<_> = scopes.own().into_iter().map(|own| (own, Changes::default())).collect();
+        Self { scopes, own: (!found.is_empty()).then_some(0), found, by_authority: HashMap::new() }
+    }
+
+    /// What belongs to each.
+    pub(crate) fn into_changes(self) -> Vec<(Arc<Scope>, Changes)> {
+        self.found
+    }
+
+    /// Where a resource goes, and where it was and is not wanted any more. One with aliases goes where any of its names
+    /// is wanted.
+    pub(crate) fn of_resource(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        aliases: &[ResourceName],
+        elsewhere: &mut Elsewhere,
+    ) -> (Vec<usize>, Vec<usize>) {
+        if let Some(own) = self.own {
+            return (vec![own], Vec::new());
+        }
+        let before: Vec<_> = elsewhere.authorities(type_url, name).map(str::to_owned).collect();
+        if aliases.is_empty() && before.is_empty() {
+            return (self.of_authority(name.authority()).into_iter().collect(), Vec::new());
+        }
+        let mut names: HashMap<usize, Vec<&ResourceName>> = HashMap::new();
+        for name in aliases.iter().chain([name]) {
+            if let Some(place) = self.of_authority(name.authority()) {
+                names.entry(place).or_default().push(name);
+            }
+        }
+        let wanted = |(place, names): (usize, Vec<&ResourceName>)| {
+            self.found.get(place).is_some_and(|(scope, _)| scope.demands(type_url, &names)).then_some(place)
+        };
+        let at: Vec<_> = names.into_iter().filter_map(wanted).collect();
+        elsewhere.forget(type_url, name);
+        let others = at.iter().filter_map(|place| self.found.get(*place)?.0.key.authority());
+        let others: BTreeSet<_> = others.filter(|other| Some(*other) != name.authority()).map(str::to_owned).collect();
+        if !others.is_empty() {
+            elsewhere.0.insert((type_url.clone(), name.clone()), others);
+        }
+        // An alias of its own authority may have brought it there, too.
+        let left = before.iter().map(|authority| Some(authority.as_str())).chain([name.authority()]);
+        let left = left.filter_map(|authority| self.of_authority(authority)).filter(|place| !at.contains(place));
+        let left = left.collect();
+        (at, left)
+    }
+
+    /// Where what is said of a name goes.
+    pub(crate) fn of_name(&mut self, type_url: &TypeUrl, name: &ResourceName, elsewhere: &Elsewhere) -> Vec<usize> {
+        if let Some(own) = self.own {
+            return vec![own];
+        }
+        let authorities = name.authority().into_iter().chain(elsewhere.authorities(type_url, name));
+        authorities.filter_map(|authority| self.of_authority(Some(authority))).collect()
+    }
+
+    pub(crate) fn of_interest(&mut self, interest: &Interest) -> Option<usize> {
+        match interest {
+            Interest::Name(name) => self.own.or_else(|| self.of_authority(name.authority())),
+            Interest::Wildcard => self.own,
+        }
+    }
+
+    pub(crate) fn scope(&self, place: usize) -> Option<&Arc<Scope>> {
+        self.found.get(place).map(|(scope, _)| scope)
+    }
+
+    /// Changes what goes to one scope.
+    pub(crate) fn put(&mut self, place: usize, change: impl FnOnce(&mut Changes)) {
+        if let Some((_, part)) = self.found.get_mut(place) {
+            change(part);
+        }
+    }
+
+    fn of_authority(&mut self, authority: Option<&str>) -> Option<usize> {
+        let authority = authority?;
+        if let Some(known) = self.by_authority.get(authority) {
+            return *known;
+        }
+        let place = self.scopes.of_authority(authority).map(|scope| {
+            self.found.push((scope, Changes::default()));
+            self.found.len() - 1
+        });
+        self.by_authority.insert(authority.to_owned(), place);
+        place
+    }
+}

@@ -1,0 +1,65 @@
+//! What one stream fetches for itself, because it must not be shared (rule 121).
+
+use std::sync::Arc;
+
+use xdstp_cache::{Interest, SubscriberId, Version};
+use xdstp_uri::ResourceName;
+
+use super::Routes;
+use crate::federation::part::Part;
+use crate::federation::scope::Scope;
+use crate::federation::subscriber::{Stub, Subscriber};
+
+impl Routes {
+    /// Asks an origin for a name on a stream of this client's own. What the client may hold of it stays until that stream
+    /// says otherwise (rule 150).
+    pub(super) fn fetch_privately(&mut self, id: SubscriberId, Stub { name, shared, once_shared }: Stub) {
+        let Self { federation, number, node, private, subscribers, view, waker, .. } = self;
+        let Some(subscriber) = subscribers.get_mut(id.index()) else { return };
+        let origin = shared.origin;
+        if subscriber.private.contains_key(&name) {
+            let part = subscriber.private_parts.iter().find(|part| part.scope.origin == origin);
+            if let (true, Some(part)) = (subscriber.asks_again, part) {
+                part.scope.resend(part.id, &name);
+            }
+            return;
+        }
+        let part = match subscriber.private_parts.iter().find(|part| part.scope.origin == origin) {
+            Some(part) => part.clone(),
+            None => {
+                let scope = private.entry(origin).or_insert_with(|| federation.private_scope(*number, origin, node));
+                let part = view.open(scope.clone(), &subscriber.type_url, waker);
+                subscriber.private_parts.push(part.clone());
+                part
+            }
+        };
+        part.scope.subscribe(&subscriber.type_url, part.id, &Interest::Name(name.clone()));
+        if once_shared || subscriber.brings {
+            part.scope.resume(&subscriber.type_url, part.id, vec![(name.clone(), Version::from(""))]);
+        }
+        subscriber.private.insert(name, shared);
+    }
+
+    /// Ends private interest in names that nothing asks for any more, and the streams that are not needed then.
+    pub(super) fn drop_private(
+        &mut self,
+        id: SubscriberId,
+        unwanted: impl Fn(&ResourceName, &mut Arc<Scope>, &[Part]) -> bool,
+    ) {
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+        let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
+        private.retain(|name, shared| {
+            let drop = unwanted(name, shared, parts);
+            if drop && let Some(part) = private_parts.iter().find(|part| part.scope.origin == shared.origin) {
+                part.scope.unsubscribe(type_url, part.id, &Interest::Name(name.clone()));
+            }
+            !drop
+        });
+        let unused = |part: &mut Part| !private.values().any(|shared| shared.origin == part.scope.origin);
+        for part in private_parts.extract_if(.., unused) {
+            self.view.close(type_url, &part);
+        }
+        let Self { private, subscribers, .. } = self;
+        private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
+    }
+}

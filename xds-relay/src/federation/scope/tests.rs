@@ -1,0 +1,82 @@
+use bytes::Bytes;
+use prost::Message as _;
+use xds_transport::client::{Command, Event, Stream};
+use xds_transport::wire::{Any, DeltaDiscoveryResponse, Resource as WireResource};
+use xds_transport::{Protocol, TypeRules};
+use xdstp_cache::Interest;
+
+use super::asking::OPENING;
+use super::*;
+use crate::federation::changes::Changes;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// What a stream makes of a response with these names.
+fn came(now: Instant, names: &[&str]) -> Changes {
+    let resource = |name: &&str| WireResource {
+        name: (*name).into(),
+        resource: Some(Any { type_url: CDS.into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let resources = names.iter().map(resource).collect();
+    let response = DeltaDiscoveryResponse { type_url: CDS.into(), resources, ..Default::default() };
+    let mut stream = Stream::new(Protocol::Delta, Bytes::new(), Arc::new(TypeRules::envoy()));
+    stream.apply(Command::Subscribe(CDS.into(), Interest::Wildcard));
+    stream.connected(now);
+    while stream.poll_transmit(now).is_some() {}
+    stream.handle_message(now, response.encode_to_vec().into()).unwrap();
+    let Some(Event::Update(update)) = stream.poll_event() else { panic!("no update") };
+    Changes { changed: update.changed, ..Changes::default() }
+}
+
+/// Another thread gives up names for want of room; the stream tells the origin a moment later.
+#[test]
+fn what_comes_as_it_is_given_up_is_not_kept() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None, 1);
+    let type_url = CDS.into();
+    let id = scope.open(&type_url, Waker::noop().clone());
+    let interests = ["a", "b", "c"].map(|name| Interest::Name(name.parse().unwrap()));
+    for interest in &interests {
+        scope.subscribe(&type_url, id, interest);
+    }
+    while scope.take_asks(now, true, &mut |_| ()) {}
+    for left in &interests[..2] {
+        scope.unsubscribe(&type_url, id, left);
+    }
+    scope.store(&type_url, came(now, &["a"]), now);
+    assert!(scope.forgo(&type_url, now) > 0);
+    scope.store(&type_url, came(now, &["b", "c"]), now);
+    let mut held = Vec::new();
+    scope.visit_stored(|stored| stored.name.to_string(), |name| held.push(name));
+    assert_eq!(held, ["c"]);
+}
+
+/// Long first requests, one after the other, would keep the origin from being asked for anything else.
+#[test]
+fn what_others_want_waits_for_a_first_request_only_for_a_while() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::ZERO, None, 1);
+    let type_url = CDS.into();
+    let asked = |now| {
+        let mut asked = 0;
+        while scope.take_asks(now, true, &mut |_| asked += 1) {}
+        asked
+    };
+    scope.begin_opening();
+    let id = scope.open(&type_url, Waker::noop().clone());
+    for name in ["a", "b"] {
+        scope.subscribe(&type_url, id, &Interest::Name(name.parse().unwrap()));
+    }
+    assert_eq!((asked(now), scope.poll_timeout()), (0, Some(now + OPENING)));
+    assert_eq!((asked(now + OPENING), scope.poll_timeout()), (2, None));
+    // Another begins before that one has ended.
+    scope.begin_opening();
+    scope.end_opening();
+    scope.subscribe(&type_url, id, &Interest::Name("c".parse().unwrap()));
+    assert_eq!((asked(now + OPENING), scope.poll_timeout()), (0, Some(now + 2 * OPENING)));
+    scope.end_opening();
+    assert_eq!((asked(now + OPENING), scope.poll_timeout()), (1, None));
+}

@@ -1,0 +1,47 @@
+//! What the streams to one server have in common, and how each of them is doing.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use xds_transport::{Protocol, TypeRules};
+
+use crate::federation::alike::Alike;
+use crate::federation::interner::Interner;
+use crate::federation::loop_guard::{Behind, LoopGuard};
+use crate::federation::mixed::Mixed;
+use crate::federation::observer::Observer;
+use crate::federation::realm::Realm;
+
+/// What the streams to one server share.
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) rules: Arc<TypeRules>,
+    pub(crate) realm: Realm,
+    pub(crate) loops: Arc<dyn LoopGuard>,
+    pub(crate) mixed: Mixed,
+    pub(crate) interner: Arc<Interner>,
+    pub(crate) alike: Alike,
+    pub(crate) observer: Arc<dyn Observer>,
+    /// What an operator should look at where it has a stream and requests, and says nothing for long.
+    pub(crate) silent_hint: &'static str,
+}
+
+/// How a stream to a server is doing.
+#[derive(Default)]
+pub(crate) struct StreamState {
+    /// The transport has a stream.
+    pub(crate) open: bool,
+    /// The origin answered on it (rule 156).
+    pub(crate) answered: bool,
+    /// The relay that the origin is, and those behind it.
+    pub(crate) relays: Option<Box<dyn Behind>>,
+    pub(crate) last_error: Option<String>,
+    /// What an operator should look at.
+    pub(crate) hint: Option<&'static str>,
+    /// Since when no stream was answered.
+    pub(crate) lost_since: Option<Instant>,
+    /// Counts it as there.
+    pub(crate) guard: Option<Box<dyn Any + Send + Sync>>,
+}

@@ -1,0 +1,102 @@
+//! One stream to a server: who it speaks for, and the scopes that it feeds.
+
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::federation::dial::{Dial, Dialed};
+use crate::federation::feed::Feed;
+use crate::federation::lock::lock;
+use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
+use crate::federation::scopes::{Scopes, Seat};
+use crate::federation::server::{Server, StreamState};
+use crate::federation::speakers::Speakers;
+use crate::federation::supply::{Status, Supply};
+
+/// A stream that is open, or waits to be, for as long as a scope has a seat there.
+pub(crate) struct Upstream {
+    /// The node group it speaks for, or `xdstp`.
+    label: String,
+    scopes: Arc<Scopes>,
+    speakers: Arc<Mutex<Speakers>>,
+    state: Arc<Mutex<StreamState>>,
+    dialed: OnceLock<Box<dyn Dialed>>,
+}
+
+/// A scope's seat there.
+struct Seated {
+    upstream: Arc<Upstream>,
+    /// Of the scope, if it is that of one.
+    authority: Option<String>,
+    seat: Seat,
+}
+
+impl Upstream {
+    /// A stream to a server, for scopes such as that of the key.
+    pub(crate) fn dial(dial: &dyn Dial, server: Arc<Server>, label: String, node: Bytes, key: &ScopeKey) -> Arc<Self> {
+        let origin = server.realm.origin;
+        let scopes = Arc::new(Scopes::default());
+        let state = Arc::<Mutex<StreamState>>::default();
+        let speakers = Arc::<Mutex<Speakers>>::default();
+        let by_node = matches!(key, ScopeKey::Group(..));
+        let feed = Feed::new(label.clone(), by_node, server, scopes.clone(), state.clone(), speakers.clone());
+        let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
+        let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
+        Arc::new(upstream)
+    }
+
+    /// What a scope comes over it by. It has something to ask from the start.
+    pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Supply> {
+        let seat = self.scopes.insert(scope);
+        let authority = scope.key.authority().map(str::to_owned);
+        Arc::new(Seated { upstream: self, authority, seat })
+    }
+}
+
+impl Supply for Seated {
+    fn ask(&self) {
+        self.upstream.scopes.ask(self.seat);
+        if let Some(dialed) = self.upstream.dialed.get() {
+            dialed.nudge();
+        }
+    }
+
+    fn label(&self) -> &str {
+        &self.upstream.label
+    }
+
+    fn status(&self) -> Status {
+        let state = lock(&self.upstream.state);
+        Status {
+            connected: state.answered,
+            relays: state.relays.as_ref().map(ToString::to_string),
+            last_error: state.last_error.clone(),
+            hint: state.hint,
+        }
+    }
+
+    fn unreachable_since(&self, since: Instant) -> Option<String> {
+        let state = lock(&self.upstream.state);
+        let lost = !state.open && state.lost_since.is_some_and(|lost| lost <= since);
+        lost.then(|| state.last_error.clone().unwrap_or_else(|| "it ended the stream".into()))
+    }
+
+    fn join(&self, routes: u64, node: Bytes) {
+        lock(&self.upstream.speakers).join(routes, node);
+    }
+
+    fn leave(&self, routes: u64) {
+        lock(&self.upstream.speakers).leave(routes);
+    }
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        self.upstream.scopes.remove(self.authority.as_deref(), self.seat);
+    }
+}
+
+#[cfg(test)]
+mod tests;

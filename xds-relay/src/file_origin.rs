@@ -1,0 +1,56 @@
+//! Files as an origin: a directory of resources in Envoy's own JSON form.
+//!
+//! A file (`.yaml`, `.yml` or `.json`) holds what Envoy's `path_config_source` reads, and is interchangeable with it:
+//!
+//! ```yaml
+//! resources:
+//! - "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+//!   name: backend
+//!   connect_timeout: 1s
+//! ```
+//!
+//! The name of a resource is the field of the message that holds it; a message without one is wrapped as
+//! `{name: …, resource: {"@type": …}}`, the JSON form of the protocol's own `Resource`. A wrapper may also give
+//! `version`, `ttl` (seconds: `60s`) and `aliases`.
+//!
+//! JSON is read as the YAML that it is. What Envoy's YAML 1.1 and today's 1.2 read differently is refused (`no`, `on`,
+//! `0777` without quotes), and so is a pair of `\u` escapes for one character beyond the basic plane: write the
+//! character.
+//!
+//! This is the only part of the relay that knows Envoy's types, by reflection over [`Descriptors`]. [`load`] reads a
+//! directory, [`Watch`] reports its changes.
+//!
+//! ```
+//! use xds_relay::file_origin::{Descriptors, load_embedded};
+//!
+//! let descriptors = Descriptors::built_in()?;
+//! let text = r#"
+//! resources:
+//! - {"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: backend}
+//! "#;
+//! let resources = load_embedded(&[("clusters.yaml", text)], &descriptors)?;
+//! assert_eq!(resources[0].name, "backend");
+//!
+//! let error = load_embedded(&[("bad.yaml", "resources:\n- name: x\n")], &descriptors).unwrap_err();
+//! assert_eq!(error.to_string(), "bad.yaml:2:3: resources[0]: neither `@type` nor `resource` is given");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod descriptors;
+mod document;
+mod encode;
+mod error;
+mod load;
+mod name;
+mod resource;
+mod secrets;
+mod served;
+mod watch;
+mod wrapper;
+
+pub use self::descriptors::{Descriptors, DescriptorsError};
+pub use self::error::FileError;
+pub(crate) use self::load::load_origin;
+pub use self::load::{load, load_embedded};
+pub use self::resource::FileResource;
+pub use self::watch::Watch;

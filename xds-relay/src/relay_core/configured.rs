@@ -1,0 +1,91 @@
+//! The origins of a relay, as its configuration names them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use xds_transport::{Protocol, TypeRules};
+
+use crate::config::{self, Config, OriginKind, XdstpStreams, canonical_authority};
+use crate::federation::alike::Alike;
+use crate::federation::dial::Dial;
+use crate::federation::interner::Interner;
+use crate::federation::mixed::Mixed;
+use crate::federation::origin::Origin;
+use crate::federation::realm::{Authorities, Realm};
+use crate::federation::server::Server;
+use crate::federation::server_origin::ServerOrigin;
+use crate::metrics::Metrics;
+use crate::relay_core::files::FileOrigin;
+use crate::relay_core::loops::{Relays, Upwards};
+
+const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
+                           one stream, needs `xdstp: by_node`";
+
+/// The origins of a configuration, before they are dialed or read.
+pub(crate) struct Configured {
+    /// In the order of the configuration.
+    pub(crate) all: Vec<Arc<dyn Origin>>,
+    /// Those of files, by position.
+    pub(crate) files: BTreeMap<usize, Arc<FileOrigin>>,
+    pub(crate) authorities: Arc<Authorities>,
+}
+
+/// What all of them have.
+pub(crate) struct Common {
+    pub(crate) rules: Arc<TypeRules>,
+    pub(crate) relays: Arc<Relays>,
+    pub(crate) interner: Arc<Interner>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) dial: Arc<dyn Dial>,
+}
+
+impl Configured {
+    /// A kind of origin is added here, and in [`OriginKind`].
+    pub(crate) fn of(config: &Config, common: &Common) -> Self {
+        let authorities = Arc::new(authorities(config));
+        let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());
+        for (position, origin) in config.origins.iter().enumerate() {
+            match &origin.kind {
+                OriginKind::Server { protocol, .. } => {
+                    let realm = Realm { origin: position, authorities: authorities.clone() };
+                    all.push(Arc::new(server(config, origin, *protocol, realm, common)));
+                }
+                OriginKind::Files { .. } => {
+                    let origin = Arc::new(FileOrigin::new(origin.name.clone(), common.rules.clone()));
+                    files.insert(position, origin.clone());
+                    all.push(origin);
+                }
+            }
+        }
+        Self { all, files, authorities }
+    }
+}
+
+fn server(config: &Config, origin: &config::Origin, protocol: Protocol, realm: Realm, common: &Common) -> ServerOrigin {
+    common.metrics.declare_origin(&origin.name);
+    let server = Server {
+        name: origin.name.clone(),
+        protocol,
+        rules: common.rules.clone(),
+        realm,
+        loops: Arc::new(Upwards(common.relays.clone())),
+        mixed: Mixed::default(),
+        interner: common.interner.clone(),
+        alike: Alike::default(),
+        observer: common.metrics.clone(),
+        silent_hint: SILENT_HINT,
+    };
+    let by_node = origin.xdstp == XdstpStreams::ByNode;
+    ServerOrigin::new(server, by_node, common.dial.clone(), config.limits.max_upstream_request_bytes)
+}
+
+fn authorities(config: &Config) -> Authorities {
+    let mut origins = HashMap::new();
+    for (index, origin) in config.origins.iter().enumerate() {
+        for authority in &origin.authorities {
+            origins.insert(canonical_authority(authority), index);
+        }
+    }
+    let default_origin = config.origins.iter().position(|origin| origin.name == config.default_origin).unwrap_or(0);
+    Authorities { origins, default_origin }
+}

@@ -1,0 +1,147 @@
+//! What a relay is made of.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use xds_transport::RateLimit;
+use xds_transport::server::Settings;
+
+use crate::config::{Config, Limits, Unknown};
+use crate::federation::core::{self, Federation};
+use crate::federation::dial::Dial;
+use crate::federation::interner::Interner;
+use crate::federation::origin::Origin;
+use crate::file_content::FileContent;
+use crate::metrics::Metrics;
+use crate::relay_core::configured::{Common, Configured};
+use crate::relay_core::counts::Counts;
+use crate::relay_core::files::{FileOrigin, FromFile};
+use crate::relay_core::loops::Relays;
+use crate::relay_core::node_group::NodeGrouping;
+use crate::relay_core::own_node::own_node;
+use crate::relay_core::quotas::{self, Quotas};
+use crate::relay_core::relay_path::Token;
+use crate::relay_core::stream_entry::StreamEntry;
+
+/// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
+/// ask for what it goes to.
+const REMOVALS_WAIT: Duration = Duration::from_secs(1);
+
+/// A relay: scopes, the origins that feed them, and the streams served from them.
+pub struct RelayCore {
+    pub(crate) federation: Arc<Federation>,
+    /// By position in the configuration.
+    files: BTreeMap<usize, Arc<FileOrigin>>,
+    pub(crate) grouping: Box<dyn NodeGrouping>,
+    unknown: Unknown,
+    limits: Limits,
+    settings: Settings,
+    pub(crate) relays: Arc<Relays>,
+    pub(crate) quotas: Quotas,
+    pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) counts: Counts,
+}
+
+impl RelayCore {
+    /// A relay for a configuration. Nothing is dialed before somebody wants something.
+    pub fn new(
+        config: &Config,
+        grouping: Box<dyn NodeGrouping>,
+        dial: Box<dyn Dial>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
+        let settings = settings(config);
+        quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
+        let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());
+        let common = Common {
+            rules: settings.rules.clone(),
+            relays: relays.clone(),
+            interner: interner.clone(),
+            metrics: metrics.clone(),
+            dial: dial.into(),
+        };
+        let Configured { all, files, authorities } = Configured::of(config, &common);
+        let federation = Federation::new(core::Settings {
+            origins: all,
+            authorities,
+            node: own_node(config),
+            linger: config.linger,
+            limits: quotas::of_streams(&config.limits),
+            interner,
+        });
+        Arc::new(Self {
+            federation,
+            files,
+            grouping,
+            unknown: config.unknown,
+            limits: config.limits,
+            settings,
+            relays,
+            quotas: Quotas::new(&config.limits),
+            streams: Mutex::default(),
+            metrics,
+            counts: Counts::default(),
+        })
+    }
+
+    /// The content of an origin of files changed: every scope it feeds changes with it.
+    pub fn set_files(&self, origin: usize, resources: Vec<FromFile>, now: Instant) {
+        if let Some(files) = self.files.get(&origin) {
+            files.set(resources, now);
+        }
+    }
+
+    /// Drops scopes that nobody uses and nothing is subscribed for, and ends streams that ask for too
+    /// much, or that nothing can be said to: to be called every second or so.
+    pub fn sweep(&self, now: Instant) {
+        if self.unknown == Unknown::End {
+            self.end_unknown_streams(now);
+        }
+        self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
+        self.end_greedy_streams();
+        self.federation.sweep(now);
+    }
+
+    /// What origins of files hold.
+    pub fn file_contents(&self) -> Vec<FileContent> {
+        let content = |files: &Arc<FileOrigin>| {
+            FileContent::new(files.name(), files.resources().iter().map(|(type_url, ..)| type_url.as_str()))
+        };
+        self.files.values().map(content).collect()
+    }
+
+    /// What this relay goes by among relays, for as long as it runs: 16 hex digits.
+    pub fn instance(&self) -> String {
+        self.relays.own().to_string()
+    }
+
+    /// What every stream of the relay shares.
+    pub fn settings(&self) -> Settings {
+        self.settings.clone()
+    }
+
+    /// What clients may use up.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    let mut settings = Settings::default();
+    settings.identifier.clone_from(&config.node.id);
+    settings.removals_wait = REMOVALS_WAIT;
+    let Limits { types_per_stream, names_per_stream, name_bytes, node_bytes, .. } = config.limits;
+    (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
+    (settings.name_bytes, settings.node_bytes) = (name_bytes, node_bytes);
+    let requests_per_second = config.limits.requests_per_second;
+    let every = Duration::from_secs(1) / requests_per_second.max(1);
+    settings.requests = Some(RateLimit { burst: requests_per_second, every });
+    settings
+}

@@ -1,0 +1,70 @@
+//! The client at the other end of a stream that a relay serves.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use xds_transport::server::{NodeError, ProtocolError, Tally};
+use xdstp_cache::TypeUrl;
+
+use crate::federation::client::Client;
+use crate::federation::lock::lock;
+use crate::federation::node_group::NodeGroup;
+use crate::federation::share::OverLimit;
+use crate::relay_core::client_node::ClientNode;
+use crate::relay_core::core::RelayCore;
+use crate::relay_core::quotas::{self, LimitError};
+use crate::relay_core::stream_entry::StreamEntry;
+
+/// A client of a relay, whose stream is in its list for as long as this is there.
+pub(crate) struct ServedClient {
+    relay: Arc<RelayCore>,
+    number: u64,
+    entry: Arc<StreamEntry>,
+}
+
+impl ServedClient {
+    /// The client of the stream that the relay lists under a number.
+    pub(crate) fn new(relay: Arc<RelayCore>, number: u64, entry: Arc<StreamEntry>) -> Self {
+        Self { relay, number, entry }
+    }
+}
+
+impl Client for ServedClient {
+    fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError> {
+        let node = ClientNode::decode(node.clone())?;
+        let group = self.relay.grouping.group(&node)?;
+        lock(&self.entry.node_id).clone_from(&node.message().id);
+        Ok(group)
+    }
+
+    fn refused(&self, error: &OverLimit) -> String {
+        self.relay.metrics.downstream_refused(error.key);
+        LimitError::from(error.clone()).to_string()
+    }
+
+    fn ends(&self, error: &ProtocolError) {
+        if let Some(key) = quotas::key_of(error) {
+            self.relay.metrics.downstream_refused(key);
+        }
+    }
+
+    fn words(&self, error: &ProtocolError) -> String {
+        quotas::key_of(error).map_or_else(|| error.to_string(), |key| format!("{error}{}", quotas::line(key)))
+    }
+
+    fn named_too_long(&self) {
+        self.relay.metrics.downstream_refused("name_bytes");
+        let node = lock(&self.entry.node_id).clone();
+        tracing::warn!(%node, "a name is longer than limits.name_bytes: it is answered as that of nothing");
+    }
+
+    fn closed(&self, type_url: &TypeUrl, tally: &Tally) {
+        self.relay.counts.closed(type_url, tally);
+    }
+}
+
+impl Drop for ServedClient {
+    fn drop(&mut self) {
+        lock(&self.relay.streams).remove(&self.number);
+    }
+}

@@ -1,0 +1,71 @@
+//! A stream that a relay serves, as others than its own task see it.
+
+use std::sync::{Arc, Mutex};
+
+use xds_transport::Protocol;
+use xds_transport::server::Stream;
+
+use crate::federation::lock::lock;
+use crate::federation::part::View;
+use crate::federation::share::OverLimit;
+use crate::metrics::StreamGuard;
+
+/// A stream as its driver shows it: for admin pages, and to end it.
+pub trait ServedStream: Send + Sync {
+    /// Where the client is.
+    fn peer(&self) -> &str;
+
+    /// Looks at the stream, unless it is over, or busy for so long that nobody should wait for it.
+    fn inspect(&self, look: &mut dyn FnMut(&Stream));
+
+    /// Ends the stream: the client reconnects, elsewhere if it can.
+    fn end(&self, reason: &str);
+
+    /// Ends the stream because it asks for too much; a driver that leaves this out ends it as any.
+    fn refuse(&self, reason: &str) {
+        self.end(reason);
+    }
+}
+
+pub(crate) struct StreamEntry {
+    pub(crate) outside: Option<Arc<dyn ServedStream>>,
+    pub(crate) protocol: Protocol,
+    pub(crate) view: Arc<View>,
+    /// What its client calls itself.
+    pub(crate) node_id: Mutex<String>,
+    /// Why it must end, if it must: its own task finds out, in the middle of serving it.
+    must_end: Mutex<Option<MustEnd>>,
+    _open: StreamGuard,
+}
+
+pub(crate) enum MustEnd {
+    Elsewhere(String),
+    Refused(OverLimit),
+}
+
+impl StreamEntry {
+    /// A stream that counts as open for as long as this is there.
+    pub(crate) fn new(
+        outside: Option<Arc<dyn ServedStream>>,
+        protocol: Protocol,
+        view: Arc<View>,
+        open: StreamGuard,
+    ) -> Self {
+        Self { outside, protocol, view, node_id: Mutex::default(), must_end: Mutex::default(), _open: open }
+    }
+
+    /// Has the stream ended by the next [`sweep`](crate::relay_core::RelayCore::sweep).
+    pub(crate) fn end(&self, reason: impl Into<String>) {
+        *lock(&self.must_end) = Some(MustEnd::Elsewhere(reason.into()));
+    }
+
+    /// The same, because there is too much that it asks for.
+    pub(crate) fn refuse(&self, error: OverLimit) {
+        *lock(&self.must_end) = Some(MustEnd::Refused(error));
+    }
+
+    /// Why it must end, once.
+    pub(crate) fn take_end(&self) -> Option<MustEnd> {
+        lock(&self.must_end).take()
+    }
+}
