@@ -18,6 +18,7 @@ mod origins;
 pub mod relay_core;
 mod serve;
 mod text_file;
+mod tls;
 mod yaml;
 
 pub use crate::check::{FileContent, check};

@@ -12,9 +12,11 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 use xds_transport::grpc::server::Service;
+use xdstp_client::tls::TlsError;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, ConfigDump, Inspect, Readiness};
+use crate::causes::with_causes;
 use crate::check::FileContent;
 use crate::config::{Config, Origin, OriginKind, XdstpStreams};
 use crate::connections::{Limited, OpenCalls, Serving};
@@ -25,6 +27,7 @@ use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::tls;
 
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a connection has for what was said last, once nothing is left to say.
@@ -52,6 +55,9 @@ pub enum Error {
         /// Why, with file, line and field where there is one.
         reason: String,
     },
+    /// What clients are to be spoken to with is not good.
+    #[error("tls: {}", with_causes(.0))]
+    Tls(TlsError),
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
@@ -61,6 +67,7 @@ pub enum Error {
 pub struct Relay {
     config: Config,
     listener: TcpListener,
+    tls: Option<Arc<tls::Downstream>>,
     admin: Option<TcpListener>,
     core: Arc<RelayCore>,
     /// Keeps the files watched.
@@ -106,12 +113,13 @@ impl Relay {
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
+        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?.map(Arc::new);
         let listener = listen(config.listen, "listen")?;
         let admin = match config.admin {
             Some(address) => Some(listen(address, "admin")?),
             None => None,
         };
-        Ok(Self { config, listener, admin, core, _origins: origins })
+        Ok(Self { config, listener, tls, admin, core, _origins: origins })
     }
 
     /// Where xDS is served.
@@ -141,7 +149,7 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, admin, core, _origins } = self;
+        let Self { config, listener, tls, admin, core, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
@@ -153,7 +161,7 @@ impl Relay {
         let open_calls = OpenCalls::default();
         let router = health.add_to(routes).into_axum_router();
         let (limited, open) = (count_limited(&core), open_calls.clone());
-        let serving = Serving { router, limits: config.limits, limited, open };
+        let serving = Serving { router, limits: config.limits, limited, open, tls: tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
             let pages = pages.clone();
@@ -171,11 +179,18 @@ impl Relay {
             }
         };
         let sweeping = sweep(&core, &pages, &health);
-        tokio::pin!(grpc, admin, sweeping);
+        let following = async {
+            match tls {
+                Some(tls) => tls.follow().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(grpc, admin, sweeping, following);
         tokio::select! {
             () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
+            () = &mut following => {}
             () = shutdown => {}
         }
         pages.draining.store(true, Ordering::Relaxed);
