@@ -7,6 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message;
 use thiserror::Error;
+#[cfg(feature = "rustls-any")]
+use tonic::codegen::http::uri::Scheme;
 use tonic::transport;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
@@ -14,6 +16,8 @@ use xds_transport::wire::Node;
 use xds_transport::{Protocol, RateLimit, TypeRules};
 
 use crate::backoff::Backoff;
+#[cfg(feature = "rustls-any")]
+use crate::tls::Tls;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a gRPC server bears: it ends connections whose client pings more often while nothing is sent (rule 137).
@@ -53,6 +57,8 @@ pub struct Endpoint {
     pub(crate) streams_per_connection: NonZeroUsize,
     pub(crate) max_request_size: usize,
     pub(crate) request_limit: Option<RateLimit>,
+    #[cfg(feature = "rustls-any")]
+    pub(crate) tls: Option<Tls>,
 }
 
 /// The address of an origin is not one.
@@ -67,8 +73,8 @@ pub enum EndpointError {
         /// Why.
         source: transport::Error,
     },
-    /// It asks for TLS, and clear text in its place would be no favour.
-    #[error("{uri:?}: TLS is not supported yet; http://HOST:PORT speaks in clear text")]
+    /// It asks for TLS, which this crate was built without: clear text in its place would be no favour.
+    #[error("{uri:?}: this program was built without TLS; http://HOST:PORT speaks in clear text")]
     Tls {
         /// The address.
         uri: String,
@@ -84,17 +90,18 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// An origin at `uri`: `host:port`, or a URI with the scheme `http`. It speaks delta, and knows nothing of us.
+    /// An origin at `uri`: `host:port`, or a URI with the scheme `http`, or `https` for TLS by whom the system trusts. It
+    /// speaks delta, and knows nothing of us.
     ///
     /// # Errors
     /// When `uri` is not a URI, or has another scheme.
     pub fn new(uri: &str) -> Result<Self, EndpointError> {
+        let is_tls = scheme(uri).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
         let full = match scheme(uri) {
             None => format!("http://{uri}"),
             Some(scheme) if scheme.eq_ignore_ascii_case("http") => uri.to_owned(),
-            Some(scheme) if scheme.eq_ignore_ascii_case("https") => {
-                return Err(EndpointError::Tls { uri: uri.to_owned() });
-            }
+            Some(_) if is_tls && cfg!(feature = "rustls-any") => uri.to_owned(),
+            Some(_) if is_tls => return Err(EndpointError::Tls { uri: uri.to_owned() }),
             Some(scheme) => return Err(EndpointError::Scheme { uri: uri.to_owned(), scheme: scheme.to_owned() }),
         };
         let transport = transport::Endpoint::from_shared(full)
@@ -115,6 +122,8 @@ impl Endpoint {
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             request_limit: None,
+            #[cfg(feature = "rustls-any")]
+            tls: is_tls.then(Tls::default),
         })
     }
 
@@ -134,6 +143,20 @@ impl Endpoint {
     #[must_use]
     pub fn with_encoded_node(self, node: Bytes) -> Self {
         Self { node, ..self }
+    }
+
+    /// Speaks TLS with it, and not in clear text, whatever its scheme was.
+    #[cfg(feature = "rustls-any")]
+    #[must_use]
+    pub fn with_tls(self, tls: Tls) -> Self {
+        let mut parts = self.transport.uri().clone().into_parts();
+        parts.scheme = Some(Scheme::HTTPS);
+        // What calls say that they are for; what is dialed is the same.
+        let transport = match transport::Uri::from_parts(parts) {
+            Ok(origin) => self.transport.origin(origin),
+            Err(_) => self.transport,
+        };
+        Self { transport, tls: Some(tls), ..self }
     }
 
     /// Takes it like this when the origin is silent about a name: as its absence otherwise.
@@ -197,7 +220,12 @@ impl Endpoint {
 
     /// The address.
     pub fn uri(&self) -> String {
-        self.transport.uri().to_string()
+        let uri = self.transport.uri().to_string();
+        #[cfg(feature = "rustls-any")]
+        if let (Some(_), Some(rest)) = (&self.tls, uri.strip_prefix("http://")) {
+            return format!("https://{rest}");
+        }
+        uri
     }
 }
 
@@ -218,9 +246,15 @@ mod tests {
 
     #[test]
     fn nothing_is_spoken_in_clear_text_where_something_else_was_asked_for() {
-        for uri in ["https://a:1", "HTTPS://a:1", "https:/a"] {
-            assert!(matches!(Endpoint::new(uri), Err(EndpointError::Tls { .. })), "{uri}");
+        for uri in ["https://a:1", "HTTPS://a:1"] {
+            match Endpoint::new(uri) {
+                Ok(endpoint) => {
+                    assert!(cfg!(feature = "rustls-any") && endpoint.uri().starts_with("https://"), "{uri}")
+                }
+                Err(error) => assert!(matches!(error, EndpointError::Tls { .. }) && !cfg!(feature = "rustls-any")),
+            }
         }
+        Endpoint::new("https:/a").unwrap_err();
         for uri in ["unix:///run/xds", "unix:/run/xds", "dns:///a:1", "xds:///a", "grpc://a:1", "://a:1"] {
             assert!(matches!(Endpoint::new(uri), Err(EndpointError::Scheme { .. })), "{uri}");
         }
@@ -230,7 +264,5 @@ mod tests {
         for uri in ["a:1", "http://a:1", "HTTP://a:1", "[::1]:1", "http://a:1/"] {
             assert!(Endpoint::new(uri).is_ok(), "{uri}");
         }
-        let words = Endpoint::new("https://a:1").unwrap_err().to_string();
-        assert_eq!(words, r#""https://a:1": TLS is not supported yet; http://HOST:PORT speaks in clear text"#);
     }
 }

@@ -5,6 +5,8 @@ pub mod bootstrap;
 mod client;
 mod endpoint;
 mod store;
+#[cfg(feature = "rustls-any")]
+pub mod tls;
 pub mod upstream;
 mod watch;
 

@@ -3,8 +3,9 @@
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
+use crate::{origins, tls};
 
-/// Reads the resource files of a configuration's origins, as [`Relay::bind`](crate::Relay::bind) does; nothing is
+/// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind) does; nothing is
 /// listened on, dialed or watched.
 ///
 /// ```
@@ -15,9 +16,10 @@ use crate::file_content::FileContent;
 /// ```
 ///
 /// # Errors
-/// [`Error::Origin`]: a file is bad; with file, line, column and field.
+/// [`Error::Origin`]: a file is bad; with file, line, column and field. [`Error::Tls`]: a certificate or a key is.
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
+    check_tls(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
         if let OriginKind::Files { directory, descriptors } = &origin.kind {
@@ -35,6 +37,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 /// [`Error::Origin`]: an origin of files.
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
+    check_tls(config)?;
     match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
         None => Ok(Vec::new()),
         Some(origin) => {
@@ -42,4 +45,12 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
             Err(Error::Origin { origin: origin.name.clone(), reason })
         }
     }
+}
+
+/// Whether all files of certificates and keys are good.
+fn check_tls(config: &Config) -> Result<(), Error> {
+    if let Some(files) = &config.tls {
+        tls::Downstream::load(files).map_err(Error::Tls)?;
+    }
+    config.origins.iter().try_for_each(|origin| origins::endpoint(config, origin).map(drop))
 }

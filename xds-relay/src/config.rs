@@ -25,12 +25,14 @@ mod limits;
 mod node_field;
 mod own_address;
 mod read;
+mod tls;
 mod values;
 
 pub use self::{
     error::ConfigError,
     example_mesh::{EXAMPLE, ExampleMesh},
     node_field::{NodeField, NodeFieldError},
+    tls::{ListenTls, OriginTls},
 };
 
 /// A relay's configuration, checked.
@@ -58,6 +60,8 @@ pub use self::{
 pub struct Config {
     /// Where xDS is served. Port 0 lets the system choose.
     pub listen: SocketAddr,
+    /// How clients are spoken to: in clear text, if there is none.
+    pub tls: Option<ListenTls>,
     /// Where the admin pages are; `None` where the file says `admin: none`.
     pub admin: Option<SocketAddr>,
     /// The names that the admin pages answer to, beside addresses; without ports.
@@ -117,6 +121,8 @@ pub struct Origin {
     pub authorities: Vec<String>,
     /// What it is.
     pub kind: OriginKind,
+    /// How it is spoken to: in clear text, if there is none.
+    pub tls: Option<OriginTls>,
     /// Which streams to it carry `xdstp:` names.
     pub xdstp: XdstpStreams,
     /// How long a connection to it may be quiet before it is pinged; at least 10 s.

@@ -16,7 +16,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_stream::{Stream, StreamExt};
 use tonic::transport::server::Connected;
 
@@ -25,6 +25,7 @@ use self::calls::{Calls, OfOne};
 pub(crate) use self::calls::{Limited, OpenCalls};
 use self::http2::Liveness;
 use crate::config::Limits;
+use crate::tls;
 
 /// What connections are served with.
 pub(crate) struct Serving {
@@ -32,6 +33,8 @@ pub(crate) struct Serving {
     pub(crate) limits: Limits,
     pub(crate) limited: Limited,
     pub(crate) open: OpenCalls,
+    /// In clear text without it.
+    pub(crate) tls: Option<Arc<tls::Downstream>>,
 }
 
 impl Serving {
@@ -80,15 +83,48 @@ impl Serving {
         stopped.closed().await;
     }
 
-    async fn connection<I>(&self, io: I, mut stopping: watch::Receiver<bool>) -> Result<(), BoxError>
+    async fn connection<I>(&self, io: I, stopping: watch::Receiver<bool>) -> Result<(), BoxError>
     where
         I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
     {
+        let (info, until) = (io.connect_info(), Instant::now() + self.limits.preface);
+        let Some(tls) = &self.tls else { return self.speak(io, info, until, stopping).await };
+        let securing = Box::pin(tls.accept(io));
+        let mut stop = stopping.clone();
+        let secured = tokio::select! {
+            secured = timeout_at(until, securing) => secured,
+            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+        };
+        match secured {
+            Ok(Ok(io)) => Box::pin(self.speak(io, info, until, stopping)).await,
+            Ok(Err(error)) => {
+                tracing::warn!("a client is not spoken to by TLS: {error}");
+                Ok(())
+            }
+            Err(_) => {
+                (self.limited)("preface");
+                Ok(())
+            }
+        }
+    }
+
+    /// HTTP on a connection that is as secure as it is to be; it is to begin in time.
+    async fn speak<I, C>(
+        &self,
+        io: I,
+        info: C,
+        until: Instant,
+        mut stopping: watch::Receiver<bool>,
+    ) -> Result<(), BoxError>
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        C: Clone + Send + Sync + 'static,
+    {
         let calls = Calls::new(self.limits.streams_per_connection, self.limited.clone(), self.open.clone());
-        let of_one = OfOne::new(self.router.clone(), io.connect_info(), calls.clone());
+        let of_one = OfOne::new(self.router.clone(), info, calls.clone());
         let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
         let begun = tokio::select! {
-            begun = timeout(self.limits.preface, Begun::read(io)) => match begun {
+            begun = timeout_at(until, Begun::read(io)) => match begun {
                 Ok(begun) => begun?,
                 Err(_) => {
                     (self.limited)("preface");

@@ -3,6 +3,10 @@
 use std::io;
 use std::net::SocketAddr;
 
+use xdstp_client::tls::TlsError;
+
+use crate::causes::with_causes;
+
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -25,6 +29,9 @@ pub enum Error {
         /// Why, with file, line and field where there is one.
         reason: String,
     },
+    /// What clients are to be spoken to with is not good.
+    #[error("tls: {}", with_causes(.0))]
+    Tls(TlsError),
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),

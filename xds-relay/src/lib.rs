@@ -22,6 +22,7 @@ pub mod relay_core;
 mod serve;
 mod snapshot;
 mod text_file;
+mod tls;
 mod yaml;
 
 pub use crate::check::check;

@@ -67,7 +67,9 @@ fn main() -> ExitCode {
         Err(failure) => {
             eprintln!("xds-relay: {}", causes::with_causes(&failure));
             ExitCode::from(match failure {
-                Failure::Config(_) | Failure::Relay(xds_relay::Error::Origin { .. }) => BAD_CONFIGURATION,
+                Failure::Config(_) | Failure::Relay(xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_)) => {
+                    BAD_CONFIGURATION
+                }
                 _ => FAILED,
             })
         }
@@ -130,7 +132,8 @@ async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Fail
 
 fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io::Result<String> {
     let listen = relay.listen_address()?;
-    let mut text = format!("xds-relay {}\n  xDS      {listen}\n", env!("CARGO_PKG_VERSION"));
+    let secure = if config.tls.is_some() { ", TLS" } else { "" };
+    let mut text = format!("xds-relay {}\n  xDS      {listen}{secure}\n", env!("CARGO_PKG_VERSION"));
     let admin = relay.admin_address()?;
     match admin {
         Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
@@ -163,7 +166,8 @@ const WATCH: &str = "cargo run -p xdstp-client --features cli --bin xds -- watch
 fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {
         OriginKind::Server { uri, protocol } => {
-            format!("{}, {}", uri.authority().map_or("", |authority| authority.as_str()), protocol.as_str())
+            let secure = if origin.tls.is_some() { ", TLS" } else { "" };
+            format!("{}, {}{secure}", uri.authority().map_or("", |authority| authority.as_str()), protocol.as_str())
         }
         OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
         _ => String::new(),

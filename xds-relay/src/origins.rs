@@ -107,8 +107,12 @@ pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
 /// As [`dialer`].
 pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoint>, Error> {
     let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
-    let endpoint = Endpoint::new(&uri.to_string())
-        .map_err(|error| Error::Origin { origin: origin.name.clone(), reason: with_causes(&error) })?;
+    let bad = |error: &dyn std::error::Error| Error::Origin { origin: origin.name.clone(), reason: with_causes(error) };
+    let endpoint = Endpoint::new(&uri.to_string()).map_err(|error| bad(&error))?;
+    let endpoint = match &origin.tls {
+        Some(tls) => endpoint.with_tls(crate::tls::towards(tls).map_err(|error| bad(&error))?),
+        None => endpoint,
+    };
     // What is said of a name is told to others.
     let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(*protocol).with_keepalive(origin.keepalive);
     let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);

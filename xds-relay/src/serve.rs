@@ -27,6 +27,7 @@ use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
 use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::snapshot::{ConfigDump, Readiness};
+use crate::tls;
 
 const SWEEP: Duration = Duration::from_secs(1);
 /// How long a connection has for what was said last, once nothing is left to say.
@@ -36,6 +37,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub struct Relay {
     config: Config,
     listener: TcpListener,
+    tls: Option<Arc<tls::Downstream>>,
     admin: Option<TcpListener>,
     core: Arc<RelayCore>,
     /// Keeps the files watched.
@@ -81,12 +83,13 @@ impl Relay {
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
+        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?.map(Arc::new);
         let listener = listen(config.listen, "listen")?;
         let admin = match config.admin {
             Some(address) => Some(listen(address, "admin")?),
             None => None,
         };
-        Ok(Self { config, listener, admin, core, _origins: origins })
+        Ok(Self { config, listener, tls, admin, core, _origins: origins })
     }
 
     /// Where xDS is served.
@@ -116,7 +119,7 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, admin, core, _origins } = self;
+        let Self { config, listener, tls, admin, core, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
@@ -128,7 +131,7 @@ impl Relay {
         let open_calls = OpenCalls::default();
         let router = health.add_to(routes).into_axum_router();
         let (limited, open) = (count_limited(&core), open_calls.clone());
-        let serving = Serving { router, limits: config.limits, limited, open };
+        let serving = Serving { router, limits: config.limits, limited, open, tls: tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
             let pages = pages.clone();
@@ -146,11 +149,18 @@ impl Relay {
             }
         };
         let sweeping = sweep(&core, &pages, &health);
-        tokio::pin!(grpc, admin, sweeping);
+        let following = async {
+            match tls {
+                Some(tls) => tls.follow().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(grpc, admin, sweeping, following);
         tokio::select! {
             () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
+            () = &mut following => {}
             () = shutdown => {}
         }
         pages.draining.store(true, Ordering::Relaxed);

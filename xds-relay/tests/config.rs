@@ -178,8 +178,8 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "3:13: origins[0].server: `a`: expected HOST:PORT or http://HOST:PORT".to_owned(),
         ),
         (
-            "origins:\n  - name: a\n    server: https://a:1\n",
-            "3:13: origins[0].server: `https://a:1`: TLS towards an origin is not supported".to_owned(),
+            "origins:\n  - name: a\n    server: a:1\n    tls: { ca: none.pem }\n",
+            "4:16: origins[0].tls.ca: no file none.pem".to_owned(),
         ),
         (
             "origins:\n  - name: a\n    server: a:1\n    protocol: dleta\n",

@@ -6,11 +6,15 @@ use std::time::Duration;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(feature = "rustls-any")]
+use tokio_rustls::TlsConnector;
 use tonic::transport::{self, Channel, Uri};
 use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use super::ended::chain;
 use super::heard::{Heard, Listening};
+#[cfg(feature = "rustls-any")]
+use crate::tls::Tls;
 
 /// A connection that is being made; if there is none to be had, why.
 pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
@@ -24,11 +28,41 @@ pub(super) struct Connected {
 
 /// Connects to `endpoint` by TCP.
 pub(super) fn tcp(endpoint: transport::Endpoint) -> Connecting {
+    let connector = connector(&endpoint);
+    over(endpoint, connector.map_response(TokioIo::into_inner))
+}
+
+/// Connects to `endpoint` by TCP, and speaks TLS.
+#[cfg(feature = "rustls-any")]
+pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
+    let (tcp, patience) = (connector(&endpoint), endpoint.get_connect_timeout().unwrap_or(Duration::MAX));
+    let connector = service_fn(move |uri: Uri| {
+        let (tcp, tls) = (tcp.clone(), tls.clone());
+        let securing = async move {
+            let name = tls.name_of(&uri)?;
+            // Files may be on a disk that does not answer.
+            let config = tokio::task::spawn_blocking(move || tls.config()).await??;
+            let io = tcp.oneshot(uri).await?.into_inner();
+            let io = TlsConnector::from(config).connect(name, io).await?;
+            match io.get_ref().1.alpn_protocol() {
+                Some(b"h2") => Ok(io),
+                _ => Err(BoxError::from("connected by TLS, but the origin does not offer HTTP/2 there (ALPN)")),
+            }
+        };
+        async move {
+            let secured = tokio::time::timeout(patience, securing).await;
+            secured.unwrap_or_else(|_| Err(format!("nobody answered by TLS within {patience:?}").into()))
+        }
+    });
+    over(endpoint, connector)
+}
+
+fn connector(endpoint: &transport::Endpoint) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(endpoint.get_connect_timeout());
-    over(endpoint, connector.map_response(TokioIo::into_inner))
+    connector
 }
 
 /// Connects over what `connector` makes. Before the origin has said how many streams it bears it is not connected: a

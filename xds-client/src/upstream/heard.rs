@@ -28,7 +28,8 @@ struct State {
     /// How many streams it bears at a time, if it said so.
     max_streams: Option<u32>,
     go_away: Option<GoAway>,
-    broken: bool,
+    /// It ended, and why if that is known.
+    broken: Option<String>,
 }
 
 impl Heard {
@@ -43,7 +44,8 @@ impl Heard {
                 let state = self.lock();
                 if state.is_over() {
                     let when = if state.began { "at once" } else { "before it spoke HTTP/2" };
-                    let said = state.go_away.as_ref().map(|said| format!("; {said}")).unwrap_or_default();
+                    let why = state.broken.as_ref().filter(|why| !why.is_empty()).map(|why| format!(": {why}"));
+                    let said = state.go_away.as_ref().map(|said| format!("; {said}")).or(why).unwrap_or_default();
                     return Err(format!("the connection ended {when}{said}"));
                 }
                 if state.began {
@@ -93,8 +95,9 @@ impl Heard {
         self.0.changed.notify_waiters();
     }
 
-    pub(super) fn note_end(&self) {
-        self.lock().broken = true;
+    /// The first that is noted is why.
+    pub(super) fn note_end(&self, why: impl ToString) {
+        self.lock().broken.get_or_insert_with(|| why.to_string());
         self.0.changed.notify_waiters();
     }
 
@@ -105,7 +108,7 @@ impl Heard {
 
 impl State {
     fn is_over(&self) -> bool {
-        self.broken || self.go_away.is_some()
+        self.broken.is_some() || self.go_away.is_some()
     }
 }
 
@@ -125,7 +128,7 @@ impl<T> Listening<T> {
 
 impl<T> Drop for Listening<T> {
     fn drop(&mut self) {
-        self.heard.note_end();
+        self.heard.note_end("");
     }
 }
 
@@ -135,8 +138,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Listening<T> {
         let had_room = into.remaining() > 0;
         let read = ready!(Pin::new(&mut self.io).poll_read(cx, into));
         let bytes = into.filled().get(before..).unwrap_or_default();
-        if read.is_err() || (had_room && bytes.is_empty()) {
-            self.heard.note_end();
+        match &read {
+            // By TLS this is where one learns that the other end did not take our certificate.
+            Err(error) => self.heard.note_end(error),
+            Ok(()) if had_room && bytes.is_empty() => self.heard.note_end(""),
+            Ok(()) => {}
         }
         let Self { frames, heard, .. } = &mut *self;
         frames.pass(bytes, &mut |said| heard.note(said));

@@ -60,6 +60,10 @@ impl Pool {
     /// Connections to `endpoint`, made when there are streams.
     pub fn new(endpoint: Endpoint) -> Self {
         let transport = endpoint.transport.clone();
+        #[cfg(feature = "rustls-any")]
+        if let Some(tls) = endpoint.tls.clone() {
+            return Self::over(endpoint, move || connect::tls(transport.clone(), tls.clone()));
+        }
         Self::over(endpoint, move || connect::tcp(transport.clone()))
     }
 

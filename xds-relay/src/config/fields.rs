@@ -2,6 +2,7 @@
 
 pub(super) const FIELDS: &[&str] = &[
     "listen",
+    "tls",
     "admin",
     "admin_hosts",
     "node",
@@ -13,11 +14,13 @@ pub(super) const FIELDS: &[&str] = &[
     "drain",
     "limits",
 ];
+pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
 pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
 pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
 pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "name",
     "server",
+    "tls",
     "protocol",
     "xdstp",
     "keepalive",
@@ -26,6 +29,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "descriptors",
     "authorities",
 ];
+pub(super) const ORIGIN_TLS_FIELDS: &[&str] = &["ca", "certificate", "key", "server_name"];
 pub(super) const LIMIT_FIELDS: &[&str] = &[
     "max_request_bytes",
     "max_response_bytes",
@@ -93,15 +97,19 @@ mod tests {
         };
         let at = |path: &[&str]| path.iter().fold(&root, |node, key| node.entry(key).unwrap());
         has(&[&root], FIELDS);
+        has(&[at(&["tls"])], TLS_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
         has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
         has(&origins.iter().collect::<Vec<_>>(), ORIGIN_FIELDS);
+        has(&origins.iter().filter_map(|origin| origin.entry("tls")).collect::<Vec<_>>(), ORIGIN_TLS_FIELDS);
         has(&[at(&["limits"])], LIMIT_FIELDS);
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
-        fs::write(directory.path().join("types.binpb"), "").unwrap();
+        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem"] {
+            fs::write(directory.path().join(file), "").unwrap();
+        }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
         assert_eq!(config.origins.len(), 2);
     }
@@ -119,11 +127,16 @@ mod tests {
             let listed = README.lines().any(|line| line.starts_with("| ") && line.contains(&format!("`{name}`")));
             assert!(listed, "{name} is in no row of README.md");
         };
-        for (prefix, fields) in
-            [("node.", NODE_FIELDS), ("origins[].", ORIGIN_FIELDS), ("limits.", LIMIT_FIELDS), ("", FIELDS)]
-        {
+        for (prefix, fields) in [
+            ("tls.", TLS_FIELDS),
+            ("node.", NODE_FIELDS),
+            ("origins[].", ORIGIN_FIELDS),
+            ("origins[].tls.", ORIGIN_TLS_FIELDS),
+            ("limits.", LIMIT_FIELDS),
+            ("", FIELDS),
+        ] {
             // What has fields of its own is listed by these.
-            for field in fields.iter().filter(|field| !["node", "limits"].contains(field)) {
+            for field in fields.iter().filter(|field| !["tls", "node", "limits"].contains(field)) {
                 row(&format!("{prefix}{field}"));
             }
         }

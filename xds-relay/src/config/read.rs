@@ -15,6 +15,7 @@ use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
     DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Unknown, XdstpStreams,
     own_address::OwnAddresses,
+    tls::{self, OriginTls},
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
@@ -29,6 +30,8 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     root.expect_fields(FIELDS)?;
     let listen = |node: &yaml::Node| address(node, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000");
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
+    let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
+    let tls = root.field("tls", |node| tls::listen(node, &file))?;
     let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
     let own = OwnAddresses { listen, admin };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
@@ -42,7 +45,20 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let origins = root.required_field("origins", expected, |node| origins(node, directory, own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
-    Ok(Config { listen, admin, admin_hosts, node, origins, default_origin, share_by, unknown, linger, drain, limits })
+    Ok(Config {
+        listen,
+        tls,
+        admin,
+        admin_hosts,
+        node,
+        origins,
+        default_origin,
+        share_by,
+        unknown,
+        linger,
+        drain,
+        limits,
+    })
 }
 
 fn address(node: &yaml::Node, expected: &str) -> Result<SocketAddr, Error> {
@@ -115,8 +131,12 @@ fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &st
                 }
             })
         })?;
+        let kind = origin_kind(node, directory, own)?;
+        let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
+        let tls = node.field("tls", |node| tls::origin(node, &file))?;
         Ok(Origin {
-            kind: origin_kind(node, directory, own)?,
+            tls: tls.or_else(|| is_https(&kind).then(OriginTls::default)),
+            kind,
             authorities: authorities.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
@@ -158,6 +178,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result
         (Some(_), None) => belongs_elsewhere("descriptors", "only an origin with files has descriptors").map(drop)?,
         (None, Some(_)) => {
             belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
+            belongs_elsewhere("tls", "only an origin with a server has a connection")?;
             belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
             belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
             belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
@@ -167,19 +188,27 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result
     if let Some(uri) = node.field("server", |node| server(node, own))? {
         return Ok(OriginKind::Server { uri, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
-    let existing = |what: &'static str, exists: fn(&Path) -> bool| {
-        move |node: &yaml::Node| -> Result<PathBuf, Error> {
-            let path = directory.join(node.text()?);
-            if exists(&path) { Ok(path) } else { node.refuse(format!("no {what} {}", path.display())) }
-        }
-    };
-    match node.field("files", existing("directory", Path::is_dir))? {
-        Some(directory) => {
-            let descriptors = node.field("descriptors", existing("file", Path::is_file))?;
-            Ok(OriginKind::Files { directory, descriptors })
+    match node.field("files", |node| existing(node, directory, "directory", Path::is_dir))? {
+        Some(files) => {
+            let descriptors = node.field("descriptors", |node| existing(node, directory, "file", Path::is_file))?;
+            Ok(OriginKind::Files { directory: files, descriptors })
         }
         None => node.refuse("expected server: HOST:PORT or files: DIRECTORY"),
     }
+}
+
+fn existing(
+    node: &yaml::Node,
+    directory: &Path,
+    what: &'static str,
+    exists: fn(&Path) -> bool,
+) -> Result<PathBuf, Error> {
+    let path = directory.join(node.text()?);
+    if exists(&path) { Ok(path) } else { node.refuse(format!("no {what} {}", path.display())) }
+}
+
+fn is_https(kind: &OriginKind) -> bool {
+    matches!(kind, OriginKind::Server { uri, .. } if uri.scheme_str() == Some("https"))
 }
 
 fn protocol(node: &yaml::Node) -> Result<Protocol, Error> {
@@ -252,19 +281,20 @@ fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {
     }
 }
 
-/// `HOST:PORT` or `http://HOST:PORT`.
+/// `HOST:PORT`, `http://HOST:PORT`, or `https://HOST:PORT`.
 fn server_uri(text: &str) -> Result<Uri, &'static str> {
-    const EXPECTED: &str = "expected HOST:PORT or http://HOST:PORT, such as control-plane.example.com:18000";
-    if text.starts_with("https://") {
-        return Err("TLS towards an origin is not supported; expected http://HOST:PORT");
-    }
-    let authority = text.strip_prefix("http://").map_or(text, |rest| rest.strip_suffix('/').unwrap_or(rest));
+    const EXPECTED: &str = "expected HOST:PORT or https://HOST:PORT, such as control-plane.example.com:18000";
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme @ ("http" | "https"), rest)) => (scheme, rest.strip_suffix('/').unwrap_or(rest)),
+        _ => ("http", text),
+    };
+    let authority = rest;
     let authority: http::uri::Authority = authority.parse().map_err(|_| EXPECTED)?;
     let port_given = authority.port_u16().is_some_and(|port| port != 0);
     if !port_given || authority.host().is_empty() || authority.as_str().contains('@') {
         return Err(EXPECTED);
     }
-    Uri::builder().scheme("http").authority(authority).path_and_query("/").build().map_err(|_| EXPECTED)
+    Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build().map_err(|_| EXPECTED)
 }
 
 #[cfg(test)]
@@ -279,6 +309,7 @@ mod tests {
             ("control-plane.example.com:80", "http://control-plane.example.com:80/"),
             ("http://localhost:1", "http://localhost:1/"),
             ("http://localhost:1/", "http://localhost:1/"),
+            ("https://localhost:1", "https://localhost:1/"),
         ] {
             assert_eq!(server_uri(text).unwrap().to_string(), uri);
         }
@@ -287,6 +318,5 @@ mod tests {
         {
             assert!(server_uri(text).is_err(), "{text}");
         }
-        assert!(server_uri("https://a:1").unwrap_err().contains("TLS"));
     }
 }

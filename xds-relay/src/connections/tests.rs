@@ -50,7 +50,7 @@ fn serve_within(
     let ended = EndedBy::default();
     let tell = ended.clone();
     let ended_by = Arc::new(move |limit| tell.lock().unwrap().push(limit));
-    let serving = Serving { router, limits, limited: ended_by, open: OpenCalls::default() };
+    let serving = Serving { router, limits, limited: ended_by, open: OpenCalls::default(), tls: None };
     let connections = tokio_stream::iter([Ok((io, ()))]).chain(tokio_stream::pending());
     (tokio::spawn(async move { serving.serve(connections, stop).await }), ended)
 }

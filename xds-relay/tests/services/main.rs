@@ -10,6 +10,7 @@ mod loops;
 mod returning;
 mod strangers;
 mod stream;
+mod tls;
 
 use std::net::SocketAddr;
 

@@ -3,6 +3,7 @@
 mod get;
 mod input;
 mod names;
+mod secure;
 mod show;
 mod target;
 mod variants;

@@ -15,12 +15,16 @@ use xdstp_client::upstream::Connection;
 use xdstp_client::{Client, Endpoint, Event};
 use xdstp_uri::ResourceName;
 
+use crate::secure;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Target {
     /// The server, as host:port or URI
     #[arg(long, default_value = "127.0.0.1:18000")]
     server: String,
-    /// The variant of the protocol
+    #[command(flatten)]
+    secure: secure::Args,
+    /// The protocol
     #[arg(long, value_enum, default_value_t = ProtocolName::Delta)]
     protocol: ProtocolName,
     /// The id of the node we say we are
@@ -86,7 +90,7 @@ impl Target {
             ..Node::default()
         };
         let endpoint = Endpoint::new(&self.server)?.with_protocol(protocol).with_node(&node);
-        let client = Client::connect(endpoint);
+        let client = Client::connect(self.secure.secure(endpoint)?);
         // A full channel holds the watches back, and those coalesce.
         let (sender, events) = mpsc::channel(1);
         let mut interests = Vec::with_capacity(self.names.len());

@@ -307,7 +307,7 @@ mod tests {
             let connection = places.dialed(heard.clone(), ());
             assert!(places.take().is_some() && places.take().is_some());
             assert!(!answered || places.answered(connection));
-            heard.note_end();
+            heard.note_end("");
             let retry_at = places.end(connection, answered, now, u64::MAX).retry_at.unwrap();
             assert_eq!(
                 places.end(connection, false, now, u64::MAX),
@@ -339,7 +339,7 @@ mod tests {
         let (mut places, now) = (places(2), Instant::now());
         connections(&mut places, 4, None);
         places.end(Connection(0), true, now, 0);
-        places.connections[&Connection(1)].heard.note_end();
+        places.connections[&Connection(1)].heard.note_end("");
         let left = places.end(Connection(1), true, now, u64::MAX);
         assert_eq!(left.retry_at, Some(now + Duration::from_millis(500)));
         assert_eq!(places.take(), Some((Connection(0), ())));

@@ -89,7 +89,7 @@ async fn a_client_that_has_stopped_reading_does_not_stay_with_its_calls() {
     let asked = Arc::new(AtomicUsize::new(0));
     let router = Router::new().fallback(move || async move { Response::new(Body::new(Endless(asked))) });
     let open = OpenCalls::default();
-    let serving = Serving { router, limits: limits(), limited: Arc::new(|_| {}), open: open.clone() };
+    let serving = Serving { router, limits: limits(), limited: Arc::new(|_| {}), open: open.clone(), tls: None };
     let connections = tokio_stream::iter([Ok((far, ()))]).chain(tokio_stream::pending());
     tokio::spawn(serving.serve(connections, pending()));
     let start = Instant::now();
@@ -240,7 +240,7 @@ async fn blurts(seed: u64) {
         Response::new(Body::new(Long(Endless(Arc::default()))))
     });
     let open = OpenCalls::default();
-    let serving = Serving { router, limits: limits(), limited: Arc::new(|_| {}), open: open.clone() };
+    let serving = Serving { router, limits: limits(), limited: Arc::new(|_| {}), open: open.clone(), tls: None };
     let connections = tokio_stream::iter([Ok((far, ()))]).chain(tokio_stream::pending());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(serving.serve(connections, async { drop(stopped.await) }));

@@ -1,0 +1,182 @@
+//! TLS on both sides: who the relay is to clients, with files that count anew when they change, and whom it takes for an
+//! origin.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::server::{NoClientAuth, WebPkiClientVerifier};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::sleep;
+use tokio_rustls::{Accept, TlsAcceptor};
+use xdstp_client::bootstrap::TlsFiles;
+use xdstp_client::tls::pem::Pem;
+use xdstp_client::tls::{Tls, TlsError, provider};
+
+use crate::config::{ListenTls, OriginTls};
+
+/// How often the files are looked at: whoever replaces them seldom waits for it.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// gRPC, and HTTP/1 for an answer that says what is wrong.
+const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// What clients are spoken to with.
+pub(crate) struct Downstream {
+    files: ListenTls,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    contents: Contents,
+    config: Arc<ServerConfig>,
+}
+
+/// The files, as they are.
+#[derive(PartialEq, Eq)]
+struct Contents {
+    certificate: Pem,
+    key: Pem,
+    client_ca: Option<Pem>,
+}
+
+impl Downstream {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One is not good.
+    pub(crate) fn load(files: &ListenTls) -> Result<Self, TlsError> {
+        let contents = Contents::of(files)?;
+        let config = Arc::new(contents.config()?);
+        Ok(Self { files: files.clone(), current: Mutex::new(Current { contents, config }) })
+    }
+
+    /// Begins to speak TLS on a connection, with the files as they were a moment ago.
+    pub(crate) fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accept<I> {
+        let config = self.lock().config.clone();
+        TlsAcceptor::from(config).accept(io)
+    }
+
+    /// Reads the files again every so often. What is not good does not count, and is said once.
+    pub(crate) async fn follow(self: Arc<Self>) {
+        let mut said: Option<String> = None;
+        loop {
+            sleep(LOOK).await;
+            let this = self.clone();
+            // A disk may not answer.
+            let looked = tokio::task::spawn_blocking(move || this.look()).await;
+            let words = match looked {
+                Ok(Ok(changed)) => {
+                    if changed {
+                        tracing::info!(certificate = %self.files.certificate.display(), "certificates are read anew");
+                    }
+                    None
+                }
+                Ok(Err(error)) => Some(crate::causes::with_causes(&error)),
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
+                tracing::warn!("new certificates do not count, those before do: {words}");
+            }
+            said = words;
+        }
+    }
+
+    /// Whether there was anything new.
+    fn look(&self) -> Result<bool, TlsError> {
+        let contents = Contents::of(&self.files)?;
+        if self.lock().contents == contents {
+            return Ok(false);
+        }
+        let config = Arc::new(contents.config()?);
+        *self.lock() = Current { contents, config };
+        Ok(true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Contents {
+    fn of(files: &ListenTls) -> Result<Self, TlsError> {
+        let read = |file: &Path| Pem::read(file);
+        let client_ca = files.client_ca.as_deref().map(read).transpose()?;
+        Ok(Self { certificate: read(&files.certificate)?, key: read(&files.key)?, client_ca })
+    }
+
+    fn config(&self) -> Result<ServerConfig, TlsError> {
+        let provider = provider();
+        let verifier = match &self.client_ca {
+            Some(ca) => WebPkiClientVerifier::builder_with_provider(Arc::new(ca.roots()?), provider.clone())
+                .build()
+                .map_err(|error| TlsError::bad(ca.file(), error))?,
+            None => Arc::new(NoClientAuth),
+        };
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Provider)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(self.certificate.certificates()?, self.key.key()?)
+            .map_err(|reason| TlsError::identity(self.certificate.file(), self.key.file(), reason))?;
+        config.alpn_protocols = ALPN.map(<[u8]>::to_vec).to_vec();
+        Ok(config)
+    }
+}
+
+/// Whom the relay takes for an origin, and who it says it is.
+///
+/// # Errors
+/// A file is not good.
+pub(crate) fn towards(origin: &OriginTls) -> Result<Tls, TlsError> {
+    let mut files = TlsFiles::default();
+    files.ca_certificate.clone_from(&origin.ca);
+    files.identity.clone_from(&origin.identity);
+    let tls = Tls::from_files(files);
+    tls.check()?;
+    match &origin.server_name {
+        Some(name) => tls.with_server_name(name),
+        None => Ok(tls),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_good_does_not_replace_what_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            fs::write(directory.path().join(name), text).unwrap();
+            directory.path().join(name)
+        };
+        let made = || rcgen::generate_simple_self_signed(["a".to_owned()]).unwrap();
+        let (first, second) = (made(), made());
+        let files = ListenTls {
+            certificate: write("a.pem", &first.cert.pem()),
+            key: write("a.key", &first.signing_key.serialize_pem()),
+            client_ca: None,
+        };
+        let tls = Downstream::load(&files).unwrap();
+        let before = tls.lock().config.clone();
+        assert!(!tls.look().unwrap(), "nothing is new");
+
+        write("a.pem", &second.cert.pem());
+        let error = tls.look().unwrap_err().to_string();
+        assert!(error.contains("a.pem with the key "), "{error}");
+        write("a.pem", "torn");
+        tls.look().unwrap_err();
+        fs::remove_file(&files.certificate).unwrap();
+        tls.look().unwrap_err();
+        assert!(Arc::ptr_eq(&tls.lock().config, &before));
+
+        write("a.pem", &second.cert.pem());
+        write("a.key", &second.signing_key.serialize_pem());
+        assert!(tls.look().unwrap());
+        assert!(!Arc::ptr_eq(&tls.lock().config, &before));
+    }
+}

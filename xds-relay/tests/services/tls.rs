@@ -1,0 +1,244 @@
+//! TLS on both sides, over loopback: who is taken for whom, and what those are told who are not.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+use xds_relay::{Config, Relay};
+use xdstp_client::bootstrap::TlsFiles;
+use xdstp_client::tls::Tls;
+use xdstp_client::upstream::Connection;
+use xdstp_client::{Backoff, Client, Endpoint, Event, Watch};
+
+use super::Running;
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+
+/// A directory with certificates, keys and resources.
+struct Files(TempDir);
+
+/// Somebody who vouches for others.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pem: String,
+}
+
+impl Authority {
+    fn new(name: &str) -> Self {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), pem }
+    }
+
+    /// A certificate and its key.
+    fn vouches_for(&self, name: &str, until: Option<(i32, u8, u8)>) -> (String, String) {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        if let Some((year, month, day)) = until {
+            params.not_after = rcgen::date_time_ymd(year, month, day);
+        }
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+}
+
+impl Files {
+    fn new() -> Self {
+        let files = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(files.path("resources")).unwrap();
+        files.serve(1);
+        files
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    /// NAME.pem and NAME.key.
+    fn identity(&self, name: &str, (certificate, key): (String, String)) {
+        self.write(&format!("{name}.pem"), &certificate);
+        self.write(&format!("{name}.key"), &key);
+    }
+
+    /// One cluster, of so many seconds.
+    fn serve(&self, seconds: u32) {
+        let text = format!("resources: [{{ '@type': {CDS}, name: a, connect_timeout: {seconds}s }}]");
+        let (written, served) = (self.path("resources.new"), self.path("resources/a.yaml"));
+        fs::write(&written, text).unwrap();
+        fs::rename(written, served).unwrap();
+    }
+
+    /// A relay that serves the cluster.
+    async fn relay(&self, tls: &str) -> Running {
+        let origins = format!("[{{ name: files, files: {} }}]", self.path("resources").display());
+        Running::start_with(&origins, &format!("tls: {}", self.filled(tls))).await
+    }
+
+    /// With the directory in place of `$`.
+    fn filled(&self, text: &str) -> String {
+        text.replace('$', &format!("{}/", self.0.path().display()))
+    }
+
+    /// Who trusts `ca`, and has the identity of NAME.pem.
+    fn tls(&self, ca: &str, identity: Option<&str>) -> Tls {
+        let mut files = TlsFiles::default();
+        files.ca_certificate = Some(self.path(ca));
+        files.identity = identity.map(|name| (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key"))));
+        Tls::from_files(files)
+    }
+}
+
+fn endpoint(address: SocketAddr) -> Endpoint {
+    let at_once = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
+    Endpoint::new(&address.to_string()).unwrap().with_backoff(at_once)
+}
+
+fn watch(address: SocketAddr, tls: Tls) -> Watch {
+    Client::connect(endpoint(address).with_tls(tls)).watch(CDS, "a").unwrap()
+}
+
+async fn version_of(watch: &mut Watch) -> String {
+    match watch.changed().await {
+        Event::Put { version, .. } => version.to_string(),
+        event => panic!("{event:?}"),
+    }
+}
+
+/// Why there is no stream.
+async fn why_not(endpoint: Endpoint) -> String {
+    let client = Client::connect(endpoint);
+    let _watch = client.watch(CDS, "a").unwrap();
+    let mut connection = client.connection();
+    match connection.wait_for(Option::is_some).await.unwrap().clone() {
+        Some(Connection::Disconnected { error: Some(error), .. }) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn relays_and_a_client_that_all_show_certificates() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.write("ca.pem", &ca.pem);
+    files.identity("far", ca.vouches_for("far.example.com", None));
+    files.identity("near", ca.vouches_for("127.0.0.1", None));
+    files.identity("client", ca.vouches_for("client.example.com", None));
+
+    let far = files.relay("{ certificate: $far.pem, key: $far.key, client_ca: $ca.pem }").await;
+    let origin = "{ ca: $ca.pem, certificate: $near.pem, key: $near.key, server_name: far.example.com }";
+    let origins = format!("[{{ name: far, server: '{}', tls: {} }}]", far.address, files.filled(origin));
+    let tls = files.filled("tls: { certificate: $near.pem, key: $near.key, client_ca: $ca.pem }");
+    let near = Running::start_with(&origins, &tls).await;
+
+    let mut clusters = watch(near.address, files.tls("ca.pem", Some("client")));
+    let first = version_of(&mut clusters).await;
+    files.serve(2);
+    assert_ne!(version_of(&mut clusters).await, first, "an update goes all the way");
+}
+
+#[tokio::test]
+async fn who_is_not_vouched_for_is_refused_with_words() {
+    let (files, ca, stranger) = (Files::new(), Authority::new("ours"), Authority::new("stranger"));
+    files.write("ca.pem", &ca.pem);
+    files.write("stranger.pem", &stranger.pem);
+    files.identity("server", ca.vouches_for("127.0.0.1", None));
+    files.identity("unknown", stranger.vouches_for("client", None));
+    files.identity("late", ca.vouches_for("client", Some((2001, 1, 1))));
+
+    let relay = files.relay("{ certificate: $server.pem, key: $server.key, client_ca: $ca.pem }").await;
+    let secure = |ca, identity| endpoint(relay.address).with_tls(files.tls(ca, identity));
+    for (endpoint, words) in [
+        (secure("ca.pem", None), "CertificateRequired"),
+        (secure("ca.pem", Some("unknown")), "UnknownCA"),
+        (secure("ca.pem", Some("late")), "CertificateExpired"),
+        (secure("stranger.pem", None), "UnknownIssuer"),
+        (secure("none.pem", None), "none.pem: No such file"),
+        (endpoint(relay.address), "before it spoke HTTP/2"),
+    ] {
+        let said = why_not(endpoint).await;
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let other = files.tls("ca.pem", None).with_server_name("other.example.com").unwrap();
+    let said = why_not(endpoint(relay.address).with_tls(other)).await;
+    assert!(said.contains("other.example.com"), "{said}");
+
+    files.identity("server", ca.vouches_for("127.0.0.1", Some((2001, 1, 1))));
+    let late = files.relay("{ certificate: $server.pem, key: $server.key }").await;
+    let said = why_not(endpoint(late.address).with_tls(files.tls("ca.pem", None))).await;
+    assert!(said.contains("expired"), "{said}");
+
+    let clear = Running::start(&format!("[{{ name: files, files: {} }}]", files.path("resources").display())).await;
+    let said = why_not(endpoint(clear.address).with_tls(files.tls("ca.pem", None))).await;
+    assert!(said.contains("InvalidContentType"), "{said}");
+}
+
+/// As Kubernetes replaces what it mounts: a link to the directory of the files is moved.
+#[cfg(unix)]
+#[tokio::test]
+async fn certificates_that_are_replaced_count_for_new_connections_and_open_streams_go_on() {
+    let files = Files::new();
+    let (before, after) = (Authority::new("before"), Authority::new("after"));
+    for (generation, authority) in [("1", &before), ("2", &after)] {
+        fs::create_dir(files.path(generation)).unwrap();
+        files.write(&format!("{generation}/ca.pem"), &authority.pem);
+        files.identity(&format!("{generation}/server"), authority.vouches_for("127.0.0.1", None));
+        files.identity(&format!("{generation}/client"), authority.vouches_for("client", None));
+    }
+    let link = |generation: &str| {
+        std::os::unix::fs::symlink(files.path(generation), files.path("link.new")).unwrap();
+        fs::rename(files.path("link.new"), files.path("now")).unwrap();
+    };
+    link("1");
+    let tls = "{ certificate: $now/server.pem, key: $now/server.key, client_ca: $now/ca.pem }";
+    let relay = files.relay(tls).await;
+    let mut old = watch(relay.address, files.tls("1/ca.pem", Some("1/client")));
+    let first = version_of(&mut old).await;
+
+    link("2");
+    // It tries until it is taken.
+    let mut new = watch(relay.address, files.tls("2/ca.pem", Some("2/client")));
+    assert_eq!(version_of(&mut new).await, first);
+    let said = why_not(endpoint(relay.address).with_tls(files.tls("1/ca.pem", Some("1/client")))).await;
+    assert!(said.contains("UnknownIssuer"), "{said}");
+    files.serve(2);
+    assert_ne!(version_of(&mut old).await, first);
+    assert_ne!(version_of(&mut new).await, first);
+}
+
+#[tokio::test]
+async fn what_is_no_certificate_is_named_at_the_start() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.identity("a", ca.vouches_for("a", None));
+    files.identity("b", ca.vouches_for("b", None));
+    files.write("empty.pem", "");
+    files.write("torn.pem", "-----BEGIN CERTIFICATE-----\nAAAA");
+    let error = async |text: &str| {
+        let text = format!("listen: 127.0.0.1:0\nadmin: none\n{}", files.filled(text));
+        let config = Config::parse(Path::new("relay.yaml"), &text).unwrap();
+        let checked = xds_relay::check(&config).map(drop).unwrap_err().to_string();
+        let Err(bound) = Relay::bind(config).await else { panic!("{text}") };
+        assert_eq!(bound.to_string(), checked, "--check says what the start says");
+        checked.replace(&format!("{}/", files.0.path().display()), "$")
+    };
+    let origins = "origins: [{ name: up, server: 'a:1' }]\n";
+    for (tls, words) in [
+        ("{ certificate: $empty.pem, key: $a.key }", "tls: $empty.pem: there is no certificate in it; expected PEM"),
+        ("{ certificate: $a.pem, key: $a.pem }", "tls: $a.pem: there is no private key in it; expected PEM"),
+        ("{ certificate: $torn.pem, key: $a.key }", "tls: $torn.pem: "),
+        ("{ certificate: $a.pem, key: $b.key }", "tls: $a.pem with the key $b.key: "),
+        ("{ certificate: $a.pem, key: $a.key, client_ca: $empty.pem }", "tls: $empty.pem: there is no certificate"),
+    ] {
+        let said = error(&format!("{origins}tls: {tls}\n")).await;
+        assert!(said.starts_with(words), "{said}");
+    }
+    let said = error("origins: [{ name: up, server: 'a:1', tls: { ca: $a.key } }]\n").await;
+    assert_eq!(said, "origin \"up\": $a.key: there is no certificate in it; expected PEM");
+}
