@@ -182,6 +182,21 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
             "4:16: origins[0].tls.ca: no file none.pem".to_owned(),
         ),
         (
+            "origins:\n  - name: a\n    server: a:1\n    tls: { key: Cargo.toml }\n",
+            "4:10: origins[0].tls: a key without a certificate; expected both or neither".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    server: a:1\n    tls: { server_name: 'a b' }\n",
+            "4:25: origins[0].tls.server_name: `a b`: expected the name of a host or an address".to_owned(),
+        ),
+        (
+            "origins:\n  - name: a\n    files: .\n    tls: {}\n",
+            "4:10: origins[0].tls: only an origin with a server has a connection".to_owned(),
+        ),
+        ("tls: {}\n", "1:6: tls.certificate: missing".to_owned()),
+        ("tls: { certificate: Cargo.toml }\n", "1:6: tls.key: missing".to_owned()),
+        ("tls: { ca: Cargo.toml }\n", "1:8: tls.ca: unknown field `ca`, expected one of certificate, key".to_owned()),
+        (
             "origins:\n  - name: a\n    server: a:1\n    protocol: dleta\n",
             "4:15: origins[0].protocol: `dleta`: expected delta or sotw".to_owned(),
         ),
