@@ -283,7 +283,8 @@ fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {
 
 /// `HOST:PORT`, `http://HOST:PORT`, or `https://HOST:PORT`.
 fn server_uri(text: &str) -> Result<Uri, &'static str> {
-    const EXPECTED: &str = "expected HOST:PORT or http://HOST:PORT, or https://HOST:PORT for TLS, such as control-plane.example.com:18000";
+    const EXPECTED: &str =
+        "expected HOST:PORT or http://HOST:PORT, or https://HOST:PORT for TLS, such as control-plane.example.com:18000";
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => (scheme, rest.strip_suffix('/').unwrap_or(rest)),
         _ => ("http", text),
