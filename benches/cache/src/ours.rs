@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::{Frame, Protocol};
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Interest, Options, Pull, Removals, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 

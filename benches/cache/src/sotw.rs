@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::{Frame, Protocol};
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DiscoveryRequest;
+use xds_transport::{Frame, Protocol};
 use xdstp_cache::Cache;
 
 use crate::{TYPE_URL, Workload, ours};

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fan_out::content::{self, Naming};
 use prost::Message;
-use xds_transport::{Frame, Protocol};
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 

@@ -263,7 +263,9 @@ impl Answers {
     fn first(&self, node: &Node) -> Bytes {
         let (node, type_url) = (node.encode_to_vec().into(), content::TYPE_URL.to_owned());
         match self.protocol {
-            Protocol::Delta => framed_with(&DeltaDiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
+            Protocol::Delta => {
+                framed_with(&DeltaDiscoveryRequest { node, type_url, ..Default::default() }, &self.names)
+            }
             Protocol::Sotw => framed_with(&DiscoveryRequest { node, type_url, ..Default::default() }, &self.names),
         }
     }

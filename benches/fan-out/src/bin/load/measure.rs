@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Reading, Protocol};
+use crate::clients::{Clients, Protocol, Reading};
 use crate::processes::{Kind, Origin, Programs, Server};
 
 /// What is measured.

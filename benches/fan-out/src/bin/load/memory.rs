@@ -6,7 +6,7 @@ use clap::Args;
 use fan_out::Error;
 use fan_out::content::Naming;
 
-use crate::clients::{Clients, Reading, Protocol};
+use crate::clients::{Clients, Protocol, Reading};
 use crate::processes::{Origin, Program, Server};
 
 /// How long an allocator has to give back what was needed for a moment.
