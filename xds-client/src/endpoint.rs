@@ -249,7 +249,7 @@ mod tests {
         for uri in ["https://a:1", "HTTPS://a:1"] {
             match Endpoint::new(uri) {
                 Ok(endpoint) => {
-                    assert!(cfg!(feature = "rustls-any") && endpoint.uri().starts_with("https://"), "{uri}")
+                    assert!(cfg!(feature = "rustls-any") && endpoint.uri().starts_with("https://"), "{uri}");
                 }
                 Err(error) => assert!(matches!(error, EndpointError::Tls { .. }) && !cfg!(feature = "rustls-any")),
             }

@@ -1,6 +1,12 @@
 //! What a relay serves beside discovery, over loopback: load reports and its health; whole ways through it; its connections;
 //! relays in a ring.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "the helpers of these tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "the helpers of these tests"
+)]
 
 mod connections;
 mod health;

@@ -192,7 +192,6 @@ fn a_list_that_is_repeated_has_a_version_and_a_node_of_bounded_length_too() {
 /// Of fields that nobody knows there may be any number.
 #[test]
 fn what_takes_long_to_read_is_handled_where_nobody_waits_however_few_its_names() {
-    let now = std::time::Instant::now();
     for protocol in [Protocol::Delta, Protocol::Sotw] {
         let request = |unknown: usize| -> Bytes {
             let asks = match protocol {
@@ -205,11 +204,11 @@ fn what_takes_long_to_read_is_handled_where_nobody_waits_however_few_its_names()
         let mut server = Server::with(ENDPOINTS, &["a"]);
         let mut stream = Stream::new(protocol, Settings::default());
         let long = request(1 << 19);
-        let back = stream.handle_quickly(now, long.clone(), &mut server.cache).unwrap();
+        let back = stream.handle_quickly(server.now, long.clone(), &mut server.cache).unwrap();
         assert_eq!(back, Some(long.clone()), "{protocol:?}");
         assert_eq!(stream.names(), 0, "nothing was done about it");
-        assert_eq!(stream.handle_quickly(now, request(1 << 18), &mut server.cache), Ok(None));
-        stream.handle_message(now, long, &mut server.cache).unwrap();
+        assert_eq!(stream.handle_quickly(server.now, request(1 << 18), &mut server.cache), Ok(None));
+        stream.handle_message(server.now, long, &mut server.cache).unwrap();
     }
 }
 
