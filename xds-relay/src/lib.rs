@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
+pub mod aggregation;
 mod causes;
 mod check;
 pub mod config;
@@ -17,6 +18,7 @@ pub mod metrics;
 mod origins;
 pub mod relay_core;
 mod serve;
+mod struct_json;
 mod text_file;
 mod yaml;
 

@@ -62,6 +62,7 @@ use self::upstream::{OriginInfo, Realm, Upstream};
 use crate::check::FileContent;
 use crate::config::{Config, Limits, OriginKind, Protocol, Unknown, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
+use crate::struct_json::to_struct;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
 /// ask for what it goes to.
@@ -434,7 +435,7 @@ fn own_node(config: &Config) -> Bytes {
         id: id.clone(),
         cluster: cluster.clone(),
         locality: Some(Locality { region, zone, sub_zone }).filter(|locality| *locality != Locality::default()),
-        metadata: (!metadata.is_empty()).then(|| view::to_struct(metadata)),
+        metadata: (!metadata.is_empty()).then(|| to_struct(metadata)),
         user_agent_name: "xds-relay".to_owned(),
         user_agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         ..Node::default()

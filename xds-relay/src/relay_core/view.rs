@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally, Variant};
-use xds_transport::wire::{ListValue, Struct, Value, value};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
 
 use crate::admin::{
@@ -235,23 +234,4 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
         busy,
         types: types.into_values().collect(),
     }
-}
-
-/// JSON as protobuf has it.
-pub(crate) fn to_struct(object: &serde_json::Map<String, serde_json::Value>) -> Struct {
-    Struct { fields: object.iter().map(|(key, value)| (key.clone(), to_value(value))).collect() }
-}
-
-/// Bounded by the configuration file's own depth, which its parser bounds.
-fn to_value(json: &serde_json::Value) -> Value {
-    use serde_json::Value as Json;
-    let kind = match json {
-        Json::Null => value::Kind::NullValue(0),
-        Json::Bool(flag) => value::Kind::BoolValue(*flag),
-        Json::Number(number) => value::Kind::NumberValue(number.as_f64().unwrap_or_default()),
-        Json::String(text) => value::Kind::StringValue(text.clone()),
-        Json::Array(items) => value::Kind::ListValue(ListValue { values: items.iter().map(to_value).collect() }),
-        Json::Object(object) => value::Kind::StructValue(to_struct(object)),
-    };
-    Value { kind: Some(kind) }
 }
