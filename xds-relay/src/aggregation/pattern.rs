@@ -95,8 +95,10 @@ impl Pattern {
 fn refusal(source: &str, error: &regex::Error) -> String {
     let reason = match error {
         regex::Error::CompiledTooBig(_) => format!("compiled it takes more than {} KiB", MAX_COMPILED >> 10),
+        // What it is written as is good, and may still be too deep.
+        error if error.to_string().contains("nested") => format!("it nests deeper than {MAX_NESTING} levels"),
         // Several lines, of which the last says what it is.
-        error => error.to_string().lines().next_back().unwrap_or_default().trim_start_matches("error: ").to_owned(),
+        error => error.to_string().lines().next_back().unwrap_or_default().to_owned(),
     };
     format!("`{source}`: not supported, although RE2 has it: {reason}")
 }

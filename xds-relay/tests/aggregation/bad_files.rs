@@ -27,7 +27,6 @@ const RESULT: &str = "fragments[0].rules[0].result";
 
 #[test]
 fn a_file_without_rules_is_refused() {
-    const FIELDS: &str = "expected fields";
     for (text, expected) in [
         ("", "1:1: fragments: value must contain at least 1 item(s)"),
         ("# nothing\n", "1:1: fragments: value must contain at least 1 item(s)"),
@@ -52,10 +51,9 @@ fn a_file_without_rules_is_refused() {
         ("fragments: [\n", "1:12: fragments: `[` is never closed"),
         ("Fragments: []\n", "1:1: Fragments: unknown field \"Fragments\", expected one of fragments"),
         ("fragments: []\nfragments: []\n", "2:1: key `fragments` occurs twice"),
-        ("<<: {fragments: []}\n", "1:17: <<: fragments: value must contain at least 1 item(s)"),
+        ("<<: {fragments: []}\n", "1:17: fragments: value must contain at least 1 item(s)"),
         ("<<: 1\n", "1:5: <<: expected a mapping, or a list of mappings, to merge"),
     ] {
-        assert!(!FIELDS.is_empty());
         assert_eq!(refusal(text), format!("rules.yaml:{expected}"), "{text}");
     }
 }
@@ -304,14 +302,17 @@ fn a_bad_result_is_refused_with_its_place() {
 #[test]
 fn a_pattern_that_takes_too_much_is_refused_and_says_which() {
     let id = |pattern: &str| with_match(&format!("{{request_node_match: {{id_match: {{regex_match: '{pattern}'}}}}}}"));
-    let place = format!("rules.yaml:2:58: {MATCH}.request_node_match.id_match.regex_match: ");
+    let place = format!("rules.yaml:2:57: {MATCH}.request_node_match.id_match.regex_match: ");
     assert_eq!(
         refusal(&id(r"\pL{1000}")),
         format!(r"{place}`\pL{{1000}}`: not supported, although RE2 has it: compiled it takes more than 1024 KiB")
     );
     let nested = format!("{}a{}", "(".repeat(300), ")".repeat(300));
     let error = refusal(&id(&nested));
-    assert!(error.starts_with(&format!("{place}`(((")) && error.ends_with("nested too deeply"), "{error}");
+    assert!(
+        error.starts_with(&format!("{place}`(((")) && error.ends_with("it nests deeper than 250 levels"),
+        "{error}"
+    );
     let error = refusal(&id(&"a".repeat(20_000)));
     assert_eq!(error, format!("{place}a pattern of 20000 bytes: expected at most 16384"));
 }
@@ -341,11 +342,11 @@ fn what_is_hardly_meant_is_a_warning() {
     let node = |of: &str| with_match(&format!("{{request_node_match: {{id_match: {of}}}}}"));
     assert_eq!(
         warnings(&node("{exact_match: ''}"), Reading::Documented),
-        ["rules.yaml:2:58: it is empty and matches nothing, not even an empty text"]
+        ["rules.yaml:2:57: it is empty and matches nothing, not even an empty text"]
     );
     assert_eq!(
         warnings(&node("{regex_match: '('}"), Reading::Documented),
-        ["rules.yaml:2:58: error parsing regexp: missing closing ): `(`: a request that gets here has no key"]
+        ["rules.yaml:2:57: error parsing regexp: missing closing ): `(`: a request that gets here has no key"]
     );
 }
 
