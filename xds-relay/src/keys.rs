@@ -85,7 +85,7 @@ fn answer(rules: &Rules, as_json: bool, number: u64, line: &[u8]) -> String {
             let reason = error.to_string();
             // It counts lines of its own, of which there is one.
             let reason = reason.rsplit_once(" at line ").map_or(reason.as_str(), |(reason, _)| reason);
-            let reason = format!("line {number}, column {}: no request: {reason}", error.column());
+            let reason = format!("line {number}, column {}: no request: {reason}", error.column().max(1));
             return if as_json { told(&reason, "request") } else { format!("{reason}\n") };
         }
     };

@@ -74,8 +74,8 @@ fn each_line_is_answered_by_one_of_json() {
 {"error":"RequestNodeFragment exact match resulted in an empty fragment","stage":"key"}
 {"error":"typeURL is empty","stage":"key"}
 {"error":"line 5, column 1: no request: expected value","stage":"request"}
-{"error":"line 6, column 0: no request: EOF while parsing a value","stage":"request"}
-{"error":"line 7, column 35: no request: invalid type: integer `1`, expected a string","stage":"request"}
+{"error":"line 6, column 1: no request: EOF while parsing a value","stage":"request"}
+{"error":"line 7, column 34: no request: invalid type: integer `1`, expected a string","stage":"request"}
 {"key":"last"}
 "#
     );
@@ -164,7 +164,7 @@ fn what_is_odd_in_the_rules_is_said_beside_the_answers() {
     assert_eq!(text(&output.stdout), "{\"key\":\"a\"}\n");
     let warning = text(&output.stderr);
     assert!(
-        warning.starts_with("xds-relay: warning: ") && warning.contains("rules.yaml:1:58: `x/envoy.api.v2.Cluster`"),
+        warning.starts_with("xds-relay: warning: ") && warning.contains("rules.yaml:1:59: `x/envoy.api.v2.Cluster`"),
         "{warning}"
     );
 }
@@ -176,4 +176,16 @@ fn the_other_flags_are_those_of_the_relay() {
     let output = relay().args(["keys"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(text(&output.stderr).contains("--rules <FILE>"), "{output:?}");
+}
+
+#[test]
+fn the_readme_shows_what_it_says() {
+    let readme = include_str!("../README.md");
+    let section = readme.split("## Aggregation rules").nth(1).unwrap();
+    let block =
+        |language: &str| section.split(&format!("```{language}\n")).nth(1).unwrap().split("```").next().unwrap();
+    let shown = block("text");
+    let request = shown.split('\'').nth(1).unwrap();
+    let answer = shown.split_once("rules.yaml\n").unwrap().1;
+    assert_eq!(text(&keys(block("yaml"), &[], request.as_bytes()).stdout), answer);
 }

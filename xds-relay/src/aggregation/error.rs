@@ -80,16 +80,17 @@ impl fmt::Display for Warning {
     }
 }
 
-/// As many as anybody reads.
+/// As many as anybody reads, and of each as much: a pipe takes them all, although nobody reads it.
 #[derive(Debug, Default)]
 pub(super) struct Warnings(Vec<(Position, String)>);
 
 const MAX_WARNINGS: usize = 100;
+const MAX_CHARACTERS: usize = 300;
 
 impl Warnings {
     pub(super) fn push(&mut self, position: Position, problem: String) {
         if self.0.len() < MAX_WARNINGS {
-            self.0.push((position, problem));
+            self.0.push((position, problem.chars().take(MAX_CHARACTERS).collect()));
         }
     }
 

@@ -90,15 +90,14 @@ impl Match {
                 }
                 format!("none of ({})", reasons.join("; "))
             }
-            Self::Not(member) => format!("what it negates matches{}", member.what()),
+            Self::Not(_) => "what it negates matches".to_owned(),
             Self::Type(types) => format!("the type {} is none of {}", Shown(request.type_url), types.len()),
-            Self::Field(field, of) => of.why_not(&format!("{field:?}").to_lowercase(), field.of(request)),
+            Self::Field(field, of) => of.why_not(field.name(), field.of(request)),
             Self::Locality(parts) => {
                 let differs = |text: &str, of: &StringMatch| of.matches(text) == Ok(false);
                 let mut parts = LOCALITY.iter().zip(parts).filter_map(|(field, of)| Some((field, of.as_ref()?)));
                 let found = parts.find(|(field, of)| differs(field.of(request), of));
-                let reason =
-                    found.map(|(field, of)| of.why_not(&format!("{field:?}").to_lowercase(), field.of(request)));
+                let reason = found.map(|(field, of)| of.why_not(field.name(), field.of(request)));
                 reason.unwrap_or_default()
             }
             Self::Metadata(path, of) => {
@@ -110,16 +109,6 @@ impl Match {
                     (Some(_), ValueMatch::Bool(wanted)) => format!("{name} is not {wanted}"),
                 }
             }
-        }
-    }
-
-    /// What a condition is about, where a word says it.
-    fn what(&self) -> &'static str {
-        match self {
-            Self::Any => " everything",
-            Self::Type(_) => " the type",
-            Self::Metadata(..) => " the metadata",
-            Self::All(_) | Self::Or(_) | Self::Not(_) | Self::Field(..) | Self::Locality(_) => "",
         }
     }
 }

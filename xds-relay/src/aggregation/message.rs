@@ -93,15 +93,11 @@ impl<'a> Message<'a> {
         read: impl FnMut(&Node) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let too_few = |position| Error::new(position, format!("value must contain at least {least} item(s)"));
-        match self.field(name) {
-            None => Err(too_few(self.position).under_key(name)),
-            Some(_) => Ok(self
-                .optional(name, |list| {
-                    let items = list.items(read)?;
-                    if items.len() < least { Err(too_few(list.position)) } else { Ok(items) }
-                })?
-                .unwrap_or_default()),
-        }
+        let items = self.optional(name, |list| {
+            let items = list.items(read)?;
+            if items.len() < least { Err(too_few(list.position)) } else { Ok(items) }
+        })?;
+        items.ok_or_else(|| too_few(self.position).under_key(name))
     }
 
     /// Which of these fields is there: exactly one must be.
@@ -158,11 +154,14 @@ pub(super) fn some_text(node: &Node) -> Result<String, Error> {
 /// A boolean, in the words of YAML 1.1, too: where nothing else may stand, they can mean nothing else.
 pub(super) fn boolean(node: &Node) -> Result<bool, Error> {
     match &node.content {
-        Content::Plain(word) if matches!(word.to_ascii_lowercase().as_str(), "y" | "yes" | "on") => Ok(true),
-        Content::Plain(word) if matches!(word.to_ascii_lowercase().as_str(), "n" | "no" | "off") => Ok(false),
+        Content::Plain(word) if YES.contains(&word.as_str()) => Ok(true),
+        Content::Plain(word) if NO.contains(&word.as_str()) => Ok(false),
         _ => bool::deserialize(node),
     }
 }
+
+const YES: [&str; 8] = ["y", "Y", "yes", "Yes", "YES", "on", "On", "ON"];
+const NO: [&str; 8] = ["n", "N", "no", "No", "NO", "off", "Off", "OFF"];
 
 /// A boolean of which only `true` says anything.
 pub(super) fn constant_true(node: &Node) -> Result<(), Error> {

@@ -45,6 +45,19 @@ pub(super) enum NodeField {
     SubZone,
 }
 
+impl NodeField {
+    /// As protobuf calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Cluster => "cluster",
+            Self::Region => "region",
+            Self::Zone => "zone",
+            Self::SubZone => "sub_zone",
+        }
+    }
+}
+
 /// The parts of a locality, in their order.
 pub(super) const LOCALITY: [NodeField; 3] = [NodeField::Region, NodeField::Zone, NodeField::SubZone];
 

@@ -55,7 +55,7 @@ fn types(reader: &mut Reader, node: &Node) -> Result<Match, Error> {
             None => {}
             Some(Version2::Renamed(twin)) => twins.push((node.position, type_url.clone(), twin)),
             Some(Version2::Unknown) => {
-                reader.warn(node.position, format!("`{type_url}` is no type that xDS v2 had: nobody asks for it"));
+                reader.warn(node.position, format!("`{type_url}` is no type that clients of xDS v2 ask for"));
             }
         }
         Ok(type_url)

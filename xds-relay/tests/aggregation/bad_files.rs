@@ -337,7 +337,7 @@ fn what_is_hardly_meant_is_a_warning() {
     let unknown = "type.googleapis.com/envoy.api.v2.Route";
     assert_eq!(
         warnings(&types(unknown), Reading::Documented),
-        [format!("rules.yaml:2:41: `{unknown}` is no type that xDS v2 had: nobody asks for it")]
+        [format!("rules.yaml:2:41: `{unknown}` is no type that clients of xDS v2 ask for")]
     );
     let node = |of: &str| with_match(&format!("{{request_node_match: {{id_match: {of}}}}}"));
     assert_eq!(

@@ -5,7 +5,10 @@
 mod bad_files;
 mod hostile;
 mod laws;
+mod matches;
 mod naive;
 mod oracle;
 mod readings;
+mod results;
+mod support;
 mod vectors;

@@ -160,6 +160,8 @@ fn what_means_something_to_another_crate_is_text() {
         ("(?)a", "a", Some("a")),
         ("a||b", "b", Some("")),
         ("()", "a", Some("")),
+        ("(|a)*", "aa", Some("")),
+        ("(?:a|(b))+c", "bac", Some("bac")),
     ]);
     assert_eq!(error("^[a--b]$"), "error parsing regexp: invalid character class range: `a--`");
 }
