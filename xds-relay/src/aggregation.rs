@@ -117,7 +117,8 @@ impl Rules {
         &self.warnings
     }
 
-    /// What the request has in common with those that it may share with.
+    /// What the request has in common with those that it may share with. Requests for different types may have equal keys,
+    /// where the rules take nothing of the type: whoever shares by keys keeps types apart.
     ///
     /// # Errors
     /// It may share with nobody, for this reason: no rule matches, or one that does has nothing to take.

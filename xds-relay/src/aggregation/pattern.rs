@@ -10,6 +10,8 @@ use super::template::Template;
 
 /// How much memory one compiled pattern may take, in bytes.
 const MAX_COMPILED: usize = 1 << 20;
+/// How much memory it may take beside that on each thread that matches with it, in bytes, to be quicker next time.
+const MAX_CACHED: usize = 256 << 10;
 /// How deep groups and repetitions may nest in the pattern as it is written anew. To compile one recurses.
 const MAX_NESTING: u32 = 250;
 /// How many different patterns a file may have: with what each may take, this bounds what all take.
@@ -44,7 +46,7 @@ impl Pattern {
         let compiled = match go_regexp::translate(source) {
             Ok(translated) => {
                 let mut builder = RegexBuilder::new(&translated.pattern);
-                let regex = builder.size_limit(MAX_COMPILED).nest_limit(MAX_NESTING).build();
+                let regex = builder.size_limit(MAX_COMPILED).dfa_size_limit(MAX_CACHED).nest_limit(MAX_NESTING).build();
                 Ok(Compiled { regex: regex.map_err(|error| refusal(source, &error))?, names: translated.names })
             }
             Err(error) => Err(error),

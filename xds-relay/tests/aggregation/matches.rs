@@ -95,3 +95,28 @@ fn endpoints_are_asked_for_by_name() {
     }
     assert_eq!(key(&any, "{}"), Err(KeyError::NoType));
 }
+
+/// Members are looked at in their order until the answer is clear; the parts of a locality all are.
+#[test]
+fn a_bad_pattern_is_an_error_where_it_is_looked_at() {
+    let json = r#"{"type_url": "t", "node": {"id": "i"}}"#;
+    let bad = "{request_node_match: {id_match: {regex_match: '['}}}";
+    let error = Err(KeyError::Pattern("error parsing regexp: missing closing ]: `[`".to_owned()));
+    let (any, none) = ("{any_match: true}", "{not_match: {any_match: true}}");
+    let members = |kind: &str, one: &str, other: &str| format!("{{{kind}: {{rules: [{one}, {other}]}}}}");
+    for (condition, expected) in [
+        (bad.to_owned(), error.clone()),
+        (format!("{{not_match: {bad}}}"), error.clone()),
+        (members("and_match", any, bad), error.clone()),
+        (members("and_match", none, bad), Ok(false)),
+        (members("or_match", any, bad), Ok(true)),
+        (members("or_match", none, bad), error.clone()),
+        (
+            "{request_node_match: {locality_match: {region: {exact_match: other}, sub_zone: {regex_match: '['}}}}"
+                .to_owned(),
+            error,
+        ),
+    ] {
+        assert_eq!(matches(&condition, json), expected, "{condition}");
+    }
+}

@@ -54,9 +54,9 @@ fn refused(error: &RulesError, rules: &str) {
     }
 }
 
-/// As YAML counts them.
+/// As YAML counts them, and one more, which the end is in for its parser.
 fn lines(text: &str) -> usize {
-    text.matches(['\n', '\r']).count() + 1
+    text.matches(['\n', '\r']).count() + 2
 }
 
 #[cfg(test)]
