@@ -4,7 +4,8 @@ use std::fmt::{self, Write as _};
 
 /// What a request has in common with those that it may share with: equal keys, and only these, share.
 ///
-/// A key is what each fragment came to, piece by piece. Its [`label`](Self::label) runs the pieces together, so that two
+/// A key is what each fragment came to, piece by piece, and a piece that was put together (`and_result`, `locality_action`)
+/// is equal to another only if each part of it is. Its [`label`](Self::label) runs the pieces together, so that two
 /// keys may have the same one; displayed, they differ.
 ///
 /// ```

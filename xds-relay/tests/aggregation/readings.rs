@@ -127,6 +127,7 @@ fragments:
     assert_eq!((one.label(), one.to_string()), ("x".to_owned(), r#""x" -"#.to_owned()));
     assert_eq!((other.label(), other.to_string()), ("x".to_owned(), r#"- "x""#.to_owned()));
     assert_ne!(one, other);
+    assert_ne!(one.to_bytes(), other.to_bytes());
 }
 
 #[test]
