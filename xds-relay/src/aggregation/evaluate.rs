@@ -38,7 +38,7 @@ impl Match {
                 Ok(false)
             }
             Self::Not(member) => Ok(!member.matches(request)?),
-            Self::Type(types) => Ok(types.iter().any(|type_url| type_url == request.type_url)),
+            Self::Type(types) => Ok(types.contains(request.type_url)),
             Self::Field(field, of) => of.matches(field.of(request)),
             Self::Locality(parts) => {
                 let mut all = true;

@@ -1,6 +1,6 @@
 //! Why a request has the key that it has.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use super::evaluate::{at, text_of};
 use super::key::{Key, KeyError};
@@ -44,7 +44,7 @@ pub enum Verdict {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.key {
-            Ok(key) => writeln!(f, "key {}: {key}", key.label())?,
+            Ok(key) => writeln!(f, "key {}: {key}", OneLine(&key.label()))?,
             Err(error) => writeln!(f, "no key: {error}")?,
         }
         for (fragment, rules) in self.fragments.iter().enumerate() {
@@ -119,6 +119,18 @@ impl StringMatch {
             Self::Exact(wanted) => format!("{name} is {}, not {}", Shown(text), Shown(wanted)),
             Self::Regex(pattern) => format!("{name} is {}, without {}", Shown(text), Shown(pattern.source())),
         }
+    }
+}
+
+/// A text that others wrote, without what a terminal takes for an order.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.chars().try_for_each(|character| match character {
+            _ if character.is_control() => write!(f, "{}", character.escape_default()),
+            _ => f.write_char(character),
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rules that were read, ready to be applied.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::pattern::Pattern;
@@ -28,7 +29,7 @@ pub(super) enum Match {
     Or(Vec<Self>),
     Not(Box<Self>),
     /// These, and what they are called in v3.
-    Type(Vec<String>),
+    Type(HashSet<String>),
     Field(NodeField, StringMatch),
     /// Region, zone and sub-zone: all that is said must match.
     Locality([Option<StringMatch>; 3]),

@@ -1,5 +1,7 @@
 //! From the file as written to rules: fragments and what they match.
 
+use std::collections::HashSet;
+
 use super::message::{self, Message, boolean, constant_true, some_text, text};
 use super::model::{Fragment, Match, NodeField, Rule, StringMatch, ValueMatch};
 use super::read_result::result;
@@ -49,7 +51,7 @@ fn several(reader: &mut Reader, node: &Node) -> Result<Vec<Match>, Error> {
 fn types(reader: &mut Reader, node: &Node) -> Result<Match, Error> {
     // Each with its twin, of those that have one.
     let mut twins = Vec::new();
-    let mut types = Message::read(node, &["types"])?.list("types", 1, |node| {
+    let types = Message::read(node, &["types"])?.list("types", 1, |node| {
         let type_url = text(node)?;
         match types::of_version_2(&type_url) {
             None => {}
@@ -60,6 +62,7 @@ fn types(reader: &mut Reader, node: &Node) -> Result<Match, Error> {
         }
         Ok(type_url)
     })?;
+    let mut types: HashSet<_> = types.into_iter().collect();
     for (position, old, twin) in twins {
         if types.contains(&twin) {
             continue;
@@ -68,7 +71,7 @@ fn types(reader: &mut Reader, node: &Node) -> Result<Match, Error> {
             reader.warn(position, format!("`{old}` is xDS v2: no client asks for it any more, but for `{twin}`"));
         } else {
             reader.warn(position, format!("`{old}` is xDS v2: `{twin}` matches as well"));
-            types.push(twin);
+            types.insert(twin);
         }
     }
     Ok(Match::Type(types))

@@ -84,6 +84,19 @@ fn a_large_file_is_read_in_full() {
     assert_eq!(rules(&text).key(&request(&node(""))).unwrap().label(), "a");
 }
 
+/// Each is looked up once, in as many as there are.
+#[test]
+fn a_list_of_many_types_of_v2_is_no_square() {
+    let types = "x/envoy.api.v2.Cluster,".repeat(300_000);
+    let text = format!(
+        "fragments: [rules: [{{match: {{request_type_match: {{types: [{types}]}}}}, result: {{string_fragment: a}}}}]]"
+    );
+    let rules = Rules::parse("rules.yaml", &text, Reading::Documented).unwrap();
+    let node = node("");
+    let key = rules.key(&Request { type_url: "x/envoy.config.cluster.v3.Cluster", ..request(&node) });
+    assert_eq!(key.unwrap().label(), "a");
+}
+
 #[test]
 fn a_key_has_a_bound_whatever_makes_it_long() {
     let all = |result: &str, times: usize| {

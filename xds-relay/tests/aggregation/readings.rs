@@ -172,4 +172,7 @@ fragments:
     let explanation = rules.explain(&json.as_request());
     assert_eq!(explanation.key, rules.key(&json.as_request()));
     assert!(explanation.to_string().starts_with("key web_m: \"web\" \"m\"\n"));
+    json = request(r#"{"type_url": "t", "resource_names": ["n", "m"], "node": {"id": "a\n\u001bb", "metadata": {}}}"#);
+    let shown = rules.explain(&json.as_request()).to_string();
+    assert!(shown.starts_with("key a\\n\\u{1b}b_m: \"a\\n\\u{1b}b\" \"m\"\n"), "{shown}");
 }
