@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
+pub mod aggregation;
 mod causes;
 mod check;
 pub mod config;
@@ -21,6 +22,7 @@ mod origins;
 pub mod relay_core;
 mod serve;
 mod snapshot;
+mod struct_json;
 mod text_file;
 mod tls;
 mod yaml;

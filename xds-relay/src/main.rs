@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use tokio::sync::oneshot;
 use tracing_subscriber::{filter::Targets, util::SubscriberInitExt as _};
 use xds_relay::{
@@ -15,6 +15,7 @@ use xds_relay::{
 };
 
 mod causes;
+mod keys;
 mod log;
 mod signals;
 
@@ -32,8 +33,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 ///
 /// Without arguments it serves a small example mesh from files.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(version, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// The configuration, a YAML file
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -47,12 +51,19 @@ struct Arguments {
     log: Targets,
 }
 
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say which key requests have by aggregation rules, and why
+    Keys(keys::Arguments),
+}
+
 const EXAMPLES: &str = "\
 Examples:
   xds-relay                                      the example mesh, on 127.0.0.1:18000
   xds-relay --config relay.yaml --check          is the file good?
   xds-relay --config relay.yaml                  run it
   xds-relay --config relay.yaml --log info,xds_relay=debug
+  xds-relay keys --rules rules.yaml <requests    what do aggregation rules make of requests, and why?
 
 SIGTERM, SIGINT (^C) or SIGHUP drains, for as long as the configuration allows, and exits with 0; a second one exits
 at once, with 1. The configuration is read at the start only.";
@@ -61,15 +72,21 @@ const FAILED: u8 = 1;
 const BAD_CONFIGURATION: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
+    let mut arguments = Arguments::parse();
+    let result = match arguments.command.take() {
+        Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
+        None => run(arguments),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
+        // It was told where it was asked for.
+        Err(Failure::Keys(keys::Failure::Told)) => ExitCode::from(BAD_CONFIGURATION),
         Err(failure) => {
             eprintln!("xds-relay: {}", causes::with_causes(&failure));
             ExitCode::from(match failure {
-                Failure::Config(_) | Failure::Relay(xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_)) => {
-                    BAD_CONFIGURATION
-                }
+                Failure::Config(_)
+                | Failure::Keys(keys::Failure::Rules(_))
+                | Failure::Relay(xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_)) => BAD_CONFIGURATION,
                 _ => FAILED,
             })
         }
@@ -80,6 +97,8 @@ fn main() -> ExitCode {
 enum Failure {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Keys(#[from] keys::Failure),
     #[error("cannot write the example mesh")]
     Example(#[source] io::Error),
     #[error("cannot start")]

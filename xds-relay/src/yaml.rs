@@ -12,9 +12,7 @@ mod scalar;
 mod tree;
 
 pub(crate) use error::{Error, Position};
-#[cfg(test)]
-pub(crate) use tree::Content;
-pub(crate) use tree::Node;
+pub(crate) use tree::{Content, Key, Node};
 
 /// Reads one document; `None` is an empty one.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, Error> {

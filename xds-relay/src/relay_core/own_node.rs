@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use prost::Message;
-use xds_transport::wire::{ListValue, Locality, Node, Struct, Value, value};
+use xds_transport::wire::{Locality, Node};
 
 use crate::config::{self, Config};
 use crate::federation::node_group::towards_origin;
+use crate::struct_json::to_struct;
 
 /// Encoded, as origins are told it.
 pub(crate) fn own_node(config: &Config) -> Bytes {
@@ -21,23 +22,4 @@ pub(crate) fn own_node(config: &Config) -> Bytes {
         ..Node::default()
     };
     towards_origin(&Bytes::from(node.encode_to_vec()))
-}
-
-/// JSON as protobuf has it.
-fn to_struct(object: &serde_json::Map<String, serde_json::Value>) -> Struct {
-    Struct { fields: object.iter().map(|(key, value)| (key.clone(), to_value(value))).collect() }
-}
-
-/// Bounded by the configuration file's own depth, which its parser bounds.
-fn to_value(json: &serde_json::Value) -> Value {
-    use serde_json::Value as Json;
-    let kind = match json {
-        Json::Null => value::Kind::NullValue(0),
-        Json::Bool(flag) => value::Kind::BoolValue(*flag),
-        Json::Number(number) => value::Kind::NumberValue(number.as_f64().unwrap_or_default()),
-        Json::String(text) => value::Kind::StringValue(text.clone()),
-        Json::Array(items) => value::Kind::ListValue(ListValue { values: items.iter().map(to_value).collect() }),
-        Json::Object(object) => value::Kind::StructValue(to_struct(object)),
-    };
-    Value { kind: Some(kind) }
 }

@@ -49,15 +49,20 @@ impl Node {
     }
 
     /// What `read` makes of each item of a sequence.
-    pub(crate) fn items<T>(&self, mut read: impl FnMut(&Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    pub(crate) fn items<'a, T>(&'a self, mut read: impl FnMut(&'a Self) -> Result<T, Error>) -> Result<Vec<T>, Error> {
         let Content::Sequence(items) = &self.content else { return self.refuse("expected a list") };
         items.iter().enumerate().map(|(index, item)| read(item).map_err(|error| error.under_index(index))).collect()
+    }
+
+    /// Whether this is no value: `null`, or nothing at all.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(&self.content, Content::Plain(text) if is_null(text))
     }
 
     /// The text of a scalar as it was written, whatever else it could mean.
     pub(crate) fn text(&self) -> Result<&str, Error> {
         match &self.content {
-            Content::Plain(text) if is_null(text) => self.refuse("empty; expected a value, or no such field"),
+            _ if self.is_null() => self.refuse("empty; expected a value, or no such field"),
             Content::Plain(text) | Content::Text(text) => Ok(text),
             Content::Sequence(_) | Content::Mapping(_) => self.refuse("expected a single value"),
         }

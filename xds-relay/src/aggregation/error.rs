@@ -1,0 +1,103 @@
+//! What is wrong with a file of rules, and what is odd.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::text_file::Unread;
+use crate::yaml::{self, Position};
+
+/// Why rules are refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong`. It is all there is to say: there is no
+/// [source](std::error::Error::source).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RulesError {
+    /// The file cannot be read.
+    #[error("{}: {reason}", file.display())]
+    Unreadable {
+        /// The file as given.
+        file: PathBuf,
+        /// Why.
+        reason: io::Error,
+    },
+    /// What the file says are no rules.
+    #[error("{}:{line}:{column}: {}{problem}", file.display(), Prefix(field))]
+    #[non_exhaustive]
+    Invalid {
+        /// The file as given.
+        file: PathBuf,
+        /// From 1.
+        line: usize,
+        /// From 1, in characters.
+        column: usize,
+        /// Such as `fragments[0].rules[1].match`; empty for the file as a whole.
+        field: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl RulesError {
+    pub(super) fn unread(file: &Path, error: Unread) -> Self {
+        match error {
+            Unread::File(reason) => Self::Unreadable { file: file.to_owned(), reason },
+            Unread::Text(error) => Self::in_document(file, error),
+        }
+    }
+
+    pub(super) fn in_document(file: &Path, error: yaml::Error) -> Self {
+        let yaml::Error { position, path: field, reason: problem } = error;
+        let Position { line, column } = position.unwrap_or_default();
+        Self::Invalid { file: file.to_owned(), line, column, field, problem }
+    }
+}
+
+struct Prefix<'a>(&'a str);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+/// Something in a file of rules that is allowed and hardly meant: `FILE:LINE:COLUMN: what it is`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Warning {
+    /// The file as given.
+    pub file: PathBuf,
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// What it is, and what comes of it.
+    pub problem: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file.display(), self.line, self.column, self.problem)
+    }
+}
+
+/// As many as anybody reads, and of each as much: a pipe takes them all, although nobody reads it.
+#[derive(Debug, Default)]
+pub(super) struct Warnings(Vec<(Position, String)>);
+
+const MAX_WARNINGS: usize = 100;
+const MAX_CHARACTERS: usize = 300;
+
+impl Warnings {
+    pub(super) fn push(&mut self, position: Position, problem: String) {
+        if self.0.len() < MAX_WARNINGS {
+            self.0.push((position, problem.chars().take(MAX_CHARACTERS).collect()));
+        }
+    }
+
+    /// In the order of the file, which all are in.
+    pub(super) fn of(mut self, file: &Path) -> Vec<Warning> {
+        self.0.sort_by_key(|(position, _)| (position.line, position.column));
+        let warning = |(Position { line, column }, problem)| Warning { file: file.to_owned(), line, column, problem };
+        self.0.into_iter().map(warning).collect()
+    }
+}

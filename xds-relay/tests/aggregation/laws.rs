@@ -1,0 +1,196 @@
+//! Any rules and any requests: keys are those of the schema's text, and requests share where it says so and nowhere else.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use xds_relay::aggregation::{Key, Reading, RequestJson, Rules};
+
+use crate::naive;
+
+const TYPES: [&str; 3] =
+    ["t", "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", "type.googleapis.com/envoy.api.v2.Foo"];
+
+/// Few and alike, so that they are often the same.
+fn a_text() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["", "a", "b", "a_b", "b_c", "a|b", "-"]).prop_map(str::to_owned)
+}
+
+fn an_action() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(json!({"exact": true})),
+        prop::sample::select(naive::PATTERNS.to_vec())
+            .prop_map(|pattern| json!({"regex_action": {"pattern": pattern, "replace": "<$1>"}})),
+    ]
+}
+
+fn a_string_match() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        a_text().prop_map(|text| json!({"exact_match": text})),
+        prop::sample::select(naive::PATTERNS.to_vec()).prop_map(|pattern| json!({"regex_match": pattern})),
+    ]
+}
+
+fn a_path() -> impl Strategy<Value = Value> {
+    prop::collection::vec(prop::sample::select(vec!["k", "l"]), 1..3)
+        .prop_map(|keys| keys.into_iter().map(|key| json!({"key": key})).collect())
+}
+
+/// An object with some of these fields.
+fn some_of(names: [&'static str; 3], of: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
+    prop::array::uniform3(prop::option::of(of)).prop_map(move |values| {
+        names.iter().zip(values).filter_map(|(name, value)| Some(((*name).to_owned(), value?))).collect()
+    })
+}
+
+fn a_match() -> impl Strategy<Value = Value> {
+    let node = prop_oneof![
+        a_string_match().prop_map(|of| json!({"id_match": of})),
+        a_string_match().prop_map(|of| json!({"cluster_match": of})),
+        some_of(["region", "zone", "sub_zone"], a_string_match()).prop_map(|of| json!({"locality_match": of})),
+        (a_path(), a_string_match())
+            .prop_map(|(path, of)| json!({"node_metadata_match": {"path": path, "match": {"string_match": of}}})),
+        (a_path(), any::<bool>()).prop_map(
+            |(path, of)| json!({"node_metadata_match": {"path": path, "match": {"bool_match": {"value_match": of}}}})
+        ),
+    ];
+    let leaf = prop_oneof![
+        Just(json!({"any_match": true})),
+        prop::sample::subsequence(TYPES.to_vec(), 1..=3)
+            .prop_map(|types| json!({"request_type_match": {"types": types}})),
+        node.prop_map(|of| json!({"request_node_match": of})),
+    ];
+    leaf.prop_recursive(3, 12, 3, |member| {
+        prop_oneof![
+            prop::collection::vec(member.clone(), 2..4).prop_map(|members| json!({"and_match": {"rules": members}})),
+            prop::collection::vec(member.clone(), 2..4).prop_map(|members| json!({"or_match": {"rules": members}})),
+            member.prop_map(|member| json!({"not_match": member})),
+        ]
+    })
+}
+
+fn a_result() -> impl Strategy<Value = Value> {
+    let node = prop_oneof![
+        an_action().prop_map(|of| json!({"id_action": of})),
+        an_action().prop_map(|of| json!({"cluster_action": of})),
+        some_of(["region_action", "zone_action", "subzone_action"], an_action())
+            .prop_map(|of| json!({"locality_action": of})),
+        (a_path(), an_action()).prop_map(|(path, of)| json!({"node_metadata_action": {"path": path, "action": of}})),
+    ];
+    let leaf = prop_oneof![
+        a_text().prop_map(|text| json!({"string_fragment": text})),
+        node.prop_map(|of| json!({"request_node_fragment": of})),
+        (0..3, an_action())
+            .prop_map(|(element, of)| json!({"resource_names_fragment": {"element": element, "action": of}})),
+    ];
+    leaf.prop_recursive(2, 6, 3, |member| {
+        prop::collection::vec(member, 2..4).prop_map(|members| json!({"and_result": {"result_predicates": members}}))
+    })
+}
+
+fn some_rules() -> impl Strategy<Value = Value> {
+    let rule = (a_match(), a_result()).prop_map(|(of, result)| json!({"match": of, "result": result}));
+    let fragment = prop::collection::vec(rule, 1..4).prop_map(|rules| json!({"rules": rules}));
+    prop::collection::vec(fragment, 1..4).prop_map(|fragments| json!({"fragments": fragments}))
+}
+
+fn a_request() -> impl Strategy<Value = Value> {
+    let value = prop_oneof![
+        4 => a_text().prop_map(Value::from),
+        1 => any::<bool>().prop_map(Value::from),
+        1 => Just(Value::Null),
+        1 => Just(json!([{"k": "a"}])),
+    ];
+    let metadata = prop_oneof![
+        value.clone(),
+        prop::collection::btree_map(prop::sample::select(vec!["k".to_owned(), "l".to_owned()]), value, 0..3)
+            .prop_map(|fields| json!(fields)),
+    ];
+    let metadata =
+        prop::collection::btree_map(prop::sample::select(vec!["k".to_owned(), "l".to_owned()]), metadata, 0..3);
+    let locality = some_of(["region", "zone", "sub_zone"], a_text().prop_map(Value::from));
+    let names = prop::collection::vec(a_text(), 0..3);
+    (prop::sample::select(TYPES.to_vec()), a_text(), a_text(), locality, prop::option::of(metadata), names).prop_map(
+        |(type_url, id, cluster, locality, metadata, names)| {
+            let mut node = json!({"id": id, "cluster": cluster, "locality": locality});
+            if let Some(metadata) = metadata {
+                node["metadata"] = json!(metadata);
+            }
+            json!({"type_url": type_url, "node": node, "resource_names": names})
+        },
+    )
+}
+
+fn parsed(rules: &Value, reading: Reading) -> Rules {
+    Rules::parse("rules.yaml", &rules.to_string(), reading).unwrap_or_else(|error| panic!("{error}: {rules}"))
+}
+
+fn key(rules: &Rules, request: &Value) -> Option<Key> {
+    let request: RequestJson = serde_json::from_value(request.clone()).unwrap();
+    let explanation = rules.explain(&request.as_request());
+    let key = rules.key(&request.as_request());
+    assert_eq!(explanation.key, key);
+    key.ok()
+}
+
+const READINGS: [(Reading, bool); 2] = [(Reading::Documented, false), (Reading::LegacyAllMatches, true)];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn keys_are_what_the_schema_says(rules in some_rules(), requests in prop::collection::vec(a_request(), 1..6)) {
+        for (reading, all_matches) in READINGS {
+            let parsed = parsed(&rules, reading);
+            for request in &requests {
+                let expected = naive::key(&rules, request, all_matches).ok();
+                let label = expected.map(|key| key.concat().join("_"));
+                prop_assert_eq!(key(&parsed, request).map(|key| key.label()), label, "{}", request);
+            }
+        }
+    }
+
+    /// Where keys are equal, every fragment came to the same; where all that rules look at is equal, so are the keys.
+    #[test]
+    fn requests_share_only_where_the_rules_say_so(rules in some_rules(), requests in prop::collection::vec(a_request(), 2..6)) {
+        for (reading, all_matches) in READINGS {
+            let parsed = parsed(&rules, reading);
+            for one in &requests {
+                for other in &requests {
+                    let (Some(key), Some(others)) = (key(&parsed, one), key(&parsed, other)) else { continue };
+                    let pieces = |request| naive::key(&rules, request, all_matches).unwrap();
+                    if key == others {
+                        prop_assert_eq!(pieces(one), pieces(other));
+                    }
+                    prop_assert_eq!(key == others, key.to_bytes() == others.to_bytes());
+                    prop_assert_eq!(key == others, key.to_string() == others.to_string());
+                    if one == other {
+                        prop_assert_eq!(&key, &others);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The spelling of fields says nothing.
+    #[test]
+    fn lower_camel_case_is_the_same(rules in some_rules(), request in a_request()) {
+        for (reading, _) in READINGS {
+            prop_assert_eq!(key(&parsed(&rules, reading), &request), key(&parsed(&camel(&rules), reading), &request));
+        }
+    }
+}
+
+fn camel(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(camel).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let mut words = name.split('_');
+                let first = words.next().unwrap().to_owned();
+                let name = words.fold(first, |name, word| name + &word[..1].to_uppercase() + &word[1..]);
+                (name, camel(value))
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}
