@@ -8,6 +8,7 @@ use xds_relay::{
     Config, ConfigError, ExampleMesh,
     config::{NodeField, OriginKind, Unknown, XdstpStreams},
 };
+use xds_transport::Protocol;
 
 const ORIGINS: &str = "origins: [{ name: a, server: 127.0.0.1:18010 }]\n";
 

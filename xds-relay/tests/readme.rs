@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use xds_relay::{
     Config,
-    config::Protocol,
     metrics::{Gauges, Metrics},
 };
+use xds_transport::Protocol;
 
 const README: &str = include_str!("../README.md");
 

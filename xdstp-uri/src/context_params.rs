@@ -329,7 +329,7 @@ impl<'a> IntoIterator for &ContextParams<'a> {
 pub struct ContextParamsIter<'a>(Pairs<'a>);
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_protocol, reason = "the few parameters of a name are kept in place, not allocated for")]
+#[expect(clippy::large_enum_variant, reason = "the few parameters of a name are kept in place, not allocated for")]
 enum Pairs<'a> {
     /// What is left of a text that is in order.
     Canonical(&'a str),

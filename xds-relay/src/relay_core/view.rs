@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xds_transport::wire::{ListValue, Struct, Value, value};
-use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
 
 use crate::admin::{

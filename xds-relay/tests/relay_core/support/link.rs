@@ -19,7 +19,7 @@ use crate::support::origin::Origin;
 
 pub(crate) fn protocol_of(origin: &config::Origin) -> Protocol {
     match origin.kind {
-        OriginKind::Server { protocol: config::Protocol::Sotw, .. } => Protocol::Sotw,
+        OriginKind::Server { protocol, .. } => protocol,
         _ => Protocol::Delta,
     }
 }
