@@ -10,7 +10,7 @@ use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::server::error::{NodeError, ProtocolError, Refused};
-use crate::server::stream::Tally;
+use crate::server::tally::Tally;
 
 /// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
 ///

@@ -8,11 +8,11 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::listed::Listed;
-use crate::server::odd::name_of;
+use crate::server::session::odd::name_of;
+use crate::server::session::room::Room;
+use crate::server::session::sotw::listed::Listed;
+use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
-use crate::server::spelling::Spelling;
-use crate::server::stream::Room;
 use crate::type_rules::TypeRule;
 
 /// The names of one request.

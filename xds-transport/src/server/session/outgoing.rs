@@ -4,8 +4,10 @@ use std::time::Instant;
 
 use xdstp_cache::{Removals, TypeUrl};
 
-use crate::server::refreshes::Told;
-use crate::server::stream::Reference;
+use crate::server::features::Features;
+use crate::server::session::reference::Reference;
+use crate::server::session::refreshes::Told;
+use crate::type_rules::TypeRule;
 
 /// A response is closed once it holds this many bytes, with what its resources count for (rule 133): larger ones only delay
 /// what is newer. The resource that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts
@@ -15,6 +17,7 @@ pub(crate) const BUDGET: usize = 256 * 1024;
 /// What a session needs of its stream to write a response.
 pub(crate) struct Outgoing<'a> {
     pub(crate) type_url: &'a TypeUrl,
+    pub(crate) rule: &'a TypeRule,
     pub(crate) identifier: &'a str,
     pub(crate) now: Instant,
     pub(crate) features: Features,
@@ -58,13 +61,4 @@ impl Tells {
     pub(crate) fn errors(self) -> bool {
         self != Self::Additions { errors: false }
     }
-}
-
-/// What the client said it understands (rule 110).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Features {
-    pub(crate) wrapped: bool,
-    pub(crate) ttl: bool,
-    /// It is a relay: see [`ASKS_FOR_OTHERS`](crate::server::ASKS_FOR_OTHERS).
-    pub(crate) for_others: bool,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use xdstp_cache::TypeUrl;
 
+use crate::Protocol;
 use crate::server::transmit::Transmit;
 use crate::server::weight::weight;
 use crate::type_rules;
@@ -62,17 +63,14 @@ impl Refusals {
         asked.due = false;
         *nonces += 1;
         let error = type_rules::no_sotw(type_url);
-        let mut transmit = Transmit::new(type_url.clone());
+        let mut transmit = Transmit::new(Protocol::Sotw, type_url.clone());
         for name in &asked.names {
-            transmit.push_error(7, name, &error);
+            transmit.push_error(name, &error);
         }
         if asked.names.is_empty() {
-            transmit.push_error(7, "*", &error);
+            transmit.push_error("*", &error);
         }
-        transmit.push_text(4, type_url.as_str());
-        transmit.push_nonce(5, *nonces);
-        transmit.push_control_plane(6, identifier);
-        transmit.finish();
+        transmit.close(None, *nonces, identifier);
         Some(transmit)
     }
 }

@@ -6,9 +6,9 @@ use xdstp_cache::{Interest, SubscriberId};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::server::error::ProtocolError;
-use crate::server::odd::name_of;
+use crate::server::session::odd::name_of;
+use crate::server::session::room::Room;
 use crate::server::source::Source;
-use crate::server::stream::Room;
 use crate::server::weight::weight;
 
 /// What a list says, but for `*`.
