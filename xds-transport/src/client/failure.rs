@@ -3,7 +3,6 @@
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::wanted::Wanted;
 use crate::type_rules;
 use crate::wire::ResourceError;
 
@@ -23,23 +22,25 @@ pub struct ResourceFailure {
 
 impl ResourceFailure {
     /// The error of a response, if it names a resource.
-    pub(super) fn read(error: ResourceError) -> Option<Self> {
+    pub(crate) fn read(error: ResourceError) -> Option<Self> {
         let name = ResourceName::parse(&error.resource_name?.name).ok().filter(|name| name.as_str() != "*")?;
         let status = error.error_detail.unwrap_or_default();
         Some(Self { name, code: status.code, message: status.message })
     }
 
     /// That the type is delta only, and the origin is asked over SotW.
-    pub(super) fn without_sotw(type_url: &TypeUrl, interest: &Interest) -> Option<Self> {
+    pub(crate) fn without_sotw(type_url: &TypeUrl, interest: &Interest) -> Option<Self> {
         let name = ResourceName::parse(interest.as_str()).ok()?;
         let xdstp_cache::ResourceError { code, message, .. } = type_rules::no_sotw(type_url);
         Some(Self { name, code, message: message.to_string() })
     }
 
-    /// Whether it is about a resource that is there, and that was asked for by a name or glob which is left meanwhile: to
-    /// the wildcard that still covers it, the resource is one like others. What is gone is told as removed beside.
-    pub(super) fn crossed(&self, wanted: &Wanted) -> bool {
-        self.code == xdstp_cache::ResourceError::PERMISSION_DENIED && !wanted.hears_errors(&self.name)
+    /// That one request cannot name this too: over SotW every request names all that is wanted of a type, so that what one
+    /// cannot hold cannot be asked for.
+    pub(crate) fn without_room(type_url: &TypeUrl, interest: &Interest, max_request_size: usize) -> Option<Self> {
+        let name = ResourceName::parse(interest.as_str()).ok()?;
+        let message = format!("one request for {type_url}, of at most {max_request_size} bytes, cannot name this too");
+        Some(Self { name, code: RESOURCE_EXHAUSTED, message })
     }
 
     /// Whether it is about the resource itself: `NOT_FOUND` or `PERMISSION_DENIED`. Such a resource is gone, as if it
@@ -50,3 +51,6 @@ impl ResourceFailure {
         matches!(self.code, ResourceError::NOT_FOUND | ResourceError::PERMISSION_DENIED)
     }
 }
+
+/// Of `google.rpc.Code`.
+const RESOURCE_EXHAUSTED: i32 = 8;
