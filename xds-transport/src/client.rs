@@ -34,7 +34,6 @@ mod tests;
 
 pub use command::{Command, Verdict};
 pub use error::ProtocolError;
-pub use failure::ResourceFailure;
 pub use intern::Intern;
 pub use room::{DEFAULT_MAX_REQUEST_SIZE, name_size, room_for_names};
 pub use session::Silence;

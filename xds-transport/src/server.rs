@@ -10,13 +10,15 @@ mod source;
 mod stream;
 mod tally;
 mod transmit;
+mod view;
 mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
 pub use features::ASKS_FOR_OTHERS;
 pub use settings::Settings;
 pub use source::Source;
-pub use stream::{SessionView, Stream};
+pub use stream::Stream;
 pub use tally::{Nack, Tally};
 pub use transmit::Transmit;
+pub use view::{Mark, Reception, SessionView};
 pub use weight::{held_weight, weight};

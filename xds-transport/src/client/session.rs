@@ -28,7 +28,7 @@ use crate::client::session::delta::Delta;
 use crate::client::session::sotw::Sotw;
 use crate::client::update::{Update, UpdateId};
 use crate::response::Response;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 
 pub use absence::Silence;
 

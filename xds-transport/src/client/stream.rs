@@ -10,14 +10,14 @@ use xdstp_cache::{Interest, TypeUrl};
 use crate::Protocol;
 use crate::client::command::Command;
 use crate::client::error::ProtocolError;
-use crate::client::failure::ResourceFailure;
+use crate::client::failure;
 use crate::client::intern::Intern;
 use crate::client::room::DEFAULT_MAX_REQUEST_SIZE;
 use crate::client::session::{Session, Silence};
 use crate::client::update::{Event, Update, UpdateId};
 use crate::rate::{Bucket, RateLimit};
 use crate::response::Response;
-use crate::type_rules::TypeRules;
+use crate::types::TypeRules;
 
 /// The sessions of one ADS stream, one a type.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct Stream {
     limit: Option<Bucket>,
     /// A request may wait for its turn.
     throttled: bool,
+    /// Why the transport's stream must be closed.
+    failed: Option<ProtocolError>,
 }
 
 impl Stream {
@@ -58,6 +60,7 @@ impl Stream {
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             limit: None,
             throttled: false,
+            failed: None,
         }
     }
 
@@ -114,6 +117,7 @@ impl Stream {
     /// The transport's stream is gone. What is held stays, and is what the next stream starts from.
     pub fn disconnected(&mut self, _now: Instant) {
         self.connected = false;
+        self.failed = None;
         self.node_sent = false;
         self.sessions.retain(|_, session| !session.is_unused());
         for session in self.sessions.values_mut() {
@@ -166,8 +170,16 @@ impl Stream {
     /// back (rule 130), and what is read waits here.
     ///
     /// # Errors
-    /// When the transport should close the stream and connect anew.
+    /// When the transport should close the stream and connect anew. Until it has, every further response fails alike, and
+    /// there is no request.
     pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.handle_response(now, message).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    fn handle_response(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
         let response = match self.protocol {
             Protocol::Delta => Response::from_delta(message)?,
             Protocol::Sotw => Response::from_sotw(message, &self.rules)?,
@@ -201,7 +213,7 @@ impl Stream {
     /// The next request, encoded: ask when there is room for one, and take it as sent once it is here.
     /// Acknowledgements come first; what was subscribed since the last request of a type is one request.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
-        if !self.connected {
+        if !self.may_send() {
             return None;
         }
         // Only the first request of a stream names the node (rule 5).
@@ -217,7 +229,7 @@ impl Stream {
 
     /// Whether the next request acknowledges a response, or refuses it: these must not wait (rule 20).
     pub fn has_answer(&self) -> bool {
-        self.connected && self.sessions.values().any(Session::has_answer)
+        self.may_send() && self.sessions.values().any(Session::has_answer)
     }
 
     /// The next thing that happened.
@@ -227,7 +239,7 @@ impl Stream {
 
     /// When to call [`handle_timeout`](Self::handle_timeout), and then [`poll_transmit`](Self::poll_transmit).
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let turn = self.limit.as_ref().filter(|_| self.throttled && self.connected).and_then(Bucket::next);
+        let turn = self.limit.as_ref().filter(|_| self.throttled && self.may_send()).and_then(Bucket::next);
         self.sessions.values().filter_map(Session::poll_timeout).chain(turn).min()
     }
 
@@ -235,6 +247,10 @@ impl Stream {
     /// holds the server back and not memory (rule 130).
     pub fn has_unfinished(&self) -> bool {
         self.sessions.values().any(Session::has_any_unfinished)
+    }
+
+    fn may_send(&self) -> bool {
+        self.connected && self.failed.is_none()
     }
 
     /// A request that is no answer, within the limit.
@@ -259,13 +275,13 @@ impl Stream {
     /// Rule 2: an origin that is asked over SotW could send such a type, but never say that something of it is gone.
     fn refuse(&mut self, type_url: TypeUrl, interest: Interest) {
         let mut update = Update::new(self.update_id(), type_url);
-        update.errors.extend(ResourceFailure::without_sotw(&update.type_url, &interest));
+        update.errors.extend(failure::without_sotw(&update.type_url, &interest));
         self.events.push_back(Event::Update(update));
     }
 
     fn turn_away(&mut self, type_url: TypeUrl, interest: &Interest) {
         let mut update = Update::new(self.update_id(), type_url);
-        update.errors.extend(ResourceFailure::without_room(&update.type_url, interest, self.max_request_size));
+        update.errors.extend(failure::without_room(&update.type_url, interest, self.max_request_size));
         self.events.push_back(Event::Update(update));
     }
 

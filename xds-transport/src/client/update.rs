@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use xdstp_cache::{Interest, Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::client::failure::ResourceFailure;
 use crate::frame::Frame;
 use crate::response::Rejected;
 
@@ -56,9 +55,11 @@ pub struct Update {
     /// Resources that the origin deleted, and that stay in use because their user asked for it: see
     /// [`Stream::keep_deleted`](crate::client::Stream::keep_deleted).
     pub kept: Vec<ResourceName>,
-    /// What the origin does not send, and why (TP3). A data error is in [`removed`](Self::removed) too, or in
-    /// [`kept`](Self::kept).
-    pub errors: Vec<ResourceFailure>,
+    /// What the origin does not send, and why (TP3): a resource, a glob as a whole, or `*` for a type that the protocol does
+    /// not have. It is said once, and holds until the resource comes or another error does (rule 118). Of an error that
+    /// [passes](ResourceError::is_transient) what is held stays in use; of any other the name is in
+    /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
+    pub errors: Vec<(ResourceName, ResourceError)>,
 }
 
 impl Update {

@@ -6,6 +6,7 @@ mod odd;
 mod outgoing;
 mod reference;
 mod refreshes;
+mod refused;
 mod room;
 mod sotw;
 mod spelling;
@@ -14,6 +15,7 @@ mod subscriber;
 use std::time::Instant;
 
 use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
 use crate::server::features::Features;
@@ -23,7 +25,7 @@ use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::tally::Tally;
 use crate::server::transmit::Transmit;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
 
 pub(crate) use delta::versions;
@@ -34,8 +36,8 @@ pub(crate) use sotw::Names;
 
 /// The protocol state of one type, in the protocol of its stream.
 pub(crate) enum Session {
-    Sotw(Sotw),
-    Delta(Delta),
+    Sotw(Box<Sotw>),
+    Delta(Box<Delta>),
 }
 
 macro_rules! either {
@@ -61,7 +63,7 @@ impl Session {
         source: &mut impl Source,
     ) -> (Self, Result<(), ProtocolError>) {
         let (session, opened) = Delta::open(type_url, request, names, rule, heartbeats, room, source);
-        (Self::Delta(session), opened)
+        (Self::Delta(Box::new(session)), opened)
     }
 
     /// The same over SotW.
@@ -75,7 +77,7 @@ impl Session {
         source: &mut impl Source,
     ) -> (Self, Result<(), ProtocolError>) {
         let (session, opened) = Sotw::open(type_url, request, names, rule, features, room, source);
-        (Self::Sotw(session), opened)
+        (Self::Sotw(Box::new(session)), opened)
     }
 
     /// Nobody is there to send an ACK.
@@ -123,6 +125,33 @@ impl Session {
         source: &mut impl Source,
     ) -> Option<Transmit> {
         either!(self, session => session.poll_transmit(tells, outgoing, source))
+    }
+}
+
+/// What its client said of what it was sent.
+impl Session {
+    pub(crate) fn accepted(&self) -> Option<(u64, Instant)> {
+        self.subscriber().accepted
+    }
+
+    pub(crate) fn accepted_version(&self) -> Option<&str> {
+        match self {
+            Self::Sotw(session) => session.accepted_version(),
+            Self::Delta(_) => None,
+        }
+    }
+
+    /// Whether a response that has this resource is not answered.
+    pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
+        either!(self, session => session.awaits_answer_of(name))
+    }
+
+    /// The nonce of the last response that had this resource, if that was refused.
+    pub(crate) fn refusal_of(&self, name: &ResourceName) -> Option<u64> {
+        match self {
+            Self::Sotw(session) => session.refusal_of(name),
+            Self::Delta(session) => session.subscriber.refused.nonce_of(name),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use xdstp_uri::MAX_LEN;
 
 use crate::rate::RateLimit;
-use crate::type_rules::TypeRules;
+use crate::types::TypeRules;
 
 /// What every stream of a server shares.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ mod types;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -22,8 +22,8 @@ use crate::server::settings::Settings;
 use crate::server::source::Source;
 use crate::server::stream::refusals::Refusals;
 use crate::server::stream::types::{Type, Types};
-use crate::server::tally::Tally;
 use crate::server::transmit::Transmit;
+use crate::server::view::SessionView;
 
 /// One stream, as a server sees it. Sans-I/O:
 ///
@@ -31,7 +31,7 @@ use crate::server::transmit::Transmit;
 /// - [`poll_transmit`](Self::poll_transmit) whenever the stream is writable, until it has nothing to say;
 ///   call it again after a request, after the source changed, and at the time
 ///   [`poll_timeout`](Self::poll_timeout) names;
-/// - [`close`](Self::close) at the end.
+/// - [`close`](Self::close) at the end, which is also when any of these fails: all that comes after fails alike.
 ///
 /// ```
 /// use std::time::Instant;
@@ -80,20 +80,8 @@ pub struct Stream {
     /// When the first request must be here, and how long it may take.
     first: Option<(Instant, Duration)>,
     half_closed: bool,
-}
-
-/// One session of a stream, as an admin page shows it.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct SessionView<'a> {
-    /// Its type.
-    pub type_url: &'a TypeUrl,
-    /// Its subscriber at the source.
-    pub subscriber: SubscriberId,
-    /// Whether it asked for everything.
-    pub wildcard: bool,
-    /// What it did so far.
-    pub tally: &'a Tally,
+    /// Why it is over.
+    failed: Option<ProtocolError>,
 }
 
 impl Stream {
@@ -106,6 +94,7 @@ impl Stream {
             ends: None,
             first: None,
             half_closed: false,
+            failed: None,
             settings,
             protocol,
             only_type: None,
@@ -154,23 +143,21 @@ impl Stream {
 
     /// Its sessions, in their order.
     pub fn sessions(&self) -> impl Iterator<Item = SessionView<'_>> {
-        self.types.iter().map(|Type { url: type_url, session, .. }| {
-            let (subscriber, wildcard, tally) = (session.id(), session.is_wildcard(), session.tally());
-            SessionView { type_url, subscriber, wildcard, tally }
-        })
+        self.types.iter().map(|of| SessionView::new(&of.url, &of.session))
     }
 
     /// Handles an encoded request.
     ///
     /// # Errors
-    /// What ends the stream. A NACK, a stale nonce or an unknown name does not.
+    /// What ends the stream: from then on every call fails with it. A NACK, a stale nonce or an unknown name does not.
     pub fn handle_message(
         &mut self,
         now: Instant,
         message: Bytes,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        self.handle_request(now, message, true, source).map(drop).inspect_err(|error| source.ends(error))
+        self.is_alive()?;
+        self.handle_request(now, message, true, source).map(drop).map_err(|error| self.fail(error, source))
     }
 
     /// The same, unless it takes long: a request that lists more than a thousand names is given back, so that it can be
@@ -184,7 +171,8 @@ impl Stream {
         message: Bytes,
         source: &mut impl Source,
     ) -> Result<Option<Bytes>, ProtocolError> {
-        self.handle_request(now, message, false, source).inspect_err(|error| source.ends(error))
+        self.is_alive()?;
+        self.handle_request(now, message, false, source).map_err(|error| self.fail(error, source))
     }
 
     /// How many names it asks for, of all types together.
@@ -196,11 +184,24 @@ impl Stream {
     /// names are to be looked at before there is one, it [pauses](Self::has_paused).
     ///
     /// # Errors
-    /// When the stream must end: see [`ProtocolError::Aged`].
+    /// When the stream must end, as with [`ProtocolError::Aged`], or did before.
     pub fn poll_transmit(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
-        let polled = self.poll_response(now, source).inspect_err(|error| source.ends(error))?;
+        self.is_alive()?;
+        if let Some(error) = self.end(now) {
+            return Err(self.fail(error, source));
+        }
+        let polled = self.poll_response(now, source);
         self.answers = self.answers.saturating_add(u32::from(polled.is_some()));
         Ok(polled)
+    }
+
+    /// Why it is over by now.
+    fn end(&self, now: Instant) -> Option<ProtocolError> {
+        if self.ends.is_some_and(|at| at <= now) {
+            return Some(ProtocolError::Aged);
+        }
+        let (_, within) = self.first.filter(|(at, _)| *at <= now)?;
+        Some(ProtocolError::NoRequest { within })
     }
 
     /// Whether the last [`poll_transmit`](Self::poll_transmit) found nothing only because it stopped looking, so that
@@ -209,21 +210,15 @@ impl Stream {
         self.paused_at.is_some()
     }
 
-    fn poll_response(&mut self, now: Instant, source: &mut impl Source) -> Result<Option<Transmit>, ProtocolError> {
+    fn poll_response(&mut self, now: Instant, source: &mut impl Source) -> Option<Transmit> {
         (self.paused_at, self.looks_again) = (None, false);
-        if self.ends.is_some_and(|at| at <= now) {
-            return Err(ProtocolError::Aged);
-        }
-        if let Some((_, within)) = self.first.filter(|(at, _)| *at <= now) {
-            return Err(ProtocolError::NoRequest { within });
-        }
         if self.half_closed {
             self.types.iter_mut().for_each(|of| of.session.expect_no_answer());
         }
         if let Some(type_url) = self.refusals.due() {
             self.looks_again = true;
             let Self { settings, nonces, refusals, .. } = self;
-            return Ok(refusals.tell(&type_url, &settings.identifier, nonces));
+            return refusals.tell(&type_url, &settings.identifier, nonces);
         }
         self.types.observe(now, source);
         self.held_until = None;
@@ -232,12 +227,12 @@ impl Stream {
                 Turn::Of(at, say) => (at, say),
                 Turn::Nobody(next) => {
                     self.held_until = next;
-                    return Ok(None);
+                    return None;
                 }
             };
             let transmit = self.poll_type(at, say, now, source);
             if transmit.is_some() || self.has_paused() {
-                return Ok(transmit);
+                return transmit;
             }
         }
     }
@@ -269,12 +264,16 @@ impl Stream {
     /// Whether [`poll_transmit`](Self::poll_transmit) may have something to send.
     pub fn has_work(&self, source: &impl Source) -> bool {
         let may = |session: &Session| session.has_work(source) || session.next_refresh().is_some();
-        self.types.iter().any(|of| of.session.has_room() && may(&of.session)) || self.refusals.due().is_some()
+        let any = self.types.iter().any(|of| of.session.has_room() && may(&of.session));
+        self.failed.is_none() && (any || self.refusals.due().is_some())
     }
 
     /// When to call [`poll_transmit`](Self::poll_transmit) although nothing happened: what was held back goes out, what
     /// lives for a time is refreshed, or the stream is over.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.failed.is_some() {
+            return None;
+        }
         let first = self.first.map(|(at, _)| at);
         // An ACK comes first where one is missing, and who is held back waits for that.
         let free = self.types.standing().filter(|(of, standing)| of.session.has_room() && standing.additions.is_none());
@@ -284,6 +283,21 @@ impl Stream {
             .chain(self.ends)
             .chain(first)
             .min()
+    }
+
+    /// What failed stays failed, whatever its driver asks of it.
+    #[inline]
+    fn is_alive(&self) -> Result<(), ProtocolError> {
+        match &self.failed {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    fn fail(&mut self, error: ProtocolError, source: &mut impl Source) -> ProtocolError {
+        source.ends(&error);
+        self.failed = Some(error.clone());
+        error
     }
 
     /// The stream is over: nothing of it stays behind (rule 12).

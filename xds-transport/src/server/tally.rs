@@ -31,6 +31,8 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Nack {
+    /// The nonce of the response.
+    pub nonce: u64,
     /// What the client said.
     pub message: String,
     /// When it said so.
@@ -55,17 +57,17 @@ impl Tally {
     pub(crate) fn sent(&mut self, transmit: &Transmit) {
         self.responses += 1;
         self.bytes += transmit.remaining() as u64;
-        self.resources += transmit.resources as u64;
-        self.removed += transmit.removed as u64;
+        self.resources += u64::from(transmit.resources);
+        self.removed += u64::from(transmit.removed);
     }
 
     /// Rule 21: a NACK is an error detail, whatever its code.
-    pub(crate) fn answered(&mut self, now: Instant, error: Option<&Status>) {
+    pub(crate) fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
         match error {
             None => self.acks += 1,
             Some(error) => {
                 self.nacks += 1;
-                self.last_nack = Some(Nack { message: error.message.chars().take(1024).collect(), at: now });
+                self.last_nack = Some(Nack { nonce, message: error.message.chars().take(1024).collect(), at: now });
             }
         }
     }

@@ -27,20 +27,19 @@ const RESOURCE: usize = 384;
 pub(crate) const SPARE: usize = 32;
 
 /// An encoded response, assembled chunk by chunk as the peer takes it: what is staged for a slow
-/// reader is one reference per resource, never a copy of the bodies.
+/// reader is one reference per resource, never a copy of the bodies. It is handed on by value, and kept small for that.
 #[derive(Debug)]
 pub struct Transmit {
     /// The type of the response.
     pub type_url: TypeUrl,
     /// How many resources it carries.
-    pub resources: usize,
+    pub resources: u32,
     /// How many resources it lets live on without sending them (rule 112).
-    pub refreshed: usize,
+    pub refreshed: u32,
     /// How many removals it carries.
-    pub removed: usize,
+    pub removed: u32,
     /// How many errors of resources it carries (TP3).
-    pub errors: usize,
-    protocol: Protocol,
+    pub errors: u32,
     heads: Vec<u8>,
     /// Most updates have one.
     bodies: SmallVec<[Body; 1]>,
@@ -58,9 +57,8 @@ struct Body {
 }
 
 impl Transmit {
-    pub(crate) fn new(protocol: Protocol, type_url: TypeUrl) -> Self {
+    pub(crate) fn new(type_url: TypeUrl) -> Self {
         Self {
-            protocol,
             type_url,
             resources: 0,
             refreshed: 0,
@@ -189,9 +187,9 @@ impl Transmit {
     }
 
     /// Appends an element of `resource_errors`, which the two protocols number differently (TP3).
-    pub(crate) fn push_error(&mut self, name: &str, error: &ResourceError) {
+    pub(crate) fn push_error(&mut self, protocol: Protocol, name: &str, error: &ResourceError) {
         self.errors += 1;
-        let number = match self.protocol {
+        let number = match protocol {
             Protocol::Delta => 9,
             Protocol::Sotw => 7,
         };
@@ -211,7 +209,7 @@ impl Transmit {
     }
 
     /// Appends the fields of the response itself, in any order: protobuf does not mind. From here on it is only taken.
-    pub(crate) fn close(&mut self, version: Option<&str>, nonce: u64, identifier: &str) {
+    pub(crate) fn close(&mut self, protocol: Protocol, version: Option<&str>, nonce: u64, identifier: &str) {
         let heads = &mut self.heads;
         if let Some(version) = version {
             walk::put_bytes(heads, 1, version.as_bytes());
@@ -220,7 +218,7 @@ impl Transmit {
         walk::put_bytes(heads, 5, nonce::Text::of(nonce).as_bytes());
         // Rule 139.
         if !identifier.is_empty() {
-            let control_plane = match self.protocol {
+            let control_plane = match protocol {
                 Protocol::Delta => 7,
                 Protocol::Sotw => 6,
             };
@@ -241,7 +239,7 @@ impl Transmit {
 
     /// How many bytes have been appended so far, bodies included, and what the resources count for.
     pub(crate) fn budget_used(&self) -> usize {
-        self.remaining + self.heads.len() + RESOURCE * self.resources
+        self.remaining + self.heads.len() + RESOURCE * self.resources as usize
     }
 
     fn push_body(&mut self, bytes: Bytes) {

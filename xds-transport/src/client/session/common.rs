@@ -13,7 +13,7 @@ use crate::client::session::verdict::{Answer, Pending, Unfinished};
 use crate::client::session::wanted::Wanted;
 use crate::client::update::{Update, UpdateId};
 use crate::response::Rejected;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 
 #[derive(Debug)]
 pub(crate) struct Common {

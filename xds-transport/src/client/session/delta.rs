@@ -16,7 +16,7 @@ use crate::client::session::absence::Silence;
 use crate::client::session::common::Common;
 use crate::client::session::delta::wildcards::Wildcards;
 use crate::client::update::{Update, UpdateId};
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 use crate::wire::Status;
 
 /// What is delta's own of a session.

@@ -15,7 +15,7 @@ use crate::client::room;
 use crate::client::session::absence::Silence;
 use crate::client::session::common::Common;
 use crate::client::update::{Update, UpdateId};
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 use crate::wire::Status;
 
 /// What is SotW's own of a session.

@@ -6,7 +6,6 @@ use std::time::Instant;
 use xdstp_cache::{Aliases, Interest, ResourceError};
 use xdstp_uri::{NameKey, ResourceName};
 
-use crate::client::failure::ResourceFailure;
 use crate::client::room::{self, Room};
 
 #[derive(Debug, Default)]
@@ -222,8 +221,8 @@ impl Wanted {
 
     /// Whether an error is about a resource that is there, and that was asked for by a name or glob which is left meanwhile:
     /// to the wildcard that still covers it, the resource is one like others. What is gone is told as removed beside.
-    pub(crate) fn was_left_before(&self, failure: &ResourceFailure) -> bool {
-        failure.code == ResourceError::PERMISSION_DENIED && !self.hears_errors(&failure.name)
+    pub(crate) fn was_left_before(&self, name: &ResourceName, error: &ResourceError) -> bool {
+        error.code == ResourceError::PERMISSION_DENIED && !self.hears_errors(name)
     }
 
     /// Whether the error of a name or glob is worth knowing still.

@@ -11,6 +11,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpConnectInfo;
 use tonic::{Code, Status};
 
+use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::age::{jittered, random};
 use crate::grpc::server::body::ResponseBody;
@@ -18,7 +19,6 @@ use crate::grpc::server::handle::{Shared, StreamHandle, Wake};
 use crate::grpc::server::state::{Inner, StreamState};
 use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
-use crate::grpc::{methods, now};
 use crate::server::Stream;
 
 /// A tower service that serves every discovery method: add it to a server as its fallback.
@@ -42,9 +42,10 @@ impl<A: Accept> Service<A> {
     fn open(&self, request: Request<Body>) -> Result<Response<Body>, Status> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
-        let (protocol, only_type) =
-            methods::served(path).ok_or_else(|| Status::new(Code::Unimplemented, format!("no method {path}")))?;
         let settings = self.accept.settings();
+        let served = settings.rules.served(path);
+        let (protocol, only_type) =
+            served.ok_or_else(|| Status::new(Code::Unimplemented, format!("no method {path}")))?;
         let mut stream = match only_type {
             Some(type_url) => Stream::of_type(protocol, type_url, settings),
             None => Stream::new(protocol, settings),

@@ -19,7 +19,7 @@ use crate::server::session::spelling::Spelling;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
-use crate::type_rules::{self, TypeRule};
+use crate::types::{self, TypeRule};
 
 pub(crate) use held::versions;
 
@@ -106,6 +106,10 @@ impl Delta {
     pub(crate) fn has_responded(&self) -> bool {
         self.responded
     }
+
+    pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
+        self.unacked.puts(name)
+    }
 }
 
 impl Delta {
@@ -119,7 +123,7 @@ impl Delta {
         source: &mut impl Source,
     ) -> Option<Transmit> {
         let removals = tells.removals();
-        let mut transmit = Transmit::new(Protocol::Delta, outgoing.type_url.clone());
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut named = Named::default();
         let pulled = self.pull(&mut transmit, &mut named, removals, outgoing, source);
         self.owes_answer |= pulled.empty;
@@ -134,7 +138,7 @@ impl Delta {
         let mut empty = transmit.is_empty();
         if empty && !pulled.more && tells.errors() {
             if std::mem::take(&mut self.refuses) {
-                transmit.push_error("*", &type_rules::no_sotw(outgoing.type_url));
+                transmit.push_error(Protocol::Delta, "*", &types::no_sotw(outgoing.type_url));
             }
             self.push_errors(&mut transmit, removals, outgoing.rule, source);
             empty = transmit.is_empty();
@@ -152,7 +156,7 @@ impl Delta {
         // Rule 36: for people, and what the origin said.
         let version = source.system_version(self.subscriber.id);
         let version = version.as_ref().map(Version::as_str);
-        self.subscriber.close(&mut transmit, version, nonce, outgoing.identifier);
+        self.subscriber.close(&mut transmit, Protocol::Delta, version, nonce, outgoing.identifier);
         Some(transmit)
     }
 
@@ -167,10 +171,10 @@ impl Delta {
     ) -> Pulled {
         let crossed = self.unacked.is_crossed();
         let Self { subscriber, spelling, holds, .. } = self;
-        let refreshes = &mut subscriber.refreshes;
+        let Subscriber { id, refreshes, refused, .. } = subscriber;
         let (now, with_ttl, told) = (outgoing.now, outgoing.features.ttl, outgoing.told());
         let (rule, references) = (outgoing.rule, &mut *outgoing.references);
-        source.pull(subscriber.id, removals, &mut |pull| {
+        source.pull(*id, removals, &mut |pull| {
             match pull {
                 Pull::Put { name, resource } => {
                     let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
@@ -190,6 +194,7 @@ impl Delta {
                         transmit.push_removed(own);
                     }
                     refreshes.forget(name);
+                    refused.forget(name);
                     if crossed {
                         named.gone.push(name.clone());
                     }
@@ -211,7 +216,7 @@ impl Delta {
                 && let Err(reason) = name_of(&name, outgoing.name_bytes)
                 && reason.is_too_long()
             {
-                transmit.push_error(&name, &reason.to_error(source));
+                transmit.push_error(Protocol::Delta, &name, &reason.to_error(source));
             }
         }
     }
@@ -220,17 +225,18 @@ impl Delta {
     /// of their own, because no name may have both a resource and an error in one.
     fn push_errors(&mut self, transmit: &mut Transmit, removals: Removals, rule: &TypeRule, source: &mut impl Source) {
         let Self { subscriber, spelling, holds, .. } = self;
-        let refreshes = &mut subscriber.refreshes;
-        source.pull_errors(subscriber.id, removals, &mut |failed| {
+        let Subscriber { id, refreshes, refused, .. } = subscriber;
+        source.pull_errors(*id, removals, &mut |failed| {
             let own = spelling.of(failed.name);
             let held = !rule.absent_by_alias || holds.remove(failed.name) || failed.name.is_glob();
             match (failed.removed, held) {
                 // An alias of nothing is a resource: the error could not stand beside it, and says no more.
                 (true, false) => transmit.push_absent_alias(own),
                 (removed, _) => {
-                    transmit.push_error(own, failed.error);
+                    transmit.push_error(Protocol::Delta, own, failed.error);
                     if removed {
                         transmit.push_removed(own);
+                        refused.forget(failed.name);
                     }
                     // What is refreshed is not let go.
                     if removed || !failed.error.is_transient() {

@@ -7,7 +7,7 @@ use xdstp_cache::{Removals, TypeUrl};
 use crate::server::features::Features;
 use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Told;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 
 /// A response is closed once it holds this many bytes, with what its resources count for (rule 133): larger ones only delay
 /// what is newer. The resource that fills it is in it still, so a response stays below 4 MiB, which is what gRPC accepts

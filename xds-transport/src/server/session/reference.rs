@@ -3,7 +3,7 @@
 use xdstp_cache::TypeUrl;
 
 use crate::frame::Frame;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 
 /// A name that a resource refers to.
 #[derive(Debug, PartialEq, Eq)]

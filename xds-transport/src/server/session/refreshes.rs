@@ -113,7 +113,7 @@ impl Refreshes {
     /// The client refused a response of so many resources. What came alone, it does not have: that cannot be refreshed.
     /// Of several it may have all but one (rule 29), which must not be over because of that one. And a heartbeat is
     /// refused for what was over before it came: that is sent again.
-    pub(crate) fn refused(&mut self, now: Instant, nonce: u64, resources: usize) {
+    pub(crate) fn refused(&mut self, now: Instant, nonce: u64, resources: u32) {
         if let Some(name) = self.alone.remove(&nonce) {
             // What was sent since is answered by itself.
             if self.told.get(&name).is_some_and(|refresh| refresh.nonce == nonce) {

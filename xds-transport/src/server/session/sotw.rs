@@ -4,6 +4,7 @@ mod changes;
 mod errors;
 mod full_state;
 mod listed;
+mod offered;
 mod version;
 mod wanted;
 
@@ -12,6 +13,7 @@ use std::time::Instant;
 use xdstp_cache::{Removals, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use crate::Protocol;
 use crate::frame::Frame;
 use crate::server::error::ProtocolError;
 use crate::server::features::Features;
@@ -20,14 +22,15 @@ use crate::server::session::outgoing::{Outgoing, Tells};
 use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::room::Room;
+use crate::server::session::sotw::offered::Offered;
 use crate::server::session::sotw::version::RunningHash;
 use crate::server::session::sotw::wanted::Wanted;
 use crate::server::session::spelling::Spelling;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
-use crate::type_rules::TypeRule;
-use crate::wire::DiscoveryRequest;
+use crate::types::TypeRule;
+use crate::wire::{DiscoveryRequest, Status};
 
 pub(crate) use wanted::Names;
 
@@ -47,11 +50,13 @@ pub(crate) struct Sotw {
     /// What was found of a full state before that paused.
     found: Option<Found>,
     /// How many resources came with the last response.
-    resources: usize,
+    resources: u32,
     /// Of how many resources the last full state was.
-    sent: Option<usize>,
+    sent: Option<u32>,
     /// The version of a type that is told by changes, where no origin gives one.
     running: RunningHash,
+    offered: Offered,
+    full_state: bool,
 }
 
 /// What a look that pauses has found.
@@ -92,6 +97,8 @@ impl Sotw {
             resources: 0,
             sent: None,
             running: RunningHash::default(),
+            offered: Offered::default(),
+            full_state: rule.full_state_in_sotw,
         };
         let opened = session.change_subscription(names, room, rule, source);
         source.resume(session.subscriber.id, Vec::new());
@@ -116,18 +123,27 @@ impl Sotw {
             // its names, but not tell that one of them left and came back in between (rule 55).
             return if self.awaits_ack { self.change_subscription(names, room, rule, source) } else { Ok(()) };
         }
-        if self.awaits_ack {
-            self.awaits_ack = false;
-            self.subscriber.tally.answered(now, request.error_detail.as_ref());
-            match (&request.error_detail, self.last_nonce) {
-                // A full state is refreshed as long as the client may have anything of it.
-                (Some(_), Some(_)) if rule.full_state_in_sotw && self.resources > 1 => {}
-                (Some(_), Some(nonce)) => self.subscriber.refreshes.refused(now, nonce, self.resources),
-                (None, Some(nonce)) => self.subscriber.refreshes.accepted(nonce),
-                (_, None) => {}
-            }
+        if let Some(nonce) = self.last_nonce.filter(|_| self.awaits_ack) {
+            self.answered(now, nonce, request.error_detail.as_ref());
         }
         self.change_subscription(names, room, rule, source)
+    }
+
+    /// The last response is answered.
+    fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
+        self.awaits_ack = false;
+        let Self { subscriber, offered, .. } = self;
+        subscriber.answered(now, nonce, error);
+        if error.is_none() {
+            subscriber.refreshes.accepted(nonce);
+            subscriber.refused.accept(&offered.accept());
+            return;
+        }
+        subscriber.refused.refuse(nonce, offered.refuse(nonce, self.full_state));
+        // A full state is refreshed as long as the client may have anything of it.
+        if !(self.full_state && self.resources > 1) {
+            subscriber.refreshes.refused(now, nonce, self.resources);
+        }
     }
 
     fn change_subscription(
@@ -182,6 +198,18 @@ impl Sotw {
         self.sent.is_some()
     }
 
+    pub(crate) fn accepted_version(&self) -> Option<&str> {
+        self.offered.accepted()
+    }
+
+    pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
+        self.awaits_ack && self.offered.has(name, self.full_state)
+    }
+
+    pub(crate) fn refusal_of(&self, name: &ResourceName) -> Option<u64> {
+        self.offered.refused().or_else(|| self.subscriber.refused.nonce_of(name))
+    }
+
     /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
     pub(crate) fn poll_transmit(
         &mut self,
@@ -218,7 +246,8 @@ impl Sotw {
         let nonce = outgoing.nonce();
         (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
         self.resources = transmit.resources;
-        self.subscriber.close(&mut transmit, Some(&version), nonce, outgoing.identifier);
+        self.subscriber.close(&mut transmit, Protocol::Sotw, Some(&version), nonce, outgoing.identifier);
+        self.offered.send(version);
         Some(transmit)
     }
 }

@@ -7,7 +7,7 @@ use xdstp_cache::TypeUrl;
 use crate::Protocol;
 use crate::server::transmit::Transmit;
 use crate::server::weight::weight;
-use crate::type_rules;
+use crate::types;
 
 /// What was asked for of such types on one stream, by type. The other types of the stream are none the worse for it:
 /// what cannot be sent is an error of its names (TP3), not the end of the stream.
@@ -62,15 +62,15 @@ impl Refusals {
         let asked = self.asked.get_mut(type_url)?;
         asked.due = false;
         *nonces += 1;
-        let error = type_rules::no_sotw(type_url);
-        let mut transmit = Transmit::new(Protocol::Sotw, type_url.clone());
+        let error = types::no_sotw(type_url);
+        let mut transmit = Transmit::new(type_url.clone());
         for name in &asked.names {
-            transmit.push_error(name, &error);
+            transmit.push_error(Protocol::Sotw, name, &error);
         }
         if asked.names.is_empty() {
-            transmit.push_error("*", &error);
+            transmit.push_error(Protocol::Sotw, "*", &error);
         }
-        transmit.close(None, *nonces, identifier);
+        transmit.close(Protocol::Sotw, None, *nonces, identifier);
         Some(transmit)
     }
 }

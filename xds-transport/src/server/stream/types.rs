@@ -7,7 +7,7 @@ use xdstp_cache::TypeUrl;
 use crate::server::order::Standing;
 use crate::server::session::Session;
 use crate::server::source::Source;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 
 /// Every type of a stream has versions, nonces and subscriptions of its own (rule 7). There is no list of types: any
 /// type URL that was asked for has one (rule 11), and what was not asked for has none to be sent by (rule 10).

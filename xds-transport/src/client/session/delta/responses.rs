@@ -8,7 +8,7 @@ use xdstp_uri::ResourceName;
 
 use super::{Ack, Delta};
 use crate::client::error::ProtocolError;
-use crate::client::failure::ResourceFailure;
+use crate::client::failure;
 use crate::client::intern::Intern;
 use crate::client::session::held::Received;
 use crate::client::session::incoming::{Arrived, Incoming};
@@ -165,24 +165,24 @@ impl Delta {
         }
         let mut said: HashSet<_> = received.iter().map(|(name, _)| name.clone()).collect();
         said.extend(update.removed.iter().cloned());
-        for failure in errors.into_iter().filter_map(ResourceFailure::read) {
-            self.common.wanted.stop_timer(&Interest::Name(failure.name.clone()));
-            if failure.name.is_glob() {
-                if self.common.wanted.wish(&failure.name.clone().into()).is_none() {
+        for (name, error) in errors.into_iter().filter_map(failure::read) {
+            self.common.wanted.stop_timer(&Interest::Name(name.clone()));
+            if name.is_glob() {
+                if self.common.wanted.wish(&name.clone().into()).is_none() {
                     continue;
                 }
-                if failure.is_data_error() {
-                    self.empty_glob(failure.name.clone(), update);
+                if !error.is_transient() {
+                    self.empty_glob(name.clone(), update);
                 }
-            } else if !self.common.wanted.covers(&failure.name) || self.common.wanted.was_left_before(&failure) {
+            } else if !self.common.wanted.covers(&name) || self.common.wanted.was_left_before(&name, &error) {
                 continue;
-            } else if !failure.is_data_error() {
-                update.removed.retain(|name| *name != failure.name);
-            } else if said.insert(failure.name.clone()) {
-                update.removed.push(failure.name.clone());
+            } else if error.is_transient() {
+                update.removed.retain(|other| *other != name);
+            } else if said.insert(name.clone()) {
+                update.removed.push(name.clone());
             }
-            self.common.failed.insert(failure.name.clone());
-            update.errors.push(failure);
+            self.common.failed.insert(name.clone());
+            update.errors.push((name, error));
         }
     }
 

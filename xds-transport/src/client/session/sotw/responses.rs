@@ -7,7 +7,7 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 use super::{Named, Sotw};
-use crate::client::failure::ResourceFailure;
+use crate::client::failure;
 use crate::client::intern::Intern;
 use crate::client::session::incoming::{Arrived, Incoming};
 use crate::client::session::verdict::Pending;
@@ -140,8 +140,8 @@ impl Sotw {
             return;
         }
         let fails = |collection: &Interest| {
-            let mut passing = update.errors.iter().filter(|failure| !failure.is_data_error());
-            passing.any(|failure| collection.as_str() == failure.name.as_str())
+            let mut passing = update.errors.iter().filter(|(_, error)| error.is_transient());
+            passing.any(|(name, _)| collection.as_str() == name.as_str())
         };
         let (later, complete): (BTreeSet<_>, BTreeSet<_>) =
             std::mem::take(&mut self.incomplete).into_iter().partition(fails);
@@ -163,30 +163,30 @@ impl Sotw {
 
     /// TP3: an error is an answer, so it stops the timer of its name (rule 118).
     fn fail(&mut self, errors: Vec<ResourceError>, present: &HashSet<ResourceName>, update: &mut Update) {
-        for failure in errors.into_iter().filter_map(ResourceFailure::read) {
-            let interest = Interest::from(failure.name.clone());
-            let news = failure.is_data_error() && self.common.wanted.answer(&interest);
+        for (name, error) in errors.into_iter().filter_map(failure::read) {
+            let interest = Interest::from(name.clone());
+            let news = !error.is_transient() && self.common.wanted.answer(&interest);
             self.common.wanted.stop_timer(&interest);
-            if failure.name.is_glob() {
+            if name.is_glob() {
                 if self.common.wanted.wish(&interest).is_none() {
                     continue;
                 }
                 if news {
                     update.answered.push(interest);
                 }
-            } else if !self.common.wanted.covers(&failure.name)
-                || self.common.wanted.was_left_before(&failure)
-                || present.contains(&failure.name)
+            } else if !self.common.wanted.covers(&name)
+                || self.common.wanted.was_left_before(&name, &error)
+                || present.contains(&name)
             {
                 continue;
-            } else if failure.is_data_error() {
-                self.failing.remove(&failure.name);
-                update.removed.push(failure.name.clone());
+            } else if !error.is_transient() {
+                self.failing.remove(&name);
+                update.removed.push(name.clone());
             } else if self.full_state {
-                self.failing.insert(failure.name.clone());
+                self.failing.insert(name.clone());
             }
-            self.common.failed.insert(failure.name.clone());
-            update.errors.push(failure);
+            self.common.failed.insert(name.clone());
+            update.errors.push((name, error));
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::server::session::room::Room;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::weight::{held_weight, weight};
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 use crate::wire::{DeltaDiscoveryRequest, Status};
 
 impl Delta {
@@ -125,13 +125,18 @@ impl Delta {
         if count == 0 {
             return;
         }
-        for (at, Sent { nonce, resources, .. }) in answered.enumerate() {
-            match error {
-                Some(_) if at + 1 == count => subscriber.refreshes.refused(now, nonce, resources),
-                _ => subscriber.refreshes.accepted(nonce),
+        let mut last = 0;
+        for (at, Sent { nonce, resources, puts, .. }) in answered.enumerate() {
+            last = nonce;
+            if error.is_some() && at + 1 == count {
+                subscriber.refreshes.refused(now, nonce, resources);
+                subscriber.refused.refuse(nonce, puts);
+            } else {
+                subscriber.refreshes.accepted(nonce);
+                subscriber.refused.accept(&puts);
             }
         }
-        subscriber.tally.answered(now, error);
+        subscriber.answered(now, last, error);
     }
 
     /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta

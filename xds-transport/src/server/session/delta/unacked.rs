@@ -22,9 +22,9 @@ pub(crate) type Puts = SmallVec<[ResourceName; 1]>;
 /// A response.
 pub(crate) struct Sent {
     pub(crate) nonce: u64,
-    pub(crate) resources: usize,
+    pub(crate) resources: u32,
     /// What it puts, of which the client left nothing since.
-    puts: Puts,
+    pub(crate) puts: Puts,
     left: Vec<Left>,
 }
 
@@ -41,12 +41,17 @@ impl Unacked {
         self.sent.len()
     }
 
+    /// Whether one of them puts this.
+    pub(crate) fn puts(&self, name: &ResourceName) -> bool {
+        self.sent.iter().any(|sent| sent.puts.contains(name) || sent.left.iter().any(|left| left.name == *name))
+    }
+
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// A response was sent, with these and perhaps more resources.
-    pub(crate) fn push(&mut self, nonce: u64, resources: usize, mut names: Puts) {
+    pub(crate) fn push(&mut self, nonce: u64, resources: u32, mut names: Puts) {
         // It may stay for as long as a slow reader takes.
         if names.capacity() > names.len() + SPARE {
             names.shrink_to_fit();

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use xdstp_cache::{Pull, Removals};
 
 use super::{Sotw, push};
-use crate::Protocol;
 use crate::server::session::outgoing::{BUDGET, Outgoing};
 use crate::server::session::reference::Reference;
+use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 
@@ -20,29 +20,34 @@ impl Sotw {
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
-        let mut transmit = Transmit::new(Protocol::Sotw, outgoing.type_url.clone());
-        let Self { subscriber, wanted, running, .. } = self;
-        let refreshes = &mut subscriber.refreshes;
-        let pulled = source.pull(subscriber.id, Removals::Include, &mut |pull| {
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let Self { subscriber, wanted, running, offered, .. } = self;
+        let Subscriber { id, refreshes, refused, paused, .. } = subscriber;
+        offered.begin();
+        let pulled = source.pull(*id, Removals::Include, &mut |pull| {
             match pull {
                 Pull::Put { name, resource } => {
                     push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
                     Reference::collect(outgoing.rule, &resource.value, references);
                     running.put(name, &resource.version, &wanted.names);
+                    offered.put(name);
                 }
-                Pull::Removed { name } => running.remove(name),
+                Pull::Removed { name } => {
+                    running.remove(name);
+                    refused.forget(name);
+                }
                 _ => {}
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        subscriber.paused = pulled.paused;
+        *paused = pulled.paused;
         // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
         while !pulled.more
             && transmit.budget_used() < BUDGET
             && refreshes.fits(&transmit)
             && let Some(due) = refreshes.pop(outgoing.now)
         {
-            source.look_up(subscriber.id, &due.name, &mut |resource| {
+            source.look_up(*id, &due.name, &mut |resource| {
                 if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
                 {
                     push(&mut transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
@@ -54,8 +59,8 @@ impl Sotw {
         }
         // The version is of all that is to be told: each of several parts sums up the others too.
         // So is what is gone, and is told so by an error later.
-        let all = !pulled.more && !source.has_work(subscriber.id);
-        running.told(all, source.changes(subscriber.id));
+        let all = !pulled.more && !source.has_work(*id);
+        running.told(all, source.changes(*id));
         if transmit.resources == 0 {
             return None;
         }

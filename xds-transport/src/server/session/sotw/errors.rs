@@ -31,7 +31,7 @@ impl Sotw {
             let (transmit, version) = self.state(Removals::Include, outgoing, references, source)?;
             (transmit, Some(version))
         } else {
-            (Transmit::new(Protocol::Sotw, outgoing.type_url.clone()), None)
+            (Transmit::new(outgoing.type_url.clone()), None)
         };
         source.pull_errors(self.subscriber.id, Removals::Include, &mut |failed| {
             if failed.removed {
@@ -42,14 +42,14 @@ impl Sotw {
                 self.subscriber.refreshes.forget(failed.name);
             }
             if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
-                transmit.push_error(self.wanted.spelling.of(failed.name), failed.error);
+                transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
             }
             ControlFlow::Continue(())
         });
         // A text that is no name cannot be that of a resource: SotW has no other way to say so.
         while let Some(text) = self.wanted.untold.pop_first() {
             if let Err(reason) = name_of(&text, outgoing.name_bytes) {
-                transmit.push_error(&text, &reason.to_error(source));
+                transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
             }
         }
         if transmit.errors == 0 {

@@ -7,7 +7,6 @@ use xdstp_cache::{Pull, Removals, Resource, Unanswered};
 use xdstp_uri::ResourceName;
 
 use super::{Found, Sotw, push};
-use crate::Protocol;
 use crate::frame::Frame;
 use crate::server::session::outgoing::Outgoing;
 use crate::server::session::reference::Reference;
@@ -81,7 +80,7 @@ impl Sotw {
         references: &mut Vec<Reference>,
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
-        let mut transmit = Transmit::new(Protocol::Sotw, outgoing.type_url.clone());
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut leaving = BTreeMap::new();
         source.visit_leaving(self.subscriber.id, removals, &mut |name, resource| {
             // Who was told for how long it lives has it no more after that (rule 111).

@@ -13,7 +13,7 @@ use crate::server::session::room::Room;
 use crate::server::session::sotw::listed::Listed;
 use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
-use crate::type_rules::TypeRule;
+use crate::types::TypeRule;
 
 /// The names of one request.
 pub(crate) enum Names<'a> {
