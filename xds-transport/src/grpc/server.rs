@@ -10,6 +10,7 @@ mod handle;
 mod refusal;
 mod requests;
 mod service;
+mod shared;
 mod state;
 mod unfinished;
 
@@ -17,3 +18,4 @@ pub use accept::{Accept, Accepted, Opened};
 pub use alarm::Alarm;
 pub use handle::{StreamHandle, Wake};
 pub use service::Service;
+pub use shared::{Shared, SharedSource};

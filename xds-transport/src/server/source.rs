@@ -3,6 +3,9 @@
 mod cache;
 mod forward;
 
+#[cfg(feature = "grpc-server")]
+pub(crate) use forward::forward;
+
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
@@ -21,7 +24,7 @@ use crate::server::tally::Tally;
 /// before removals (rule 134). Names are compared parsed (rule 94), and a glob covers one level (rules 97, 98).
 /// [`Cache`](xdstp_cache::Cache) holds all of this.
 ///
-/// Whether a source of one's own does can be tested: see [`testing`](crate::testing).
+/// Whether a source of one's own does can be tested, by `testing::conforms` behind the feature `testing`.
 ///
 /// The source computes the change set; the session decides dialect, budget and nonce. Every method is one short call,
 /// so that whoever guards the source with a lock holds it for just that call.

@@ -11,127 +11,141 @@ use crate::server::error::{NodeError, ProtocolError, Refused};
 use crate::server::source::Source;
 use crate::server::tally::Tally;
 
-/// Every method, those that a source may leave out too: none of its own is to be passed over.
+/// Every method but those that open and close, and those too that a source may leave out: none of another source is to be
+/// passed over.
 macro_rules! forward {
-    ($source:ident, $holder:ty) => {
-        impl<$source: Source + ?Sized> Source for $holder {
-            fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
-                (**self).identify(node)
-            }
+    ($this:ident => $source:expr) => {
+        fn identify(&mut $this, node: &Bytes) -> Result<(), NodeError> {
+            Source::identify(&mut $source, node)
+        }
 
-            fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-                (**self).open(type_url)
-            }
+        fn subscribe(&mut $this, id: SubscriberId, interest: &Interest) -> bool {
+            Source::subscribe(&mut $source, id, interest)
+        }
 
-            fn close(&mut self, id: SubscriberId, tally: &Tally) {
-                (**self).close(id, tally)
-            }
+        fn subscribe_known(&mut $this, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
+            Source::subscribe_known(&mut $source, id, text)
+        }
 
-            fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-                (**self).subscribe(id, interest)
-            }
+        fn unsubscribe(&mut $this, id: SubscriberId, interest: &Interest) -> bool {
+            Source::unsubscribe(&mut $source, id, interest)
+        }
 
-            fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
-                (**self).subscribe_known(id, text)
-            }
+        fn resume(&mut $this, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+            Source::resume(&mut $source, id, held);
+        }
 
-            fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-                (**self).unsubscribe(id, interest)
-            }
+        fn pull(
+            &mut $this,
+            id: SubscriberId,
+            removals: Removals,
+            visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+        ) -> Pulled {
+            Source::pull(&mut $source, id, removals, visitor)
+        }
 
-            fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
-                (**self).resume(id, held)
-            }
+        fn pull_errors(
+            &mut $this,
+            id: SubscriberId,
+            removals: Removals,
+            visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+        ) -> bool {
+            Source::pull_errors(&mut $source, id, removals, visitor)
+        }
 
-            fn pull(
-                &mut self,
-                id: SubscriberId,
-                removals: Removals,
-                visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
-            ) -> Pulled {
-                (**self).pull(id, removals, visitor)
-            }
+        fn visit(
+            &mut $this,
+            id: SubscriberId,
+            visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        ) -> Unanswered {
+            Source::visit(&mut $source, id, visitor)
+        }
 
-            fn pull_errors(
-                &mut self,
-                id: SubscriberId,
-                removals: Removals,
-                visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
-            ) -> bool {
-                (**self).pull_errors(id, removals, visitor)
-            }
+        fn visit_leaving(
+            &mut $this,
+            id: SubscriberId,
+            removals: Removals,
+            visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+        ) {
+            Source::visit_leaving(&mut $source, id, removals, visitor);
+        }
 
-            fn visit(
-                &mut self,
-                id: SubscriberId,
-                visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
-            ) -> Unanswered {
-                (**self).visit(id, visitor)
-            }
+        fn refused(&mut $this) -> Option<Refused> {
+            Source::refused(&mut $source)
+        }
 
-            fn visit_leaving(
-                &mut self,
-                id: SubscriberId,
-                removals: Removals,
-                visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
-            ) {
-                (**self).visit_leaving(id, removals, visitor)
-            }
+        fn ends(&mut $this, error: &ProtocolError) {
+            Source::ends(&mut $source, error);
+        }
 
-            fn refused(&mut self) -> Option<Refused> {
-                (**self).refused()
-            }
+        fn words(&$this, error: &ProtocolError) -> String {
+            Source::words(&$source, error)
+        }
 
-            fn ends(&mut self, error: &ProtocolError) {
-                (**self).ends(error)
-            }
+        fn too_long_name(&mut $this) {
+            Source::too_long_name(&mut $source);
+        }
 
-            fn words(&self, error: &ProtocolError) -> String {
-                (**self).words(error)
-            }
+        fn has_work(&$this, id: SubscriberId) -> bool {
+            Source::has_work(&$source, id)
+        }
 
-            fn too_long_name(&mut self) {
-                (**self).too_long_name()
-            }
+        fn has_additions(&$this, id: SubscriberId) -> bool {
+            Source::has_additions(&$source, id)
+        }
 
-            fn has_work(&self, id: SubscriberId) -> bool {
-                (**self).has_work(id)
-            }
+        fn resend(&mut $this, id: SubscriberId, name: &ResourceName) -> bool {
+            Source::resend(&mut $source, id, name)
+        }
 
-            fn has_additions(&self, id: SubscriberId) -> bool {
-                (**self).has_additions(id)
-            }
+        fn look_up(&$this, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+            Source::look_up(&$source, id, name, look);
+        }
 
-            fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
-                (**self).resend(id, name)
-            }
+        fn has_sotw_origin(&$this) -> bool {
+            Source::has_sotw_origin(&$source)
+        }
 
-            fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
-                (**self).look_up(id, name, look)
-            }
+        fn changes(&$this, id: SubscriberId) -> Option<u64> {
+            Source::changes(&$source, id)
+        }
 
-            fn has_sotw_origin(&self) -> bool {
-                (**self).has_sotw_origin()
-            }
+        fn newest_removal(&$this, id: SubscriberId) -> u64 {
+            Source::newest_removal(&$source, id)
+        }
 
-            fn changes(&self, id: SubscriberId) -> Option<u64> {
-                (**self).changes(id)
-            }
+        fn type_version(&$this, id: SubscriberId) -> Option<Version> {
+            Source::type_version(&$source, id)
+        }
 
-            fn newest_removal(&self, id: SubscriberId) -> u64 {
-                (**self).newest_removal(id)
-            }
-
-            fn type_version(&self, id: SubscriberId) -> Option<Version> {
-                (**self).type_version(id)
-            }
-
-            fn system_version(&self, id: SubscriberId) -> Option<Version> {
-                (**self).system_version(id)
-            }
+        fn system_version(&$this, id: SubscriberId) -> Option<Version> {
+            Source::system_version(&$source, id)
         }
     };
 }
 
-forward!(S, &mut S);
-forward!(S, Box<S>);
+pub(crate) use forward;
+
+impl<S: Source + ?Sized> Source for &mut S {
+    forward!(self => **self);
+
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        (**self).open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        (**self).close(id, tally);
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    forward!(self => **self);
+
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        (**self).open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        (**self).close(id, tally);
+    }
+}

@@ -53,7 +53,12 @@ impl Refusals {
     }
 
     /// The type that is to be told of next.
+    #[inline]
     pub(crate) fn due(&self) -> Option<TypeUrl> {
+        // Hardly a client asks for any.
+        if self.asked.is_empty() {
+            return None;
+        }
         self.asked.iter().find(|(_, asked)| asked.due).map(|(type_url, _)| type_url.clone())
     }
 
