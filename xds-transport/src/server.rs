@@ -18,7 +18,7 @@ pub use features::ASKS_FOR_OTHERS;
 pub use settings::Settings;
 pub use source::Source;
 #[cfg(feature = "grpc-server")]
-pub(crate) use source::forward;
+pub(crate) use source::forward::forward;
 pub use stream::Stream;
 pub use tally::{Nack, Tally};
 pub use transmit::Transmit;

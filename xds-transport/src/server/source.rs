@@ -1,10 +1,7 @@
 //! Where a server session gets its change sets.
 
 mod cache;
-mod forward;
-
-#[cfg(feature = "grpc-server")]
-pub(crate) use forward::forward;
+pub(crate) mod forward;
 
 use std::ops::ControlFlow;
 

@@ -32,9 +32,9 @@ impl Source {
         self.module.iter().any(|segment| segment == "tests")
     }
 
-    /// What is no test: of a file that rustfmt has formatted, all before the module at its end.
+    /// What is no test: all before the module at its end.
     pub(crate) fn code(&self) -> &str {
-        self.text.split_once("\n#[cfg(test)]\nmod tests {").map_or(&*self.text, |(code, _)| code)
+        self.text.split_once("\nmod tests {").map_or(&*self.text, |(code, _)| code)
     }
 }
 
@@ -96,8 +96,11 @@ mod tests {
 
     #[test]
     fn tests_are_no_code() {
-        let source = Source::new("p", "a::b", "fn f() {}\n\n#[cfg(test)]\nmod tests {\n    fn g() {}\n}\n");
-        assert_eq!((source.code(), source.is_test()), ("fn f() {}\n", false));
+        for cfg in ["#[cfg(test)]", "#[cfg(all(test, feature = \"testing\"))]"] {
+            let code = format!("fn f() {{}}\n\n{cfg}");
+            let source = Source::new("p", "a::b", &format!("{code}\nmod tests {{\n    fn g() {{}}\n}}\n"));
+            assert_eq!((source.code(), source.is_test()), (&*code, false));
+        }
         assert!(Source::new("p", "a::tests::b", "").is_test());
     }
 }
