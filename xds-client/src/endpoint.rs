@@ -192,8 +192,8 @@ impl Endpoint {
     }
 
     /// Sends requests of up to this many bytes: 4 MiB otherwise, which is what gRPC servers take by default (rule 132).
-    /// What is more goes in several requests, or over SotW is refused as a
-    /// [`ResourceFailure`](xds_transport::client::ResourceFailure).
+    /// What is more goes in several requests, or over SotW is refused: it is among an update's
+    /// [errors](xds_transport::client::Update::errors).
     #[must_use]
     pub fn with_max_request_size(self, max_request_size: usize) -> Self {
         Self { max_request_size, ..self }

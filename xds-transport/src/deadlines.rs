@@ -1,7 +1,7 @@
 //! What is due when.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A set of keys, each with the time it is due.
 #[derive(Debug)]
@@ -43,4 +43,9 @@ impl<K: Ord> Deadlines<K> {
         }
         self.0.pop_first().map(|(_, key)| key)
     }
+}
+
+/// When a TTL is over; one beyond what the clock can hold never is.
+pub(crate) fn expiry(now: Instant, ttl: Option<Duration>) -> Option<Instant> {
+    now.checked_add(ttl?)
 }

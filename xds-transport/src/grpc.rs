@@ -8,8 +8,6 @@ pub mod client;
 #[cfg_attr(docsrs, doc(cfg(feature = "grpc-server")))]
 pub mod server;
 
-pub mod methods;
-
 /// tokio's clock, which tests may stop.
 fn now() -> std::time::Instant {
     tokio::time::Instant::now().into_std()

@@ -12,7 +12,10 @@ mod put;
 mod rate;
 mod response;
 pub mod server;
-mod type_rules;
+#[cfg(feature = "testing")]
+#[cfg_attr(docsrs, doc(cfg(feature = "testing")))]
+pub mod testing;
+mod types;
 pub mod wire;
 
 pub use frame::{Frame, WrongType};
@@ -20,4 +23,4 @@ pub use protocol::Protocol;
 pub use put::{Misfit, Put};
 pub use rate::{Bucket, RateLimit};
 pub use response::{Received, Rejected, Response};
-pub use type_rules::{Dependent, TypeRule, TypeRules};
+pub use types::{Dependent, TypeRule, TypeRules, TypeService};

@@ -25,4 +25,19 @@ impl Protocol {
             Self::Sotw => "sotw",
         }
     }
+
+    /// The path of the aggregated method, which carries all types.
+    ///
+    /// ```
+    /// use xds_transport::Protocol;
+    ///
+    /// assert!(Protocol::Delta.aggregated_method().ends_with("DeltaAggregatedResources"));
+    /// ```
+    #[must_use]
+    pub fn aggregated_method(self) -> &'static str {
+        match self {
+            Self::Sotw => "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources",
+            Self::Delta => "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+        }
+    }
 }

@@ -7,7 +7,7 @@ use xdstp_cache::{Cache, Outcome, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::frame::{Frame, WrongType};
-use crate::type_rules::TypeRules;
+use crate::types::TypeRules;
 use crate::wire::walk;
 
 /// A resource does not fit the type and the name it comes under: clients would refuse the whole response it is in.

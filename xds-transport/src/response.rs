@@ -9,7 +9,7 @@ use xdstp_cache::{TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
-use crate::type_rules::TypeRules;
+use crate::types::TypeRules;
 use crate::wire::shape::{self, Undecodable};
 use crate::wire::walk::{self, Field, FieldValue, Fields, WalkError};
 use crate::wire::{RESOURCE_TYPE_URL, ResourceError};

@@ -1,28 +1,26 @@
 //! The server's side of a stream: sessions that pull change sets from a [`Source`], without I/O.
 
-mod ack;
-mod delta;
-mod entries;
 mod error;
-mod listed;
+mod features;
 mod nonce;
-mod odd;
 mod order;
-mod outgoing;
-mod refreshes;
-mod refusals;
-mod sotw;
+mod session;
+mod settings;
 mod source;
-mod spelling;
 mod stream;
+mod tally;
 mod transmit;
-mod unacked;
-mod version;
-mod wanted;
+mod view;
 mod weight;
 
 pub use error::{NodeError, ProtocolError, Refused};
+pub use features::ASKS_FOR_OTHERS;
+pub use settings::Settings;
 pub use source::Source;
-pub use stream::{ASKS_FOR_OTHERS, Nack, SessionView, Settings, Stream, Tally};
+#[cfg(feature = "grpc-server")]
+pub(crate) use source::forward::forward;
+pub use stream::Stream;
+pub use tally::{Nack, Tally};
 pub use transmit::Transmit;
+pub use view::{Mark, Reception, SessionView};
 pub use weight::{held_weight, weight};

@@ -127,7 +127,7 @@ proptest! {
         while let Some(transmit) = stream.poll_transmit(server.now, &mut server.cache).unwrap() {
             let count = transmit.resources;
             let response = DeltaDiscoveryResponse::decode(take(transmit, header)).unwrap();
-            prop_assert_eq!(response.resources.len(), count);
+            prop_assert_eq!(response.resources.len(), count as usize);
             decoded.extend(response.resources);
         }
         decoded.sort_by(|a, b| a.name.cmp(&b.name));

@@ -1,6 +1,7 @@
 //! `cargo xtask`: the chores of this workspace that are programs.
 
 mod descriptor;
+mod house;
 mod package;
 mod published;
 mod readme;
@@ -10,9 +11,11 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask descriptor|package [--check]
+       cargo xtask house
 
   descriptor            write the descriptor set that the relay's file origin knows Envoy's types by
   descriptor --check    fail unless the committed set is the one this tool makes
+  house                 fail unless files and functions are short, and no two files need each other
   package               write the lists of what each package holds, in ci/package
   package --check       fail unless each package holds what its list says, and its README is one for the registry
 ";
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["descriptor"] => descriptor::write(),
         ["descriptor", "--check"] => descriptor::check(),
+        ["house"] => house::check(),
         ["package"] => package::write(),
         ["package", "--check"] => package::check(),
         _ => {

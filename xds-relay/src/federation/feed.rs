@@ -167,12 +167,12 @@ impl Feed {
                 places.put(place, |part| part.missing.push(name.clone()));
             }
         }
-        for failure in errors {
-            let message: String = failure.message.chars().take(MAX_MESSAGE).collect();
-            tracing::warn!(origin = %self.server.name, stream = %self.label, name = %failure.name, "not sent: {message}");
-            for place in places.of_name(&type_url, &failure.name, &self.elsewhere) {
-                let error = ResourceError::new(failure.code, message.as_str());
-                places.put(place, |part| part.errors.push((failure.name.clone(), error)));
+        for (name, error) in errors {
+            let message: String = error.message.chars().take(MAX_MESSAGE).collect();
+            tracing::warn!(origin = %self.server.name, stream = %self.label, %name, "not sent: {message}");
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                let error = ResourceError::new(error.code, message.as_str());
+                places.put(place, |part| part.errors.push((name.clone(), error)));
             }
         }
         for (name, ttl) in refreshed {

@@ -77,7 +77,7 @@ impl Markers {
         };
         update.changed.retain(|changed| is_other(&changed.name, &mut others));
         update.repeated.retain(|changed| is_other(&changed.name, &mut others));
-        update.errors.retain(|failure| is_other(&failure.name, &mut others));
+        update.errors.retain(|(name, _)| is_other(name, &mut others));
         update.missing.retain(|name| is_other(name, &mut others));
         update.removed.retain(|name| is_other(name, &mut gone));
         if !gone.is_empty() {

@@ -10,7 +10,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use xds_transport::Protocol;
-use xds_transport::grpc::methods;
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node, Resource};
 
 use crate::Running;
@@ -75,7 +74,7 @@ fn backend() -> DeltaDiscoveryResponse {
 
 /// A client whose node is nobody else's, and which has its cluster.
 async fn client(relay: SocketAddr, id: usize) -> Call {
-    let mut call = Call::open(relay, methods::aggregated(Protocol::Delta)).await;
+    let mut call = Call::open(relay, Protocol::Delta.aggregated_method()).await;
     let request = DeltaDiscoveryRequest {
         node: Node { id: format!("node-{id}"), ..Node::default() }.encode_to_vec().into(),
         type_url: CLUSTERS.into(),

@@ -8,7 +8,6 @@ use prost::Message;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use xds_transport::Protocol;
-use xds_transport::grpc::methods;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse};
 
 use crate::Running;
@@ -31,7 +30,7 @@ pub(crate) fn write(file: &Path, more: &str) {
 }
 
 pub(crate) async fn call(address: SocketAddr) -> Call {
-    Call::open(address, methods::aggregated(Protocol::Delta)).await
+    Call::open(address, Protocol::Delta.aggregated_method()).await
 }
 
 fn request(names: &[String]) -> Bytes {
@@ -90,7 +89,7 @@ async fn rule_132_requests_have_so_many_bytes() {
 async fn streams_have_so_much_time() {
     let (relay, _directory) = relay("first_request: 50ms").await;
     let client = connect(relay.address).await;
-    let mut silent = Call::open_on(&client, relay.address, methods::aggregated(Protocol::Delta), &[]).await;
+    let mut silent = Call::open_on(&client, relay.address, Protocol::Delta.aggregated_method(), &[]).await;
     assert_eq!(
         silent.status().await,
         (14, "no request came within 50ms (limits.first_request of the relay)".to_owned())
@@ -144,7 +143,7 @@ async fn connections_have_so_many_streams() {
     let io = TcpStream::connect(relay.address).await.unwrap();
     let (mut requests, connection) = h2::client::handshake(io).await.unwrap();
     tokio::spawn(connection);
-    let uri = format!("http://{}{}", relay.address, methods::aggregated(Protocol::Delta));
+    let uri = format!("http://{}{}", relay.address, Protocol::Delta.aggregated_method());
     let mut open = async || {
         let request = http::Request::post(&uri).header("content-type", "application/grpc").body(()).unwrap();
         requests = requests.clone().ready().await.unwrap();

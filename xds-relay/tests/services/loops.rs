@@ -7,7 +7,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, watch};
 use xds_transport::Protocol;
-use xds_transport::grpc::methods;
 use xds_transport::wire::{DeltaDiscoveryRequest, Node};
 
 use crate::Running;
@@ -47,7 +46,7 @@ impl Cable {
 
 /// A client that asks for a cluster, with what it says before that.
 async fn asking(address: SocketAddr, headers: &[(&str, &[u8])]) -> Call {
-    let mut call = Call::open_with(address, methods::aggregated(Protocol::Delta), headers).await;
+    let mut call = Call::open_with(address, Protocol::Delta.aggregated_method(), headers).await;
     let node = Node { id: "client".into(), ..Node::default() }.encode_to_vec().into();
     let (type_url, resource_names_subscribe) = (CLUSTERS.into(), vec!["x".into()]);
     let request = DeltaDiscoveryRequest { node, type_url, resource_names_subscribe, ..Default::default() };

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::Protocol;
-use xds_transport::grpc::methods;
 use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse};
 
 use crate::Running;
@@ -41,7 +40,7 @@ async fn asked(served: &mut Served) -> DiscoveryRequest {
 
 /// A client that asks for the glob and lists nothing of what it holds, as Envoy does.
 async fn connected(relay: &Running) -> Call {
-    let mut call = Call::open(relay.address, methods::aggregated(Protocol::Delta)).await;
+    let mut call = Call::open(relay.address, Protocol::Delta.aggregated_method()).await;
     let resource_names_subscribe = vec![GLOB.into()];
     let request = DeltaDiscoveryRequest { type_url: CLUSTERS.into(), resource_names_subscribe, ..Default::default() };
     call.sending.send_data(framed(&request.encode_to_vec()), false).unwrap();
@@ -87,7 +86,7 @@ async fn rule_157_a_stream_of_which_nothing_is_known_ends_as_unavailable_end_to_
     for protocol in ["delta", "sotw"] {
         let relay = Running::start(&format!("[{{ name: up, server: '{nobody}', protocol: {protocol} }}]")).await;
         for protocol in [Protocol::Delta, Protocol::Sotw] {
-            let mut call = Call::open(relay.address, methods::aggregated(protocol)).await;
+            let mut call = Call::open(relay.address, protocol.aggregated_method()).await;
             let request = match protocol {
                 Protocol::Delta => {
                     DeltaDiscoveryRequest { type_url: CLUSTERS.into(), ..Default::default() }.encode_to_vec()

@@ -6,11 +6,11 @@ use xdstp_cache::{Interest, TypeUrl};
 
 use xdstp_uri::ResourceName;
 
-use super::intern::Intern;
-use super::update::UpdateId;
+use crate::client::intern::Intern;
+use crate::client::update::UpdateId;
 use crate::response::Rejected;
 
-/// What is asked of a [`Stream`](super::Stream).
+/// What is asked of a [`Stream`](crate::client::Stream).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Command {

@@ -1,10 +1,5 @@
 //! How much one request may hold: what is more goes in several, or cannot be asked for.
 
-use xdstp_cache::{Interest, TypeUrl};
-use xdstp_uri::ResourceName;
-
-use super::failure::ResourceFailure;
-
 /// What gRPC servers take unless they are told otherwise, in bytes (rule 132).
 pub const DEFAULT_MAX_REQUEST_SIZE: usize = 4 << 20;
 
@@ -30,24 +25,24 @@ const MAX_NAMES: usize = 2048;
 
 /// What is left in a request for names and versions.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     left: usize,
     names: usize,
     empty: bool,
 }
 
 impl Room {
-    pub(super) fn of(max_request_size: usize) -> Self {
+    pub(crate) fn of(max_request_size: usize) -> Self {
         Self { left: room_for_names(max_request_size), names: usize::MAX, empty: true }
     }
 
     /// The same for a request that may as well be several.
-    pub(super) fn of_part(self) -> Self {
+    pub(crate) fn of_part(self) -> Self {
         Self { names: self.names.min(MAX_NAMES), ..self }
     }
 
     /// Whether there was room. For the first there always is, or it would never be sent.
-    pub(super) fn take(&mut self, bytes: usize) -> bool {
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
         let fits = bytes <= self.left && self.names > 0 || self.empty;
         if fits {
             self.left = self.left.saturating_sub(bytes);
@@ -57,26 +52,12 @@ impl Room {
         fits
     }
 
-    pub(super) fn take_name(&mut self, name: &str) -> bool {
+    pub(crate) fn take_name(&mut self, name: &str) -> bool {
         self.take(name_size(name))
     }
 }
 
 /// How many bytes an entry of `initial_resource_versions` takes, at most.
-pub(super) fn version_size(name: &str, version: &str) -> usize {
+pub(crate) fn version_size(name: &str, version: &str) -> usize {
     name_size(name) + name_size(version) + FRAMING
 }
-
-/// Over SotW every request names all that is wanted of a type, so that what one cannot hold cannot be asked for.
-pub(super) fn without_room(
-    type_url: &TypeUrl,
-    interest: &Interest,
-    max_request_size: usize,
-) -> Option<ResourceFailure> {
-    let name = ResourceName::parse(interest.as_str()).ok()?;
-    let message = format!("one request for {type_url}, of at most {max_request_size} bytes, cannot name this too");
-    Some(ResourceFailure { name, code: RESOURCE_EXHAUSTED, message })
-}
-
-/// Of `google.rpc.Code`.
-const RESOURCE_EXHAUSTED: i32 = 8;

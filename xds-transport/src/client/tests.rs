@@ -20,7 +20,7 @@ use xdstp_uri::ResourceName;
 use super::{Command, Event, Interest, Silence, Stream, Update, Verdict};
 use crate::Protocol;
 use crate::response::Rejected;
-use crate::type_rules::TypeRules;
+use crate::types::TypeRules;
 use crate::wire::{
     Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node, RESOURCE_TYPE_URL,
     Resource, ResourceError, Status, WireResourceName,

@@ -2,24 +2,23 @@
 
 use std::time::Duration;
 
-use xdstp_cache::{Interest, Resource, TypeUrl};
+use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::failure::ResourceFailure;
 use crate::frame::Frame;
 use crate::response::Rejected;
 
-/// Something that happened on a [`Stream`](super::Stream).
+/// Something that happened on a [`Stream`](crate::client::Stream).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// The origin sent something, or a time ran out. Answer with [`Command::Finish`](super::Command::Finish).
+    /// The origin sent something, or a time ran out. Answer with [`Command::Finish`](crate::client::Command::Finish).
     Update(Update),
 }
 
 /// Names an [`Update`] until it is finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct UpdateId(pub(super) u64);
+pub struct UpdateId(pub(crate) u64);
 
 /// What one response changes, or time. Only what is subscribed appears in it (rule 62).
 #[derive(Clone, Debug)]
@@ -49,20 +48,22 @@ pub struct Update {
     /// what is empty only; silence never does (rule 151).
     pub complete: Vec<Interest>,
     /// Names that were asked for, and that no answer brought within the time of rule 74: see
-    /// [`Silence`](super::Silence).
+    /// [`Silence`](crate::client::Silence).
     pub missing: Vec<ResourceName>,
     /// What could not be read: it makes the response a NACK whatever the verdict.
     pub rejected: Vec<Rejected>,
     /// Resources that the origin deleted, and that stay in use because their user asked for it: see
-    /// [`Stream::keep_deleted`](super::Stream::keep_deleted).
+    /// [`Stream::keep_deleted`](crate::client::Stream::keep_deleted).
     pub kept: Vec<ResourceName>,
-    /// What the origin does not send, and why (TP3). A data error is in [`removed`](Self::removed) too, or in
-    /// [`kept`](Self::kept).
-    pub errors: Vec<ResourceFailure>,
+    /// What the origin does not send, and why (TP3): a resource, a glob as a whole, or `*` for a type that the protocol does
+    /// not have. It is said once, and holds until the resource comes or another error does (rule 118). Of an error that
+    /// [passes](ResourceError::is_transient) what is held stays in use; of any other the name is in
+    /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
+    pub errors: Vec<(ResourceName, ResourceError)>,
 }
 
 impl Update {
-    pub(super) fn new(id: UpdateId, type_url: TypeUrl) -> Self {
+    pub(crate) fn new(id: UpdateId, type_url: TypeUrl) -> Self {
         Self {
             id,
             type_url,

@@ -22,7 +22,6 @@ use self::codec::BytesCodec;
 pub use self::not_grpc::NotGrpc;
 use self::received::{Noting, Received};
 use self::whole::Handed;
-use super::methods;
 use crate::Protocol;
 
 /// What a response may measure by default: gRPC's own 4 MiB are too few for real fleets (rule 131).
@@ -84,7 +83,7 @@ impl Ads {
         let opening = async move {
             let mut grpc = Grpc::new(channel).max_decoding_message_size(max_message_size);
             grpc.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
-            let path = PathAndQuery::from_static(methods::aggregated(protocol));
+            let path = PathAndQuery::from_static(protocol.aggregated_method());
             let mut request = Request::new(ReceiverStream::new(outgoing));
             *request.metadata_mut() = metadata;
             grpc.streaming(request, path, BytesCodec { handed }).await

@@ -1,14 +1,21 @@
 //! Serving xDS over gRPC: a body that pulls its stream when HTTP/2 asks for more, a task that reads
 //! requests, and no queue between them.
 
+mod accept;
 mod age;
 mod alarm;
 mod apart;
 mod body;
+mod handle;
 mod refusal;
 mod requests;
 mod service;
+mod shared;
+mod state;
 mod unfinished;
 
+pub use accept::{Accept, Accepted, Opened};
 pub use alarm::Alarm;
-pub use service::{Accept, Accepted, Opened, Service, StreamHandle, Wake};
+pub use handle::{StreamHandle, Wake};
+pub use service::Service;
+pub use shared::{Shared, SharedSource};

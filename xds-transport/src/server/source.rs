@@ -1,24 +1,27 @@
 //! Where a server session gets its change sets.
 
+mod cache;
+pub(crate) mod forward;
+
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
-};
+use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::server::error::{NodeError, ProtocolError, Refused};
-use crate::server::stream::Tally;
+use crate::server::tally::Tally;
 
-/// What a stream's sessions pull from: a [`Cache`], a relay's routes over several, a store of one's own.
+/// What a stream's sessions pull from: a [`Cache`](xdstp_cache::Cache), a relay's routes over several, a store of one's own.
 ///
 /// What a source visits is what the protocol lets a client be sent: what it is interested in and nothing else (rule
 /// 63), each name once whatever covers it (rule 103), a change once, and nothing that is as it was (rule 37), names
 /// that do not exist once for each subscription (rules 70, 71, 108), and these again when they do (rule 65), additions
 /// before removals (rule 134). Names are compared parsed (rule 94), and a glob covers one level (rules 97, 98).
-/// [`Cache`] holds all of this.
+/// [`Cache`](xdstp_cache::Cache) holds all of this.
+///
+/// Whether a source of one's own does can be tested, by `testing::conforms` behind the feature `testing`.
 ///
 /// The source computes the change set; the session decides dialect, budget and nonce. Every method is one short call,
 /// so that whoever guards the source with a lock holds it for just that call.
@@ -58,7 +61,7 @@ pub trait Source {
     /// with a version that no resource has.
     fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>);
 
-    /// Visits what the subscriber has not been sent: see [`Cache::pull`].
+    /// Visits what the subscriber has not been sent: see [`Cache::pull`](xdstp_cache::Cache::pull).
     fn pull(
         &mut self,
         id: SubscriberId,
@@ -67,21 +70,19 @@ pub trait Source {
     ) -> Pulled;
 
     /// Visits the errors that the subscriber has not been told of, when there is nothing to pull: see
-    /// [`Cache::pull_errors`]. A source that leaves this out has none.
+    /// [`Cache::pull_errors`](xdstp_cache::Cache::pull_errors). Whether the visitor stopped it.
     fn pull_errors(
         &mut self,
-        _id: SubscriberId,
-        _removals: Removals,
-        _visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
-    ) -> bool {
-        false
-    }
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool;
 
-    /// Visits everything the subscriber is interested in: see [`Cache::visit`].
+    /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
 
     /// Says that a full state is sent now, and visits what is in it beside what a [`visit`](Self::visit) finds: see
-    /// [`Cache::visit_leaving`]. Of a source that leaves this out, what is gone goes with the next full state, whatever that
+    /// [`Cache::visit_leaving`](xdstp_cache::Cache::visit_leaving). Of a source that leaves this out, what is gone goes with the next full state, whatever that
     /// is sent for.
     fn visit_leaving(
         &mut self,
@@ -119,12 +120,12 @@ pub trait Source {
         self.has_work(id)
     }
 
-    /// Sends a name again if it is subscribed: see [`Cache::resend`].
+    /// Sends a name again if it is subscribed: see [`Cache::resend`](xdstp_cache::Cache::resend).
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool;
 
     /// Looks at a resource that the subscriber is interested in, if there is one: what lives only for a time is
-    /// refreshed from here. A source that leaves this out has nothing of that kind.
-    fn look_up(&self, _id: SubscriberId, _name: &ResourceName, _look: &mut dyn FnMut(&Resource<Frame>)) {}
+    /// refreshed from here.
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>));
 
     /// Whether the origin of what a wildcard covers is asked over SotW. Of a type that comes over delta only a wildcard has
     /// no answer then, and its client is told so (rule 2); of names it is told by [errors](Self::pull_errors).
@@ -154,95 +155,5 @@ pub trait Source {
     /// default.
     fn system_version(&self, id: SubscriberId) -> Option<Version> {
         self.type_version(id)
-    }
-}
-
-impl Source for Cache<Frame> {
-    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        Self::open(self, type_url)
-    }
-
-    fn close(&mut self, id: SubscriberId, _: &Tally) {
-        Self::close(self, id);
-    }
-
-    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-        Self::subscribe(self, id, interest) != Subscribed::Again
-    }
-
-    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
-        let held = self.is_subscribed(id, interest);
-        Self::unsubscribe(self, id, interest);
-        held
-    }
-
-    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
-        Self::resume(self, id, held);
-    }
-
-    fn pull(
-        &mut self,
-        id: SubscriberId,
-        removals: Removals,
-        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
-    ) -> Pulled {
-        Self::pull(self, id, removals, visitor)
-    }
-
-    fn pull_errors(
-        &mut self,
-        id: SubscriberId,
-        removals: Removals,
-        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
-    ) -> bool {
-        Self::pull_errors(self, id, removals, visitor)
-    }
-
-    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
-        Self::visit(self, id, visitor)
-    }
-
-    fn visit_leaving(
-        &mut self,
-        id: SubscriberId,
-        removals: Removals,
-        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
-    ) {
-        Self::visit_leaving(self, id, removals, visitor);
-    }
-
-    fn has_work(&self, id: SubscriberId) -> bool {
-        Self::has_work(self, id)
-    }
-
-    fn has_additions(&self, id: SubscriberId) -> bool {
-        Self::has_additions(self, id)
-    }
-
-    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
-        Self::resend(self, id, name)
-    }
-
-    fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
-        let (subscribed, name) = Self::subscribe_known(self, id, text)?;
-        Some((name.clone(), subscribed != Subscribed::Again))
-    }
-
-    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
-        if let Some(resource) = self.wanted(id, name) {
-            look(resource);
-        }
-    }
-
-    fn changes(&self, _: SubscriberId) -> Option<u64> {
-        Some(Self::changes(self))
-    }
-
-    fn newest_removal(&self, id: SubscriberId) -> u64 {
-        Self::newest_removal(self, id)
-    }
-
-    fn type_version(&self, id: SubscriberId) -> Option<Version> {
-        Self::type_version(self, id).cloned()
     }
 }

@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use smallvec::SmallVec;
 use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
+use crate::Protocol;
 use crate::frame::{Frame, duration_len, put_duration};
 use crate::server::nonce;
 use crate::wire::RESOURCE_TYPE_URL;
@@ -26,19 +27,19 @@ const RESOURCE: usize = 384;
 pub(crate) const SPARE: usize = 32;
 
 /// An encoded response, assembled chunk by chunk as the peer takes it: what is staged for a slow
-/// reader is one reference per resource, never a copy of the bodies.
+/// reader is one reference per resource, never a copy of the bodies. It is handed on by value, and kept small for that.
 #[derive(Debug)]
 pub struct Transmit {
     /// The type of the response.
     pub type_url: TypeUrl,
     /// How many resources it carries.
-    pub resources: usize,
+    pub resources: u32,
     /// How many resources it lets live on without sending them (rule 112).
-    pub refreshed: usize,
+    pub refreshed: u32,
     /// How many removals it carries.
-    pub removed: usize,
+    pub removed: u32,
     /// How many errors of resources it carries (TP3).
-    pub errors: usize,
+    pub errors: u32,
     heads: Vec<u8>,
     /// Most updates have one.
     bodies: SmallVec<[Body; 1]>,
@@ -186,8 +187,12 @@ impl Transmit {
     }
 
     /// Appends an element of `resource_errors`, which the two protocols number differently (TP3).
-    pub(crate) fn push_error(&mut self, number: u32, name: &str, error: &ResourceError) {
+    pub(crate) fn push_error(&mut self, protocol: Protocol, name: &str, error: &ResourceError) {
         self.errors += 1;
+        let number = match protocol {
+            Protocol::Delta => 9,
+            Protocol::Sotw => 7,
+        };
         // A negative code is a sign-extended int32.
         let code = i64::from(error.code) as u64;
         let message = error.message.as_bytes();
@@ -203,26 +208,23 @@ impl Transmit {
         walk::put_bytes(&mut self.heads, 2, message);
     }
 
-    /// Appends a text field of the response itself, in any order: protobuf does not mind.
-    pub(crate) fn push_text(&mut self, number: u32, text: &str) {
-        walk::put_bytes(&mut self.heads, number, text.as_bytes());
-    }
-
-    /// Appends the nonce.
-    pub(crate) fn push_nonce(&mut self, number: u32, nonce: u64) {
-        walk::put_bytes(&mut self.heads, number, nonce::Text::of(nonce).as_bytes());
-    }
-
-    /// Appends `control_plane`, which both protocols number alike but for one: rule 139.
-    pub(crate) fn push_control_plane(&mut self, number: u32, identifier: &str) {
-        if !identifier.is_empty() {
-            walk::put_delimited(&mut self.heads, number, walk::delimited_len(1, identifier.len()));
-            walk::put_bytes(&mut self.heads, 1, identifier.as_bytes());
+    /// Appends the fields of the response itself, in any order: protobuf does not mind. From here on it is only taken.
+    pub(crate) fn close(&mut self, protocol: Protocol, version: Option<&str>, nonce: u64, identifier: &str) {
+        let heads = &mut self.heads;
+        if let Some(version) = version {
+            walk::put_bytes(heads, 1, version.as_bytes());
         }
-    }
-
-    /// All is appended: from here on it is only taken.
-    pub(crate) fn finish(&mut self) {
+        walk::put_bytes(heads, 4, self.type_url.as_str().as_bytes());
+        walk::put_bytes(heads, 5, nonce::Text::of(nonce).as_bytes());
+        // Rule 139.
+        if !identifier.is_empty() {
+            let control_plane = match protocol {
+                Protocol::Delta => 7,
+                Protocol::Sotw => 6,
+            };
+            walk::put_delimited(heads, control_plane, walk::delimited_len(1, identifier.len()));
+            walk::put_bytes(heads, 1, identifier.as_bytes());
+        }
         self.remaining = self.heads.len() + self.bodies.iter().map(|body| body.bytes.len()).sum::<usize>();
         if self.bodies.capacity() > self.bodies.len() + SPARE {
             self.bodies.shrink_to_fit();
@@ -237,12 +239,12 @@ impl Transmit {
 
     /// How many bytes have been appended so far, bodies included, and what the resources count for.
     pub(crate) fn budget_used(&self) -> usize {
-        self.remaining + self.heads.len() + RESOURCE * self.resources
+        self.remaining + self.heads.len() + RESOURCE * self.resources as usize
     }
 
     fn push_body(&mut self, bytes: Bytes) {
         self.resources += 1;
-        // Until `finish`, `remaining` counts the bodies alone.
+        // Until `close`, `remaining` counts the bodies alone.
         self.remaining += bytes.len();
         self.bodies.push(Body { after: self.heads.len(), bytes });
     }

@@ -156,7 +156,8 @@ fn varint(from: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends a varint.
+/// Appends a varint. This and what follows is most of what is written for an update: where it is called, numbers are known.
+#[inline]
 pub(crate) fn put_varint(into: &mut impl BufMut, mut value: u64) {
     while value >= 0x80 {
         into.put_u8((value & 0x7f) as u8 | 0x80);
@@ -171,12 +172,14 @@ pub(crate) fn varint_len(value: u64) -> usize {
 }
 
 /// Appends the key and length of a length-delimited field; its value follows.
+#[inline]
 pub(crate) fn put_delimited(into: &mut impl BufMut, number: u32, length: usize) {
     put_varint(into, u64::from(number) << 3 | 2);
     put_varint(into, length as u64);
 }
 
 /// Appends a length-delimited field, unless it is empty: proto3 leaves defaults out.
+#[inline]
 pub(crate) fn put_bytes(into: &mut impl BufMut, number: u32, value: &[u8]) {
     if !value.is_empty() {
         put_delimited(into, number, value.len());

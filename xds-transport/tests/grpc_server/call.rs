@@ -9,7 +9,6 @@ use http::{HeaderMap, Request, Response, Version};
 use prost::Message;
 use tokio::io::DuplexStream;
 use xds_transport::Protocol;
-use xds_transport::grpc::methods;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node};
 
 use crate::CDS;
@@ -27,7 +26,7 @@ impl Connection {
 
     /// A stream of the aggregated method.
     pub(crate) async fn aggregated(&self, protocol: Protocol) -> Call {
-        self.call(methods::aggregated(protocol), &[("content-type", "application/grpc")]).await
+        self.call(protocol.aggregated_method(), &[("content-type", "application/grpc")]).await
     }
 
     pub(crate) async fn call(&self, path: &str, headers: &[(&str, &str)]) -> Call {

@@ -16,7 +16,7 @@ use xds_transport::Frame;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
 use xds_transport::server::{Settings, Source, Tally};
 use xdstp_cache::{
-    Cache, Interest, Options, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -248,6 +248,15 @@ impl Source for Counted {
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> Pulled {
         Source::pull(&mut *self.0.lock(), id, removals, visitor)
+    }
+
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        Source::pull_errors(&mut *self.0.lock(), id, removals, visitor)
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {

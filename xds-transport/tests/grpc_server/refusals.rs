@@ -3,7 +3,6 @@
 use http::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use xds_transport::Protocol;
-use xds_transport::grpc::methods;
 
 use crate::CDS;
 use crate::call::{delta_wildcard, status_of};
@@ -36,7 +35,7 @@ async fn rest_polling_is_not_implemented_and_says_so() {
 async fn what_is_no_grpc_is_an_unsupported_media_type() {
     let served = Plane::small().serve();
     let connection = served.connect().await;
-    let path = methods::aggregated(Protocol::Delta);
+    let path = Protocol::Delta.aggregated_method();
     for content_type in ["application/json", "application/grpc-web", "application/grpc+json", "text/html", ""] {
         let mut call = connection.call(path, &[("content-type", content_type)]).await;
         assert_eq!(call.response().await.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{content_type}");
@@ -55,7 +54,7 @@ async fn what_is_no_grpc_is_an_unsupported_media_type() {
 async fn grpc_over_http1_is_told_what_it_needs() {
     let served = Plane::small().serve();
     let mut http1 = served.connect_raw();
-    let path = methods::aggregated(Protocol::Delta);
+    let path = Protocol::Delta.aggregated_method();
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/grpc\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
     );
@@ -69,7 +68,7 @@ async fn grpc_over_http1_is_told_what_it_needs() {
 async fn an_encoding_of_requests_is_refused_and_the_one_that_is_taken_is_named() {
     let served = Plane::small().serve();
     let connection = served.connect().await;
-    let path = methods::aggregated(Protocol::Delta);
+    let path = Protocol::Delta.aggregated_method();
     let mut call = connection.call(path, &[GRPC, ("grpc-encoding", "gzip")]).await;
     let response = call.response().await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -108,7 +107,7 @@ async fn a_stream_may_be_refused_for_what_it_says_before_any_request() {
     let plane = Plane::small();
     let served = plane.serve();
     let connection = served.connect().await;
-    for path in [methods::aggregated(Protocol::Sotw), methods::aggregated(Protocol::Delta)] {
+    for path in [Protocol::Sotw.aggregated_method(), Protocol::Delta.aggregated_method()] {
         let mut call = connection.call(path, &[GRPC, ("x-refuse", "not you")]).await;
         let response = call.response().await;
         assert_eq!(status_of(response.headers()), (9, "not you".to_owned()));
@@ -120,7 +119,7 @@ async fn a_stream_may_be_refused_for_what_it_says_before_any_request() {
 async fn a_stream_is_answered_before_any_request() {
     let served = Plane::small().serve();
     let connection = served.connect().await;
-    let path = methods::aggregated(Protocol::Delta);
+    let path = Protocol::Delta.aggregated_method();
     let mut call = connection.call(path, &[GRPC, ("x-say", "hello")]).await;
     let response = call.response().await;
     assert_eq!(response.headers()["x-said"], "hello");

@@ -6,7 +6,9 @@ use prost::Message;
 use xds_transport::server::{Settings, Source, Stream, Tally};
 use xds_transport::wire::DiscoveryRequest;
 use xds_transport::{Frame, Protocol};
-use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::ResourceName;
 
 use crate::support::{CLUSTERS, Server};
@@ -47,6 +49,15 @@ impl Source for Asking {
         self.cache.pull(id, removals, visitor)
     }
 
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        Source::pull_errors(&mut self.cache, id, removals, visitor)
+    }
+
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         let asks = self.asks;
         let mut unanswered = self.cache.visit(id, &mut |name, resource| {
@@ -61,6 +72,10 @@ impl Source for Asking {
 
     fn has_work(&self, id: SubscriberId) -> bool {
         self.cache.has_work(id)
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        Source::look_up(&self.cache, id, name, look);
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {

@@ -59,14 +59,20 @@ fn more_types_or_names_than_allowed_end_the_stream() {
     let mut server = Server::origin();
     let mut settings = Settings::default();
     (settings.types_per_stream, settings.names_per_stream) = (2, 3);
-    let mut client = Client::new(Stream::new(Protocol::Delta, settings));
-    client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
-    client.subscribe(&mut server, ENDPOINTS, &["a"]);
-    let error = client.try_send(&mut server, Ask { of: LISTENERS, ..Ask::default() }.encode()).unwrap_err();
-    assert_eq!(error, ProtocolError::TooMany { what: "types", limit: 2 });
-    let ask = Ask { of: ENDPOINTS, subscribe: &["xdstp:not a name"], ..Ask::default() };
-    let error = client.try_send(&mut server, ask.encode()).unwrap_err();
-    assert_eq!((error.code(), error), (8, ProtocolError::TooMany { what: "names", limit: 3 }));
+    let asks = [
+        (Ask { of: LISTENERS, ..Ask::default() }, ProtocolError::TooMany { what: "types", limit: 2 }),
+        (
+            Ask { of: ENDPOINTS, subscribe: &["xdstp:not a name"], ..Ask::default() },
+            ProtocolError::TooMany { what: "names", limit: 3 },
+        ),
+    ];
+    for (ask, expected) in asks {
+        let mut client = Client::new(Stream::new(Protocol::Delta, settings.clone()));
+        client.subscribe(&mut server, CLUSTERS, &["a", "b"]);
+        client.subscribe(&mut server, ENDPOINTS, &["a"]);
+        let error = client.try_send(&mut server, ask.encode()).unwrap_err();
+        assert_eq!((error.code(), error), (8, expected));
+    }
 }
 
 #[test]

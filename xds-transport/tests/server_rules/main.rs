@@ -18,6 +18,7 @@ mod names;
 mod nonces;
 mod on_demand;
 mod order;
+mod over;
 mod reconnect;
 mod sessions;
 mod streams;

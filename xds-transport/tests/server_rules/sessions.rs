@@ -1,6 +1,6 @@
 //! What an admin page is shown of a stream's sessions.
 
-use xds_transport::server::Tally;
+use xds_transport::server::{Reception, Tally};
 
 use crate::support::{CLUSTERS, Client, ENDPOINTS, LISTENERS, Server, seconds};
 
@@ -50,4 +50,83 @@ fn what_sessions_did_adds_up_and_the_last_rejection_stays() {
         assert_eq!(sum.bytes, tallies[0].bytes + tallies[1].bytes);
         assert_eq!(sum.last_nack.unwrap().at, server.now);
     }
+}
+
+/// What CSDS shows of a client: each resource as its answers leave it.
+#[test]
+fn a_session_shows_what_its_client_accepted_and_what_it_refused() {
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::with(ENDPOINTS, &["a", "b"]);
+        let shown = |client: &Client| {
+            let session = client.stream.sessions().next().unwrap();
+            let told = ["a", "b"].map(|name| match session.reception(&name.parse().unwrap()) {
+                Reception::Unanswered => "?".to_owned(),
+                Reception::Refused { nonce } => format!("!{nonce}"),
+                Reception::Accepted => "+".to_owned(),
+                _ => unreachable!(),
+            });
+            (told.concat(), session.accepted.map(|mark| mark.nonce))
+        };
+        client.want(&mut server, ENDPOINTS, &["a", "b"]);
+        assert_eq!(shown(&client), ("??".into(), None));
+        client.ack(&mut server, ENDPOINTS);
+        assert_eq!(shown(&client), ("++".into(), Some(1)));
+        server.put(ENDPOINTS, "b", "2");
+        client.poll(&mut server);
+        assert_eq!(shown(&client), ("+?".into(), Some(1)));
+        client.nack(&mut server, ENDPOINTS);
+        assert_eq!(shown(&client), ("+!2".into(), Some(1)));
+        let nack = client.stream.sessions().next().unwrap().tally.last_nack.clone().unwrap();
+        assert_eq!((nack.nonce, nack.at), (2, server.now));
+        server.put(ENDPOINTS, "a", "2");
+        client.poll(&mut server);
+        client.ack(&mut server, ENDPOINTS);
+        assert_eq!(shown(&client), ("+!2".into(), Some(3)), "another is as it was");
+        server.put(ENDPOINTS, "b", "3");
+        client.poll(&mut server);
+        client.ack(&mut server, ENDPOINTS);
+        assert_eq!(shown(&client), ("++".into(), Some(4)));
+    }
+}
+
+/// Of what is gone nothing is refused any more, whatever comes under its name.
+#[test]
+fn what_was_refused_and_is_gone_is_not_shown_as_refused() {
+    for mut client in [Client::delta(), Client::sotw()] {
+        let mut server = Server::with(ENDPOINTS, &["a"]);
+        client.want(&mut server, ENDPOINTS, &["a"]);
+        client.nack(&mut server, ENDPOINTS);
+        let is_refused = |client: &Client| {
+            let reception = client.stream.sessions().next().unwrap().reception(&"a".parse().unwrap());
+            matches!(reception, Reception::Refused { .. })
+        };
+        assert!(is_refused(&client));
+        server.remove(ENDPOINTS, "a");
+        client.poll(&mut server);
+        assert!(!is_refused(&client), "{:?}", client.stream.protocol());
+    }
+}
+
+/// A full state is accepted or refused as a whole, and its version with it.
+#[test]
+fn a_full_state_is_shown_as_accepted_by_its_version() {
+    let mut server = Server::with(CLUSTERS, &["a", "b"]);
+    let mut client = Client::sotw();
+    client.want(&mut server, CLUSTERS, &[]);
+    let version = |client: &Client| client.stream.sessions().next().unwrap().accepted_version().map(str::to_owned);
+    let reception = |client: &Client| client.stream.sessions().next().unwrap().reception(&"a".parse().unwrap());
+    assert_eq!((version(&client), reception(&client)), (None, Reception::Unanswered));
+    client.ack(&mut server, CLUSTERS);
+    let first = client.sotw[0].version_info.clone();
+    assert_eq!((version(&client), reception(&client)), (Some(first.clone()), Reception::Accepted));
+    server.put(CLUSTERS, "b", "2");
+    client.poll(&mut server);
+    client.nack(&mut server, CLUSTERS);
+    assert_eq!(version(&client), Some(first));
+    assert!(matches!(reception(&client), Reception::Refused { nonce: 2 }), "nobody knows which of them it is for");
+    server.put(CLUSTERS, "b", "3");
+    client.poll(&mut server);
+    client.ack(&mut server, CLUSTERS);
+    let last = client.sotw[2].version_info.clone();
+    assert_eq!((version(&client), reception(&client)), (Some(last), Reception::Accepted));
 }

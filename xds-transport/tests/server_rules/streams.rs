@@ -8,7 +8,9 @@ use prost::Message;
 use xds_transport::server::{NodeError, ProtocolError, Settings, Source, Stream, Tally};
 use xds_transport::wire::{DeltaDiscoveryResponse, DiscoveryRequest, Node};
 use xds_transport::{Frame, Protocol};
-use xdstp_cache::{Cache, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::ResourceName;
 
 use crate::support::{Ask, CLUSTERS, Client, ENDPOINTS, LISTENERS, ROUTES, Server, seconds};
@@ -164,12 +166,25 @@ impl Source for Tenants {
         Source::pull(self.cache(), id, removals, visitor)
     }
 
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        Source::pull_errors(self.cache(), id, removals, visitor)
+    }
+
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         Source::visit(self.cache(), id, visitor)
     }
 
     fn has_work(&self, id: SubscriberId) -> bool {
         if self.is_featured { Source::has_work(&self.featured, id) } else { Source::has_work(&self.plain, id) }
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        Source::look_up(if self.is_featured { &self.featured } else { &self.plain }, id, name, look);
     }
 
     fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
@@ -420,14 +435,5 @@ fn rule_139_responses_without_resources_say_it_too_and_have_nonces_of_their_own(
         nonces.sort();
         nonces.dedup();
         assert_eq!(nonces.len(), count, "{protocol:?}: rule 13");
-    }
-}
-
-#[test]
-fn what_is_no_request_ends_the_stream() {
-    let mut server = Server::origin();
-    for mut client in [Client::delta(), Client::sotw()] {
-        let error = client.try_send(&mut server, b"\x0a\xff".as_slice().into()).unwrap_err();
-        assert!(matches!(error, ProtocolError::Malformed(_)) && error.code() == 3);
     }
 }

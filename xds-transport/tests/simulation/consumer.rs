@@ -4,9 +4,9 @@ mod converged;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use xds_transport::client::{Changed, ResourceFailure, Update, Verdict};
+use xds_transport::client::{Changed, Update, Verdict};
 use xds_transport::{Protocol, Rejected};
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, ResourceError};
 use xdstp_uri::ResourceName;
 
 use crate::ledger::hears;
@@ -196,7 +196,7 @@ impl Consumer {
             }
         }
         kind.note_lives(cause)?;
-        let failing: Vec<_> = update.errors.iter().map(|failure| failure.name.clone()).collect();
+        let failing: Vec<_> = update.errors.iter().map(|(name, _)| name.clone()).collect();
         for name in update.removed.into_iter().chain(update.missing) {
             if kind.covers(&name) {
                 let held = kind.view.remove(&name);
@@ -239,22 +239,21 @@ impl Consumer {
             }
         }
         kind.check_told(cause, &update.errors)?;
-        for failure in update.errors {
+        for (name, error) in update.errors {
             let said = cause.response.as_ref().is_some_and(|(response, _)| {
                 response.errors.iter().any(|failed| {
-                    (failed.code, &failed.message) == (failure.code, &failure.message)
-                        && failed.name == failure.name.as_str()
+                    (failed.code, &*failed.message) == (error.code, &*error.message) && failed.name == name.as_str()
                 })
             });
             if !said {
-                return Err(format!("the client is told of {failure:?}, and nobody said so"));
+                return Err(format!("the client is told of {error} of {name}, and nobody said so"));
             }
-            if kind.wants.iter().any(|interest| hears(interest, &failure.name)) {
-                if failure.is_data_error() {
-                    kind.denied.insert(failure.name.clone(), cause.moment);
+            if kind.wants.iter().any(|interest| hears(interest, &name)) {
+                if !error.is_transient() {
+                    kind.denied.insert(name.clone(), cause.moment);
                 }
-                kind.over_unsaid.remove(&failure.name);
-                kind.errors.insert(failure.name, (failure.code, failure.message));
+                kind.over_unsaid.remove(&name);
+                kind.errors.insert(name, (error.code, error.message.to_string()));
             }
         }
         kind.answered.extend(update.answered.into_iter().filter(|interest| kind.wants.contains(interest)));
@@ -298,12 +297,12 @@ impl Kind {
     }
 
     /// Rule 118: what a response says is wrong with what was asked for is told.
-    fn check_told(&self, cause: &Cause, told: &[ResourceFailure]) -> Result<(), String> {
+    fn check_told(&self, cause: &Cause, told: &[(ResourceName, ResourceError)]) -> Result<(), String> {
         let said = cause.response.iter().flat_map(|(response, _)| &response.errors);
         for failed in said {
             let Ok(name) = ResourceName::parse(&failed.name) else { continue };
             let hears = cause.asked_for(self).any(|interest| hears(interest, &name));
-            if hears && !told.iter().any(|told| told.name == name && told.code == failed.code) {
+            if hears && !told.iter().any(|(told, error)| *told == name && error.code == failed.code) {
                 return Err(format!("rule 118: the error of {name} is not told to the client's user"));
             }
         }

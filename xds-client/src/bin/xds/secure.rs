@@ -7,6 +7,8 @@ use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::{Tls, TlsError};
 
 #[derive(Debug, clap::Args)]
+// Flattened into the arguments of another command, whose group has this name.
+#[group(skip)]
 pub(crate) struct Args {
     /// Speak TLS, with whom the system trusts; so do the next four
     #[arg(long)]

@@ -168,7 +168,7 @@ impl Client {
             line.push(format!("-{name}"));
             self.holds.remove(&(of.clone(), name.to_string()));
         }
-        line.extend(update.errors.iter().map(|failure| format!("-!{}:{}", failure.name, failure.code)));
+        line.extend(update.errors.iter().map(|(name, error)| format!("-!{name}:{}", error.code)));
         line.sort_by_key(|word| (word.starts_with('-'), word.clone()));
         if !update.answered.is_empty() {
             line.push("ok".into());

@@ -187,3 +187,25 @@ fn rule_088_a_first_request_is_one_whatever_was_said_before() {
     client.reconnect();
     assert_eq!(client.sotw().unwrap().resource_names, [""; 0]);
 }
+
+#[test]
+fn a_stream_that_failed_stays_failed_until_there_is_another() {
+    for protocol in BOTH {
+        let mut client = Client::subscribed(protocol, CDS, &["*"]);
+        client.receives(CDS, "n1", &[("a", "1")]);
+        let update = client.update().unwrap();
+        let fatal = client.stream.handle_message(client.now, Bytes::from_static(b"\x12\xff")).unwrap_err();
+        client.finish(&update, Verdict::Accept);
+        client.subscribe(EDS, &["a"]);
+        for _ in 0..2 {
+            let sound = delta(CDS, "n2", &[("a", "2")], &[]).encode_to_vec();
+            assert_eq!(client.stream.handle_message(client.now, sound.into()).unwrap_err(), fatal, "{protocol:?}");
+            assert!(client.update().is_none() && client.requests().is_empty() && !client.stream.has_answer());
+            client.advance(60);
+        }
+        client.reconnect();
+        assert_eq!(client.requests().len(), 2, "{protocol:?}");
+        client.receives(CDS, "n1", &[("a", "2")]);
+        assert_eq!(changed_names(&client.update().unwrap()), ["a"], "{protocol:?}");
+    }
+}

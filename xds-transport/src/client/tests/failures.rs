@@ -8,7 +8,7 @@ const CODES: [(i32, bool); 8] =
     [(14, false), (13, false), (2, false), (5, true), (7, true), (4, false), (8, false), (99, false)];
 
 fn failed(update: &Update) -> Vec<(&str, i32)> {
-    update.errors.iter().map(|failure| (failure.name.as_str(), failure.code)).collect()
+    update.errors.iter().map(|(name, error)| (name.as_str(), error.code)).collect()
 }
 
 fn kept(update: &Update) -> Vec<&str> {
@@ -25,8 +25,9 @@ fn rule_118_over_delta_an_error_about_the_resource_removes_it_and_no_other_does(
             let response = delta(CDS, "n2", &[], beside);
             let update = client.accept(&DeltaDiscoveryResponse { resource_errors: vec![error("a", code)], ..response });
             assert_eq!(failed(&update), [("a", code)]);
-            assert_eq!(update.errors[0].message, "because");
-            assert_eq!((update.errors[0].is_data_error(), removed(&update)), (gone, vec!["a"; usize::from(gone)]));
+            let [(_, error)] = update.errors.as_slice() else { panic!("{update:?}") };
+            assert_eq!(&*error.message, "because");
+            assert_eq!((error.is_transient(), removed(&update)), (!gone, vec!["a"; usize::from(gone)]));
             while let Some(ack) = client.delta() {
                 assert_eq!(ack.error_detail, None, "an error is no reason to refuse the response");
             }

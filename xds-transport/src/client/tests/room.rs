@@ -174,10 +174,10 @@ fn rule_058_names_that_a_sotw_request_cannot_hold_are_refused_as_they_come() {
     client.connect();
     let mut refused = Vec::new();
     while let Some(update) = client.update() {
-        let [failure] = update.errors.as_slice() else { panic!("{update:?}") };
-        assert_eq!((failure.code, failure.is_data_error()), (8, false));
-        assert!(failure.message.ends_with("of at most 4096 bytes, cannot name this too"), "{}", failure.message);
-        refused.push(failure.name.to_string());
+        let [(failing, error)] = update.errors.as_slice() else { panic!("{update:?}") };
+        assert_eq!((error.code, error.is_transient()), (8, true));
+        assert!(error.message.ends_with("of at most 4096 bytes, cannot name this too"), "{error}");
+        refused.push(failing.to_string());
     }
     let request = client.poll().unwrap();
     assert!(request.len() <= MAX);
@@ -201,11 +201,9 @@ fn rule_058_a_name_that_leaves_makes_room_for_one_of_its_length() {
     let mut client = small(Client::new(Protocol::Sotw));
     let names = numbered(200);
     client.subscribe(EDS, &texts(&names));
-    let refused: Vec<_> =
-        std::iter::from_fn(|| client.update()).map(|update| update.errors[0].name.to_string()).collect();
+    let refused: Vec<_> = std::iter::from_fn(|| client.update()).map(|update| update.errors[0].0.to_string()).collect();
     client.unsubscribe(EDS, &[&names[7]]);
     client.subscribe(EDS, &texts(&refused[..3]));
-    let again: Vec<_> =
-        std::iter::from_fn(|| client.update()).map(|update| update.errors[0].name.to_string()).collect();
+    let again: Vec<_> = std::iter::from_fn(|| client.update()).map(|update| update.errors[0].0.to_string()).collect();
     assert_eq!(again, refused[1..3]);
 }

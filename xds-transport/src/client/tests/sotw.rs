@@ -306,9 +306,9 @@ fn rule_002_what_is_delta_only_is_refused_and_not_asked_for() {
         client.connect();
         for name in ["a", GLOB, "*"] {
             let update = client.update().unwrap();
-            let [failure] = update.errors.as_slice() else { panic!("{update:?}") };
-            assert_eq!((failure.name.as_str(), failure.code, failure.is_data_error()), (name, 12, false));
-            assert!(failure.message.contains(of), "{}", failure.message);
+            let [(failing, error)] = update.errors.as_slice() else { panic!("{update:?}") };
+            assert_eq!((failing.as_str(), error.code, error.is_transient()), (name, 12, true));
+            assert!(error.message.contains(of), "{error}");
             client.finish(&update, Verdict::Accept);
         }
         assert!(client.poll().is_none() && client.update().is_none());

@@ -1,7 +1,7 @@
 //! What takes long is done apart: on a worker of the runtime, the streams of others would wait for it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -9,8 +9,7 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 
 use crate::grpc::now;
-use crate::grpc::server::requests::status_of;
-use crate::grpc::server::service::StreamState;
+use crate::grpc::server::state::{StreamState, status_of};
 use crate::server::Source;
 
 /// A stream of so many names is not closed at once.
@@ -24,20 +23,6 @@ static PLACES: Semaphore = Semaphore::const_new(2);
 /// a hundred thousand.
 static PLACES_OF_VERY_LONG: Semaphore = Semaphore::const_new(1);
 const VERY_LONG: usize = 256 << 10;
-
-/// Whether something of a stream is done apart. Its lock is held for as long.
-#[derive(Debug, Default)]
-pub(crate) struct Apart {
-    busy: AtomicBool,
-    abandoned: AtomicBool,
-}
-
-impl Apart {
-    /// Whether the stream is to be looked at later: it is woken then.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy.load(Ordering::SeqCst)
-    }
-}
 
 /// As long as something is done apart, whatever becomes of it.
 struct Busy<'a, S: Source>(&'a StreamState<S>);
@@ -118,7 +103,8 @@ mod tests {
     use xdstp_cache::{Cache, Options};
 
     use super::*;
-    use crate::grpc::server::service::{Inner, Shared, Wake};
+    use crate::grpc::server::handle::{Shared, Wake};
+    use crate::grpc::server::state::Inner;
     use crate::server::{ProtocolError, Settings, Stream};
     use crate::{Frame, Protocol};
 

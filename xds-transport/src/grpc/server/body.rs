@@ -14,8 +14,7 @@ use tonic::Status;
 
 use crate::grpc::now;
 use crate::grpc::server::alarm::Alarm;
-use crate::grpc::server::requests::status_of;
-use crate::grpc::server::service::StreamState;
+use crate::grpc::server::state::{StreamState, status_of};
 use crate::server::{Source, Transmit};
 
 /// Ends with trailers: an error would become RST_STREAM, and the client would not learn why.

@@ -9,7 +9,8 @@ use http_body_util::BodyExt;
 use tonic::Status;
 
 use crate::grpc::now;
-use crate::grpc::server::service::{Shared as _, StreamState};
+use crate::grpc::server::handle::Shared as _;
+use crate::grpc::server::state::{StreamState, status_of};
 use crate::grpc::server::unfinished::Share;
 use crate::server::{ProtocolError, Source};
 
@@ -148,10 +149,6 @@ fn make_room(buffer: &mut BytesMut, length: usize) {
     }
 }
 
-pub(crate) fn status_of(error: &ProtocolError, source: &impl Source) -> Status {
-    Status::new(tonic::Code::from_i32(error.code()), source.words(error))
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
@@ -163,7 +160,8 @@ mod tests {
     use xdstp_cache::{Cache, Options};
 
     use super::*;
-    use crate::grpc::server::service::{Inner, Shared, Wake};
+    use crate::grpc::server::handle::{Shared, Wake};
+    use crate::grpc::server::state::Inner;
     use crate::grpc::server::unfinished::Unfinished;
     use crate::server::{Settings, Stream};
     use crate::{Frame, Protocol};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::grpc::server::service::Shared;
+use crate::grpc::server::handle::Shared;
 use crate::server::ProtocolError;
 
 /// What all streams keep.

@@ -1,0 +1,101 @@
+//! What a client keeps of one type, whichever protocol it comes by.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Instant;
+
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+use crate::client::command::Verdict;
+use crate::client::session::absence::{Absences, Silence};
+use crate::client::session::held::Held;
+use crate::client::session::verdict::{Answer, Pending, Unfinished};
+use crate::client::session::wanted::Wanted;
+use crate::client::update::{Update, UpdateId};
+use crate::response::Rejected;
+use crate::types::TypeRule;
+
+#[derive(Debug)]
+pub(crate) struct Common {
+    type_url: TypeUrl,
+    pub(crate) legacy_wildcard: bool,
+    keep_deleted: bool,
+    pub(crate) silence: Silence,
+    pub(crate) wanted: Wanted,
+    pub(crate) held: Held,
+    /// What has an error that was told, and is not over.
+    pub(crate) failed: BTreeSet<ResourceName>,
+    pub(crate) unfinished: Unfinished,
+    pub(crate) absences: Absences,
+    /// The first request of this stream was sent.
+    pub(crate) opened: bool,
+}
+
+impl Common {
+    pub(crate) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool, silence: Silence) -> Self {
+        Self {
+            type_url,
+            legacy_wildcard: rule.legacy_wildcard,
+            keep_deleted,
+            silence,
+            wanted: Wanted::default(),
+            held: Held::default(),
+            failed: BTreeSet::new(),
+            unfinished: Unfinished::default(),
+            absences: Absences::new(silence),
+            opened: false,
+        }
+    }
+
+    /// The stream is gone: what is held stays, what was said and asked does not.
+    pub(crate) fn disconnected(&mut self) {
+        self.opened = false;
+        self.absences.clear();
+        self.wanted.forget_stream();
+        self.unfinished.forget_stream();
+    }
+
+    /// The type URL as a request names it.
+    pub(crate) fn type_url(&self) -> String {
+        self.type_url.as_str().into()
+    }
+
+    /// What a response says, or else time.
+    pub(crate) fn update(&self, id: UpdateId) -> Update {
+        Update::new(id, self.type_url.clone())
+    }
+
+    /// The names of what could not be read. That is an answer, too (rule 75).
+    pub(crate) fn answer_refused(&mut self, rejected: &[Rejected]) -> HashSet<String> {
+        let refused: HashSet<_> = rejected.iter().map(|rejected| rejected.name.clone()).collect();
+        for name in refused.iter().filter_map(|name| ResourceName::parse(name).ok()) {
+            self.wanted.answer(&name.into());
+        }
+        refused
+    }
+
+    /// A response was read: what it says is gone is not held, and what it brought is once there is a verdict.
+    pub(crate) fn conclude(&mut self, update: &mut Update, pending: Pending) {
+        self.held.delete(self.keep_deleted, &mut update.removed, &mut update.kept);
+        self.unfinished.forget(&update.removed);
+        self.unfinished.insert(update.id, Pending { rejected: update.rejected.clone(), ..pending });
+    }
+
+    /// There is a verdict on an update, and with it an answer.
+    pub(crate) fn finish(&mut self, id: UpdateId, verdict: Verdict) -> Option<Answer> {
+        let answer = self.unfinished.finish(id, verdict, &self.wanted, &mut self.held);
+        self.held.resume_expiries();
+        answer
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        [self.absences.next(), self.held.next_expiry()].into_iter().flatten().min()
+    }
+
+    /// Forgets the resources whose time ran out.
+    pub(crate) fn expire(&mut self, now: Instant, update: &mut Update) {
+        let Self { held, unfinished, .. } = self;
+        let over = || held.pop_expired(now, |name| unfinished.awaits_verdict(name));
+        update.removed.extend(std::iter::from_fn(over));
+    }
+}

@@ -1,0 +1,213 @@
+//! What a delta response says of what is wanted.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use super::{Ack, Delta};
+use crate::client::error::ProtocolError;
+use crate::client::failure;
+use crate::client::intern::Intern;
+use crate::client::session::held::Received;
+use crate::client::session::incoming::{Arrived, Incoming};
+use crate::client::session::verdict::Pending;
+use crate::client::update::{Changed, Update, UpdateId};
+use crate::frame::Frame;
+use crate::response::{self, Response};
+use crate::wire::ResourceError;
+
+/// Responses that wait for room to be acknowledged. More than that only happens with a server that
+/// writes without ever reading.
+const MAX_ACKS: usize = 4096;
+
+impl Delta {
+    /// `None` when nothing is wanted: the response is acknowledged unseen.
+    pub(crate) fn handle_response(
+        &mut self,
+        now: Instant,
+        id: UpdateId,
+        response: Response,
+        intern: Option<&dyn Intern>,
+    ) -> Result<Option<Update>, ProtocolError> {
+        if self.acks.len() >= MAX_ACKS {
+            return Err(ProtocolError::Unread);
+        }
+        let empty = response.resources.is_empty()
+            && response.removed.is_empty()
+            && response.errors.is_empty()
+            && response.rejected.is_empty();
+        let ends_wildcard = empty && self.wildcards.end();
+        if self.common.wanted.is_empty() {
+            self.acks.push_back(Ack { nonce: response.nonce, error: None });
+            return Ok(None);
+        }
+        let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
+        let update = &mut incoming.update;
+        update.version = response.version;
+        if self.common.wanted.answer(&Interest::Wildcard) {
+            update.answered.push(Interest::Wildcard);
+        }
+        if ends_wildcard && self.common.wanted.wish(&Interest::Wildcard).is_some() {
+            // Rule 86: there is nothing, or nothing but what the origin was told that we have.
+            update.complete.push(Interest::Wildcard);
+        }
+        incoming.received.reserve(response.resources.len());
+        for resource in response.resources {
+            self.take(resource, &mut incoming);
+        }
+        incoming.beat(&mut self.common);
+        self.remove(response.removed, &mut incoming);
+        self.fail(response.errors, &incoming.received, &mut incoming.update);
+        let pending = Pending { nonce: Some(response.nonce), ..Pending::default() };
+        Ok(Some(incoming.conclude(&mut self.common, pending)))
+    }
+
+    /// One of its resources.
+    fn take(&mut self, resource: response::Received, incoming: &mut Incoming<'_>) {
+        let response::Received { name, version, frame, ttl, .. } = resource;
+        if incoming.refused.contains(name.as_str()) {
+            return;
+        }
+        if let Some(frame) = &frame {
+            self.claim(&name, frame, &mut incoming.update);
+        }
+        self.common.wanted.answer_name(&name);
+        if !self.common.wanted.hears_errors(&name) {
+            if self.common.wanted.wish(&Interest::Wildcard).is_none() {
+                self.drop_unwanted([name], &mut incoming.update);
+                return;
+            }
+            self.wildcards.answered();
+        }
+        incoming.update.answered.extend(self.common.wanted.answer_parent(&name));
+        let Some(frame) = frame else {
+            match ttl {
+                Some(ttl) => incoming.heartbeats.push(name, Some(version.unwrap_or_else(|| "".into())), ttl),
+                // An alias that stands for nothing (rule 106).
+                None => self.gone(name, &mut incoming.update),
+            }
+            return;
+        };
+        if !self.common.failed.is_empty() {
+            self.common.failed.remove(&name);
+            name.glob_parent().map(|glob| self.common.failed.remove(&glob));
+        }
+        let Arrived { name, resource, seen } = incoming.arrive(name, frame, version, ttl, &self.common);
+        let update = &mut incoming.update;
+        if let Some(seen) = seen {
+            self.common.held.set_seen(&name, incoming.requests);
+            if self.common.wanted.asked_since(&name, seen) {
+                update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
+                update.repeated.push(Changed { name, resource, touched: false });
+                return;
+            }
+        }
+        update.changed.push(Changed { name, resource, touched: seen.is_some() });
+    }
+
+    /// What it says is gone.
+    fn remove(&mut self, removed: Vec<ResourceName>, incoming: &mut Incoming<'_>) {
+        let Incoming { update, received, refused, .. } = incoming;
+        if !update.removed.is_empty() {
+            // What lost an alias to another resource may be wanted by one that it brought itself.
+            let came: HashSet<_> = received.iter().map(|(name, _)| name).collect();
+            update.removed.retain(|name| !came.contains(name));
+        }
+        for name in removed {
+            if name.is_glob() {
+                self.empty_glob(name, update);
+            } else if !refused.contains(name.as_str()) && self.common.wanted.covers(&name) {
+                self.common.wanted.answer_name(&name);
+                self.common.failed.remove(&name);
+                self.gone(name, update);
+            }
+        }
+    }
+
+    /// Rule 105: a resource is wanted by its aliases too, and an alias is no resource.
+    fn claim(&mut self, name: &ResourceName, frame: &Frame, update: &mut Update) {
+        let robbed = self.common.wanted.claim(name, frame.aliases());
+        self.drop_unwanted(robbed, update);
+        for alias in self.common.wanted.aliases(name) {
+            if self.common.held.get(alias).is_some() {
+                self.common.held.remove(alias);
+                update.removed.push(alias.clone());
+            }
+        }
+    }
+
+    fn gone(&mut self, name: ResourceName, update: &mut Update) {
+        let stood_for = self.common.wanted.gone(&name);
+        update.removed.push(name);
+        self.drop_unwanted(stood_for, update);
+    }
+
+    /// What is not known by any wanted name any more.
+    fn drop_unwanted(&mut self, names: impl IntoIterator<Item = ResourceName>, update: &mut Update) {
+        for name in names {
+            if self.common.wanted.covers(&name) {
+                continue;
+            }
+            self.common.unfinished.forget_unwanted(&self.common.wanted);
+            if self.common.held.get(&name).is_some() {
+                self.common.held.remove(&name);
+                update.removed.push(name);
+            }
+        }
+    }
+
+    /// TP3. For clients that ignore errors, what has one is named among the removed too (rule 117): the error counts.
+    fn fail(&mut self, errors: Vec<ResourceError>, received: &[(ResourceName, Received)], update: &mut Update) {
+        if errors.is_empty() {
+            return;
+        }
+        let mut said: HashSet<_> = received.iter().map(|(name, _)| name.clone()).collect();
+        said.extend(update.removed.iter().cloned());
+        for (name, error) in errors.into_iter().filter_map(failure::read) {
+            self.common.wanted.stop_timer(&Interest::Name(name.clone()));
+            if name.is_glob() {
+                if self.common.wanted.wish(&name.clone().into()).is_none() {
+                    continue;
+                }
+                if !error.is_transient() {
+                    self.empty_glob(name.clone(), update);
+                }
+            } else if !self.common.wanted.covers(&name) || self.common.wanted.was_left_before(&name, &error) {
+                continue;
+            } else if error.is_transient() {
+                update.removed.retain(|other| *other != name);
+            } else if said.insert(name.clone()) {
+                update.removed.push(name.clone());
+            }
+            self.common.failed.insert(name.clone());
+            update.errors.push((name, error));
+        }
+    }
+
+    /// The glob's own URL among the removed says that it has no members (rule 99).
+    fn empty_glob(&mut self, glob: ResourceName, update: &mut Update) {
+        let interest = Interest::Name(glob);
+        if self.common.wanted.wish(&interest).is_none() {
+            return;
+        }
+        self.common.wanted.answer(&interest);
+        let Interest::Name(glob) = &interest else { return };
+        self.common.failed.remove(glob);
+        // What the same response sends, as new or as it was, is there whatever it says of the glob.
+        let sent = update.changed.iter().chain(&update.repeated).map(|changed| &changed.name);
+        let sent: HashSet<_> = sent.chain(update.refreshed.iter().map(|(name, _)| name)).collect();
+        let gone =
+            self.common.held.iter().map(|(name, _)| name).filter(|name| {
+                name.answers(glob) && !sent.contains(name) && !self.common.wanted.covers_otherwise(name)
+            });
+        let mut gone: Vec<_> = gone.cloned().collect();
+        gone.sort_unstable();
+        update.removed.extend(gone);
+        update.complete.push(interest.clone());
+        if !update.answered.contains(&interest) {
+            update.answered.push(interest);
+        }
+    }
+}

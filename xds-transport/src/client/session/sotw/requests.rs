@@ -1,0 +1,117 @@
+//! What a SotW session asks for: each request names all that is wanted, and may be an answer too.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use xdstp_cache::Interest;
+
+use super::{Named, Sotw};
+use crate::client::session::absence::Silence;
+use crate::wire::{DiscoveryRequest, walk};
+
+/// What makes a version another one, that no server has given: something is held, and it is not what has this version.
+const OTHER: &str = "?";
+
+impl Sotw {
+    /// The next request but for its node, and its names, encoded: every name that is wanted (rule 58), and `*` or nothing
+    /// for everything, whatever was sent before (rule 43). They are most of it, and an ACK repeats them as they are.
+    pub(crate) fn poll_transmit(&mut self, now: Instant) -> Option<(DiscoveryRequest, Bytes)> {
+        // A first request without names would ask for everything (rule 61).
+        if !self.common.opened && self.common.wanted.is_empty() {
+            return None;
+        }
+        let answer = self.answer.take();
+        // Any request with the newest nonce acknowledges that response: what is wanted waits for the verdict, or a
+        // NACK would come too late (rules 22, 25).
+        if answer.is_none() && (self.common.wanted.is_told() || self.common.unfinished.owes_answer()) {
+            return None;
+        }
+        let surely_read = answer.is_some() || !self.common.opened;
+        // A name must be seen to leave before it comes again, or the server does not send it (rule 55).
+        if surely_read {
+            for crossed in std::mem::take(&mut self.left) {
+                self.common.wanted.ask_again(crossed);
+            }
+        } else {
+            self.left.extend(self.common.wanted.leaving().iter().cloned());
+        }
+        self.crossable = !surely_read;
+        let repeats = self.common.opened && self.common.wanted.is_told() && !self.common.wanted.is_empty();
+        if !repeats {
+            self.names = encode(&self.name_all(now));
+        }
+        // An origin that is silent because everything is as it was (rule 87) looks like one that has not answered, which
+        // is no answer to a relay (rule 150).
+        let first = !self.common.opened;
+        let must_answer = first && self.full_state && self.common.silence == Silence::IsNoAnswer;
+        self.common.opened = true;
+        if !self.names.is_empty() && self.named != Named::Read {
+            self.named = if surely_read { Named::Read } else { Named::Sent };
+        }
+        // Nor is a version named that what waits for its verdict is about to replace.
+        let awaits_verdict = surely_read && answer.is_none() && self.common.unfinished.any();
+        let holds = self.common.unfinished.any() || self.common.held.iter().next().is_some();
+        // Who has it all is sent nothing (rule 87), and not that a TTL was taken back meanwhile.
+        let expires = first && self.common.held.next_expiry().is_some();
+        let mixed = first && self.full_state && self.common.unfinished.is_mixed();
+        let version = match self.outgrown || must_answer || awaits_verdict || expires || mixed {
+            // Nothing was ever accepted as a whole, and of what was refused something is held (rule 29).
+            false if first && self.version.is_empty() && holds => OTHER.to_owned(),
+            false => self.version.clone(),
+            // Who names no version on a new stream holds nothing, and is sent what there is of an answer (rule 151).
+            true if first && !must_answer && holds => self.version.clone() + OTHER,
+            true => String::new(),
+        };
+        let request = DiscoveryRequest {
+            version_info: version,
+            type_url: self.common.type_url(),
+            response_nonce: self.nonce.clone(),
+            error_detail: answer.flatten(),
+            ..DiscoveryRequest::default()
+        };
+        Some((request, self.names.clone()))
+    }
+
+    /// What the next request names, taken as told.
+    fn name_all(&mut self, now: Instant) -> Vec<Interest> {
+        let again: BTreeSet<_> =
+            self.common.wanted.leaving().intersection(self.common.wanted.unsent()).cloned().collect();
+        let mut names: Vec<_> = self.common.wanted.all();
+        names.retain(|interest| !again.contains(interest));
+
+        if self.common.legacy_wildcard && names.is_empty() && matches!(self.named, Named::Never | Named::Crossed) {
+            // Only names end the wildcard that an empty list began, so an empty list cannot (rules 40, 57).
+            names.push(Interest::Wildcard);
+            self.common.wanted.leave_wildcard();
+        } else {
+            let asked = self.common.wanted.sent(&again);
+            self.asked |= !asked.is_empty();
+            self.await_answers(now, asked);
+            if self.common.legacy_wildcard && self.named == Named::Never && names == [Interest::Wildcard] {
+                names.clear();
+            }
+        }
+        names
+    }
+
+    fn await_answers(&mut self, now: Instant, asked: Vec<Interest>) {
+        for interest in asked {
+            if self.full_state && interest.is_collection() {
+                self.incomplete.insert(interest.clone());
+            }
+            if !self.is_cached(&interest) {
+                self.common.absences.asked(now, interest, &mut self.common.wanted);
+            }
+        }
+    }
+}
+
+/// As `DiscoveryRequest.resource_names`.
+fn encode(names: &[Interest]) -> Bytes {
+    let mut encoded = BytesMut::new();
+    for name in names {
+        walk::put_bytes(&mut encoded, 3, name.as_str().as_bytes());
+    }
+    encoded.freeze()
+}

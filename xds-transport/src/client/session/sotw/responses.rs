@@ -1,0 +1,192 @@
+//! What a SotW response says of what is wanted.
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Instant;
+
+use xdstp_cache::Interest;
+use xdstp_uri::ResourceName;
+
+use super::{Named, Sotw};
+use crate::client::failure;
+use crate::client::intern::Intern;
+use crate::client::session::incoming::{Arrived, Incoming};
+use crate::client::session::verdict::Pending;
+use crate::client::update::{Changed, Update, UpdateId};
+use crate::response::{self, Rejected, Response};
+use crate::wire::ResourceError;
+
+impl Sotw {
+    /// `None` when nothing is wanted: the response is acknowledged unseen.
+    pub(crate) fn handle_response(
+        &mut self,
+        now: Instant,
+        id: UpdateId,
+        response: Response,
+        intern: Option<&dyn Intern>,
+    ) -> Option<Update> {
+        // What fails is told anew after the first response of a stream, and a later full state repeats what is as it was.
+        let recovers = !self.full_state || self.nonce.is_empty();
+        self.nonce.clone_from(&response.nonce);
+        if self.named == Named::Sent {
+            self.named = Named::Crossed;
+        }
+        if self.common.wanted.is_empty() {
+            self.answer = Some(None);
+            return None;
+        }
+        if self.full_state {
+            // All there is of what is wanted came, however much of it the server saw leave.
+            self.left.retain(|interest| self.common.wanted.wish(interest).is_none());
+        }
+        let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
+        // What is missing may be what could not be read.
+        let complete = self.full_state && incoming.update.rejected.is_empty();
+        if self.common.wanted.answer(&Interest::Wildcard) {
+            incoming.update.answered.push(Interest::Wildcard);
+        }
+        // A full state repeats what did not change; other types do so on purpose (rules 66, 67).
+        let resent = !self.full_state && !self.asked && response.version == self.version && !self.outgrown;
+        self.asked = false;
+        let mut present = HashSet::with_capacity(response.resources.len());
+        incoming.received.reserve(response.resources.len());
+        for resource in response.resources {
+            self.take(resource, resent, recovers, &mut present, &mut incoming);
+        }
+        incoming.beat(&mut self.common);
+        let update = &mut incoming.update;
+        self.fail(response.errors, &present, update);
+        let mut removes = !update.removed.is_empty();
+        if complete {
+            removes = self.miss(&present, update);
+            self.complete(update);
+        }
+        update.removed.sort_unstable();
+        update.removed.dedup();
+        update.version.clone_from(&response.version);
+        self.common.absences.heard(now, &mut self.common.wanted);
+        // It may be of what was wanted before.
+        let outgrown = self.full_state && (self.crossable || !self.common.wanted.is_told());
+        let (nonce, version) = (Some(response.nonce), response.version);
+        let pending = Pending { nonce, version, outgrown, removes, ..Pending::default() };
+        Some(incoming.conclude(&mut self.common, pending))
+    }
+
+    /// One of its resources.
+    fn take(
+        &mut self,
+        resource: response::Received,
+        resent: bool,
+        recovers: bool,
+        present: &mut HashSet<ResourceName>,
+        incoming: &mut Incoming<'_>,
+    ) {
+        let response::Received { name, version, frame, ttl, .. } = resource;
+        if !self.common.wanted.covers(&name) || incoming.refused.contains(name.as_str()) {
+            return;
+        }
+        let interest = Interest::Name(name.clone());
+        let awaited = self.common.wanted.awaits(&name);
+        self.common.wanted.answer(&interest);
+        self.left.remove(&interest);
+        self.failing.remove(&name);
+        let failed = self.common.failed.remove(&name);
+        incoming.update.answered.extend(self.common.wanted.answer_parent(&name));
+        present.insert(name.clone());
+        let Some(frame) = frame else {
+            match ttl {
+                Some(ttl) => incoming.heartbeats.push(name, None, ttl),
+                None => {
+                    let reason = "a resource without content";
+                    incoming.update.rejected.push(Rejected::new(name.as_str(), reason));
+                }
+            }
+            return;
+        };
+        let Arrived { name, resource, seen } = incoming.arrive(name, frame, version, ttl, &self.common);
+        let touched = seen.is_some();
+        // That it does not fail any more, or lives for ever now, is news.
+        let mut over = failed || ttl.is_none() && touched && self.common.held.expires(&name);
+        if !self.common.failed.is_empty() && (recovers || !touched) {
+            over |= name.glob_parent().is_some_and(|glob| self.common.failed.remove(&glob));
+        }
+        let update = &mut incoming.update;
+        if !touched || resent || over {
+            update.changed.push(Changed { name, resource, touched });
+        } else if awaited {
+            update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
+            update.repeated.push(Changed { name, resource, touched: false });
+        } else {
+            update.refreshed.extend(ttl.map(|ttl| (name, ttl)));
+        }
+    }
+
+    /// What a full state lacks is gone. Whether it takes anything that was in use.
+    ///
+    /// Of other types absence says nothing: what nobody wants is dropped by unsubscribing (rule 68).
+    fn miss(&mut self, present: &HashSet<ResourceName>, update: &mut Update) -> bool {
+        // Only what was seen before: the response may be older than the request for the rest (rule 76).
+        let held = self.common.held.iter().map(|(name, _)| name);
+        let seen = held.chain(self.common.unfinished.names()).chain(&self.refused);
+        let missing = seen.filter(|name| !present.contains(*name) && !self.failing.contains(*name));
+        update.removed.extend(missing.cloned());
+        let removes = update.removed.iter().any(|name| !self.refused.contains(name));
+        self.refused.clear();
+        removes
+    }
+
+    /// A full state that was written after a collection was asked for holds all of it, but for what fails for a time.
+    fn complete(&mut self, update: &mut Update) {
+        if self.incomplete.is_empty() {
+            return;
+        }
+        let fails = |collection: &Interest| {
+            let mut passing = update.errors.iter().filter(|(_, error)| error.is_transient());
+            passing.any(|(name, _)| collection.as_str() == name.as_str())
+        };
+        let (later, complete): (BTreeSet<_>, BTreeSet<_>) =
+            std::mem::take(&mut self.incomplete).into_iter().partition(fails);
+        self.incomplete = later;
+        for collection in complete {
+            if self.common.wanted.wish(&collection).is_none() {
+                continue;
+            }
+            if self.common.wanted.answer(&collection) {
+                update.answered.push(collection.clone());
+            }
+            if self.crossable {
+                self.incomplete.insert(collection);
+            } else {
+                update.complete.push(collection);
+            }
+        }
+    }
+
+    /// TP3: an error is an answer, so it stops the timer of its name (rule 118).
+    fn fail(&mut self, errors: Vec<ResourceError>, present: &HashSet<ResourceName>, update: &mut Update) {
+        for (name, error) in errors.into_iter().filter_map(failure::read) {
+            let interest = Interest::from(name.clone());
+            let news = !error.is_transient() && self.common.wanted.answer(&interest);
+            self.common.wanted.stop_timer(&interest);
+            if name.is_glob() {
+                if self.common.wanted.wish(&interest).is_none() {
+                    continue;
+                }
+                if news {
+                    update.answered.push(interest);
+                }
+            } else if !self.common.wanted.covers(&name)
+                || self.common.wanted.was_left_before(&name, &error)
+                || present.contains(&name)
+            {
+                continue;
+            } else if !error.is_transient() {
+                self.failing.remove(&name);
+                update.removed.push(name.clone());
+            } else if self.full_state {
+                self.failing.insert(name.clone());
+            }
+            self.common.failed.insert(name.clone());
+            update.errors.push((name, error));
+        }
+    }
+}

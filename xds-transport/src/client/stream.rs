@@ -1,0 +1,300 @@
+//! One ADS stream of a client: its sessions, and whose turn it is to ask.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use xdstp_cache::{Interest, TypeUrl};
+
+use crate::Protocol;
+use crate::client::command::Command;
+use crate::client::error::ProtocolError;
+use crate::client::failure;
+use crate::client::intern::Intern;
+use crate::client::room::DEFAULT_MAX_REQUEST_SIZE;
+use crate::client::session::{Session, Silence};
+use crate::client::update::{Event, Update, UpdateId};
+use crate::rate::{Bucket, RateLimit};
+use crate::response::Response;
+use crate::types::TypeRules;
+
+/// The sessions of one ADS stream, one a type.
+#[derive(Debug)]
+pub struct Stream {
+    protocol: Protocol,
+    node: Bytes,
+    rules: Arc<TypeRules>,
+    connected: bool,
+    node_sent: bool,
+    /// In the order that requests are sent in: by rank, then by type.
+    pub(super) sessions: BTreeMap<(u8, TypeUrl), Session>,
+    events: VecDeque<Event>,
+    updates: u64,
+    keep_deleted: bool,
+    silence: Silence,
+    intern: Option<Arc<dyn Intern>>,
+    max_request_size: usize,
+    limit: Option<Bucket>,
+    /// A request may wait for its turn.
+    throttled: bool,
+    /// Why the transport's stream must be closed.
+    failed: Option<ProtocolError>,
+}
+
+impl Stream {
+    /// A stream that is not connected and wants nothing. `node` is an encoded `Node`.
+    pub fn new(protocol: Protocol, node: Bytes, rules: Arc<TypeRules>) -> Self {
+        Self {
+            protocol,
+            node,
+            rules,
+            connected: false,
+            node_sent: false,
+            sessions: BTreeMap::new(),
+            events: VecDeque::new(),
+            updates: 0,
+            keep_deleted: false,
+            silence: Silence::default(),
+            intern: None,
+            max_request_size: DEFAULT_MAX_REQUEST_SIZE,
+            limit: None,
+            throttled: false,
+            failed: None,
+        }
+    }
+
+    /// Keeps resources in use that the origin says are gone, until it sends them anew or nobody wants them: gRFC A53's
+    /// `ignore_resource_deletion`, and A88 without `fail_on_data_errors` (rule 77). It is told once, in
+    /// [`Update::kept`]. A resource whose TTL ran out is not kept.
+    #[must_use]
+    pub fn keep_deleted(mut self) -> Self {
+        self.keep_deleted = true;
+        self
+    }
+
+    /// What it says of a name that the origin is silent about it.
+    #[must_use]
+    pub fn with_silence(mut self, silence: Silence) -> Self {
+        self.silence = silence;
+        self
+    }
+
+    /// Sends no more requests than this, but for acknowledgements, which neither wait nor count: the server waits for
+    /// them. What is subscribed meanwhile is one request in the end (rule 135).
+    #[must_use]
+    pub fn limit_requests(mut self, limit: RateLimit) -> Self {
+        self.limit = Some(Bucket::new(limit));
+        self
+    }
+
+    /// Sends requests of up to this many bytes: 4 MiB otherwise. What is more goes in several over delta; over SotW, where
+    /// a request names all that is wanted of its type, it is not asked for, and an [`Update`] says so.
+    #[must_use]
+    pub fn with_max_request_size(mut self, bytes: usize) -> Self {
+        self.max_request_size = bytes;
+        self
+    }
+
+    /// The protocol it speaks.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Names another encoded `Node`, from the next stream on: the one that is open has named its own.
+    pub fn set_node(&mut self, node: Bytes) {
+        self.node = node;
+    }
+
+    /// The transport has a new stream to the origin: requests may be sent.
+    pub fn connected(&mut self, now: Instant) {
+        if self.connected {
+            self.disconnected(now);
+        }
+        self.connected = true;
+    }
+
+    /// The transport's stream is gone. What is held stays, and is what the next stream starts from.
+    pub fn disconnected(&mut self, _now: Instant) {
+        self.connected = false;
+        self.failed = None;
+        self.node_sent = false;
+        self.sessions.retain(|_, session| !session.is_unused());
+        for session in self.sessions.values_mut() {
+            session.disconnected();
+        }
+    }
+
+    /// Does what its user asks.
+    pub fn apply(&mut self, command: Command) {
+        match command {
+            Command::Subscribe(type_url, interest) => {
+                let rule = self.rules.of(&type_url);
+                if rule.delta_only && self.protocol == Protocol::Sotw {
+                    return self.refuse(type_url, interest);
+                }
+                let key = (rule.rank, type_url.clone());
+                let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
+                let session = self
+                    .sessions
+                    .entry(key)
+                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted, silence));
+                let interest = normal(interest);
+                if !session.has_room(&interest, self.max_request_size) {
+                    return self.turn_away(type_url, &interest);
+                }
+                session.subscribe(interest);
+            }
+            Command::Unsubscribe(type_url, interest) => {
+                if let Some(session) = self.session(type_url) {
+                    session.unsubscribe(&normal(interest));
+                }
+            }
+            Command::Undecided(type_url, names) => {
+                if let Some(session) = self.session(type_url) {
+                    session.undecided(names);
+                }
+            }
+            Command::Intern(intern) => self.intern = Some(intern),
+            Command::Finish(id, verdict) => {
+                for session in self.sessions.values_mut() {
+                    if session.has_unfinished(id) {
+                        return session.finish(id, verdict);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a response in. Finish the update it makes before the next is read: what is not read holds the server
+    /// back (rule 130), and what is read waits here.
+    ///
+    /// # Errors
+    /// When the transport should close the stream and connect anew. Until it has, every further response fails alike, and
+    /// there is no request.
+    pub fn handle_message(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.handle_response(now, message).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    fn handle_response(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
+        let response = match self.protocol {
+            Protocol::Delta => Response::from_delta(message)?,
+            Protocol::Sotw => Response::from_sotw(message, &self.rules)?,
+        };
+        let id = self.update_id();
+        let intern = self.intern.clone();
+        // What was not asked for on this stream is not answered (rules 8, 9).
+        let asked = self.session(response.type_url.as_str().into()).filter(|session| session.is_opened());
+        if let Some(session) = asked {
+            let update = session.handle_response(now, id, response, intern.as_deref())?;
+            self.events.extend(update.map(Event::Update));
+        }
+        Ok(())
+    }
+
+    /// Bytes came in last `at` this time, and may be part of an answer: to who takes [silence for no answer](Silence) it is
+    /// none while they come. To be said before [`handle_timeout`](Self::handle_timeout).
+    pub fn received(&mut self, at: Instant) {
+        self.sessions.values_mut().for_each(|session| session.received(at));
+    }
+
+    /// Lets time pass: see [`poll_timeout`](Self::poll_timeout).
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for session in self.sessions.values_mut() {
+            self.updates += 1;
+            let update = session.handle_timeout(now, UpdateId(self.updates));
+            self.events.extend(update.map(Event::Update));
+        }
+    }
+
+    /// The next request, encoded: ask when there is room for one, and take it as sent once it is here.
+    /// Acknowledgements come first; what was subscribed since the last request of a type is one request.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Bytes> {
+        if !self.may_send() {
+            return None;
+        }
+        // Only the first request of a stream names the node (rule 5).
+        let node = if self.node_sent { Bytes::new() } else { self.node.clone() };
+        let answered = self.sessions.values_mut().find(|session| session.has_answer());
+        let request = match answered {
+            Some(session) => session.poll_transmit(now, node, self.max_request_size),
+            None => self.poll_spontaneous(now, &node),
+        };
+        self.node_sent |= request.is_some();
+        request
+    }
+
+    /// Whether the next request acknowledges a response, or refuses it: these must not wait (rule 20).
+    pub fn has_answer(&self) -> bool {
+        self.may_send() && self.sessions.values().any(Session::has_answer)
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout), and then [`poll_transmit`](Self::poll_transmit).
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let turn = self.limit.as_ref().filter(|_| self.throttled && self.may_send()).and_then(Bucket::next);
+        self.sessions.values().filter_map(Session::poll_timeout).chain(turn).min()
+    }
+
+    /// Whether an update waits to be finished: until then the next message is better left unread, so that a slow user
+    /// holds the server back and not memory (rule 130).
+    pub fn has_unfinished(&self) -> bool {
+        self.sessions.values().any(Session::has_any_unfinished)
+    }
+
+    fn may_send(&self) -> bool {
+        self.connected && self.failed.is_none()
+    }
+
+    /// A request that is no answer, within the limit.
+    fn poll_spontaneous(&mut self, now: Instant, node: &Bytes) -> Option<Bytes> {
+        self.throttled = self.limit.as_mut().is_some_and(|limit| !limit.has_token(now));
+        if self.throttled {
+            return None;
+        }
+        let mut sessions = self.sessions.values_mut();
+        let request = sessions.find_map(|session| session.poll_transmit(now, node.clone(), self.max_request_size));
+        if let (Some(limit), Some(_)) = (&mut self.limit, &request) {
+            limit.take();
+        }
+        request
+    }
+
+    fn session(&mut self, type_url: TypeUrl) -> Option<&mut Session> {
+        let rank = self.rules.of(&type_url).rank;
+        self.sessions.get_mut(&(rank, type_url))
+    }
+
+    /// Rule 2: an origin that is asked over SotW could send such a type, but never say that something of it is gone.
+    fn refuse(&mut self, type_url: TypeUrl, interest: Interest) {
+        let mut update = Update::new(self.update_id(), type_url);
+        update.errors.extend(failure::without_sotw(&update.type_url, &interest));
+        self.events.push_back(Event::Update(update));
+    }
+
+    fn turn_away(&mut self, type_url: TypeUrl, interest: &Interest) {
+        let mut update = Update::new(self.update_id(), type_url);
+        update.errors.extend(failure::without_room(&update.type_url, interest, self.max_request_size));
+        self.events.push_back(Event::Update(update));
+    }
+
+    fn update_id(&mut self) -> UpdateId {
+        self.updates += 1;
+        UpdateId(self.updates)
+    }
+}
+
+/// The name `*` is the wildcard, whoever wrote it as a name.
+fn normal(interest: Interest) -> Interest {
+    match interest {
+        Interest::Name(name) => name.into(),
+        Interest::Wildcard => interest,
+    }
+}

@@ -1,0 +1,203 @@
+//! One cache that all streams are served from.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tonic::Status;
+use xdstp_cache::{
+    Cache, Failed, Interest, Outcome, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+};
+use xdstp_uri::{CanonicalText, ResourceName};
+
+use crate::frame::Frame;
+use crate::grpc::now;
+use crate::grpc::server::accept::{Accept, Accepted, Opened};
+use crate::grpc::server::handle::Wake;
+use crate::put::{Misfit, Put};
+use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
+
+/// A cache that every stream is served from, whoever its client is: what is put into it goes to all who ask for it. Cheap to
+/// clone.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use xds_transport::grpc::server::{Service, Shared};
+/// use xds_transport::{Frame, server::Settings};
+/// use xdstp_cache::{Cache, Options};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let shared = Shared::new(Cache::new(Options::default()), Settings::default());
+/// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+/// // A Cluster's field 1 is its name.
+/// let cart = Frame::of_message(&clusters, b"\x0a\x04cart").into_resource(None);
+/// shared.put(&clusters, &"cart".parse()?, cart)?;
+///
+/// let routes = Service::new(Arc::new(shared.clone())).into_routes();
+/// tonic::transport::Server::builder().add_routes(routes).serve("[::1]:18000".parse()?).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Shared {
+    served: Arc<Mutex<Served>>,
+    settings: Settings,
+    max_stream_age: Option<Duration>,
+}
+
+struct Served {
+    cache: Cache<Frame>,
+    /// The stream of each subscriber.
+    wakes: HashMap<SubscriberId, Wake>,
+}
+
+impl Shared {
+    /// Serves what is in a cache, and what comes into it.
+    pub fn new(cache: Cache<Frame>, settings: Settings) -> Self {
+        let served = Served { cache, wakes: HashMap::new() };
+        Self { served: Arc::new(Mutex::new(served)), settings, max_stream_age: None }
+    }
+
+    /// Ends streams at about this age: see [`Accept::max_stream_age`].
+    #[must_use]
+    pub fn with_max_stream_age(self, age: Duration) -> Self {
+        Self { max_stream_age: Some(age), ..self }
+    }
+
+    /// There is this resource from now on.
+    ///
+    /// # Errors
+    /// When it does not fit its type or its name: nothing is changed then.
+    pub fn put(&self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>) -> Result<Outcome, Misfit> {
+        let rules = self.settings.rules.clone();
+        self.change(|cache, woken| Put::put(cache, &rules, type_url, name, resource, now(), woken))
+    }
+
+    /// It is gone.
+    pub fn remove(&self, type_url: &TypeUrl, name: &ResourceName) {
+        self.change(|cache, woken| cache.remove(type_url, name, now(), woken));
+    }
+
+    /// Does anything else to the cache, and wakes the streams of those subscribers that it appends. What belongs together is
+    /// one change: no stream sees a part of it.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Cache<Frame>, &mut Vec<SubscriberId>) -> T) -> T {
+        let mut woken = Vec::new();
+        let mut served = self.lock();
+        let Served { cache, wakes } = &mut *served;
+        cache.expire(now());
+        let changed = change(cache, &mut woken);
+        let woken: Vec<_> = woken.iter().filter_map(|id| wakes.get(id).cloned()).collect();
+        drop(served);
+        // Not under the lock.
+        woken.iter().for_each(Wake::wake);
+        changed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Served> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl Accept for Shared {
+    type Source = SharedSource;
+
+    fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
+        Ok(SharedSource { shared: self.clone(), wake: opened.wake }.into())
+    }
+
+    fn settings(&self) -> Settings {
+        self.settings.clone()
+    }
+
+    fn max_stream_age(&self) -> Option<Duration> {
+        self.max_stream_age
+    }
+}
+
+/// What one stream pulls from a [`Shared`] cache. Each call takes its lock, and no other.
+#[derive(Debug)]
+pub struct SharedSource {
+    shared: Shared,
+    wake: Wake,
+}
+
+impl Source for SharedSource {
+    forward!(self => self.shared.lock().cache);
+
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        let mut served = self.shared.lock();
+        let id = served.cache.open(type_url);
+        served.wakes.insert(id, self.wake.clone());
+        id
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        let mut served = self.shared.lock();
+        served.wakes.remove(&id);
+        Source::close(&mut served.cache, id, tally);
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use std::time::Instant;
+
+    use xdstp_cache::{Options, ResourceError};
+
+    use super::*;
+    use crate::testing::{Edit, conforms};
+
+    impl Edit for SharedSource {
+        fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>, _: Instant) {
+            assert!(self.shared.put(type_url, name, resource).is_ok(), "nobody describes its type");
+        }
+
+        fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, _: Instant) {
+            self.shared.remove(type_url, name);
+        }
+
+        fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError, now: Instant) -> bool {
+            self.shared.change(|cache, woken| cache.fail(type_url, name, error, now, woken));
+            true
+        }
+    }
+
+    fn source() -> SharedSource {
+        let shared = Shared::new(Cache::new(Options::default()), Settings::default());
+        SharedSource { shared, wake: Wake::default() }
+    }
+
+    #[tokio::test]
+    async fn what_one_stream_has_of_a_shared_cache_is_a_source() {
+        conforms(source).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stream_is_woken_while_it_is_there_and_not_after() {
+        let (clusters, name) = (TypeUrl::from("type.example.com/T"), "a".parse().unwrap());
+        let put = |shared: &Shared, body: &[u8]| {
+            shared.put(&clusters, &name, Frame::of_message(&clusters, body).into_resource(None)).unwrap();
+        };
+        let mut one = source();
+        let mut other = SharedSource { shared: one.shared.clone(), wake: Wake::default() };
+        let id = one.open(&clusters);
+        other.open(&clusters);
+        one.subscribe(id, &Interest::Wildcard);
+        one.pull(id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+        put(&one.shared, b"1");
+        assert!(one.wake.take_due() && !other.wake.take_due(), "who did not ask for it sleeps on");
+        one.pull(id, Removals::Include, &mut |_| ControlFlow::Continue(()));
+        one.close(id, &Tally::default());
+        put(&one.shared, b"2");
+        assert!(!one.wake.take_due());
+        assert_eq!((one.shared.lock().wakes.len(), one.shared.lock().cache.subscriber_count()), (1, 1));
+    }
+}

@@ -1,0 +1,234 @@
+//! What the requests of a delta session ask for, hold and answer.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+use xdstp_cache::{Interest, TypeUrl, Version};
+use xdstp_uri::{CanonicalText, ResourceName};
+
+use super::Delta;
+use crate::server::error::ProtocolError;
+use crate::server::session::delta::held;
+use crate::server::session::delta::unacked::Sent;
+use crate::server::session::odd::name_of;
+use crate::server::session::room::Room;
+use crate::server::session::subscriber::Subscriber;
+use crate::server::source::Source;
+use crate::server::weight::{held_weight, weight};
+use crate::types::TypeRule;
+use crate::wire::{DeltaDiscoveryRequest, Status};
+
+impl Delta {
+    /// Opens the session with the first request of its type; what the client has is refreshed at `heartbeats`.
+    pub(crate) fn open(
+        type_url: &TypeUrl,
+        request: &DeltaDiscoveryRequest,
+        names: &[&str],
+        rule: &TypeRule,
+        heartbeats: Option<Instant>,
+        room: Room,
+        source: &mut impl Source,
+    ) -> (Self, Result<(), ProtocolError>) {
+        let mut session = Self::new(Subscriber::open(type_url, source), rule, source);
+        // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
+        if rule.legacy_wildcard && names.is_empty() {
+            source.subscribe(session.subscriber.id, &Interest::Wildcard);
+            (session.wildcard, session.refuses) = (true, session.no_wildcard);
+        }
+        let held = session.held_by(request);
+        let opened = room
+            .check_brought(session.brought)
+            .and_then(|()| session.change_subscription(request, names, room, source));
+        if opened.is_ok() {
+            session.resume(held, names, rule, heartbeats, source);
+        }
+        (session, opened)
+    }
+
+    /// What the client has from a stream before.
+    fn held_by(&mut self, request: &DeltaDiscoveryRequest) -> HashMap<ResourceName, Version> {
+        let mut held = HashMap::new();
+        for (text, version) in held::entries(request) {
+            let Ok(name) = ResourceName::parse(text) else { continue };
+            // Rule 95; where it asks for the name, it is that spelling that counts.
+            self.spelling.note(&name, text);
+            self.brought += held_weight(&name, version);
+            held.insert(name, Version::from(version));
+        }
+        held
+    }
+
+    fn resume(
+        &mut self,
+        mut held: HashMap<ResourceName, Version>,
+        names: &[&str],
+        rule: &TypeRule,
+        heartbeats: Option<Instant>,
+        source: &mut impl Source,
+    ) {
+        // What it asks for and is no name is told as gone for that.
+        for name in self.malformed.iter().flat_map(ResourceName::parse) {
+            held.remove(&name);
+        }
+        if !rule.skip_known_on_resume && !held.is_empty() {
+            for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
+                // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
+                held.entry(asked).and_modify(|version| *version = Version::from(""));
+            }
+        }
+        if rule.absent_by_alias {
+            self.holds.extend(held.keys().cloned());
+        }
+        if let Some(now) = heartbeats {
+            for (name, version) in &held {
+                self.resume_ttl(now, name, version, source);
+            }
+        }
+        source.resume(self.subscriber.id, held.into_iter().collect());
+    }
+
+    /// What the client has is not sent again, but it is refreshed.
+    fn resume_ttl(&mut self, now: Instant, name: &ResourceName, version: &Version, source: &impl Source) {
+        source.look_up(self.subscriber.id, name, &mut |resource| {
+            if resource.version == *version && resource.value.ttl().is_some() {
+                self.subscriber.refreshes.resumed(now, name.clone(), version.clone());
+            }
+        });
+    }
+
+    /// A request that is an ACK and nothing else.
+    pub(crate) fn accepted(&mut self, now: Instant, nonce: &str) {
+        self.subscriber.tally.requests += 1;
+        self.acknowledge(now, nonce, None);
+    }
+
+    /// A later request of the same type.
+    pub(crate) fn handle_request(
+        &mut self,
+        now: Instant,
+        request: &DeltaDiscoveryRequest,
+        names: &[&str],
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        self.subscriber.tally.requests += 1;
+        self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
+        // Rule 19: a nonce never gates a change of the subscription.
+        self.change_subscription(request, names, room, source)
+    }
+
+    /// Rule 22: an ACK or NACK of a response answers those before it too.
+    fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
+        let Self { unacked, subscriber, .. } = self;
+        let answered = unacked.answered(nonce);
+        let count = answered.len();
+        if count == 0 {
+            return;
+        }
+        let mut last = 0;
+        for (at, Sent { nonce, resources, puts, .. }) in answered.enumerate() {
+            last = nonce;
+            if error.is_some() && at + 1 == count {
+                subscriber.refreshes.refused(now, nonce, resources);
+                subscriber.refused.refuse(nonce, puts);
+            } else {
+                subscriber.refreshes.accepted(nonce);
+                subscriber.refused.accept(&puts);
+            }
+        }
+        subscriber.answered(now, last, error);
+    }
+
+    /// Rule 47: subscribes first, then unsubscribes. Only a subscription could end the legacy wildcard, and over delta
+    /// none does (rules 44, 45). To leave what was never subscribed is ignored (rule 50), and to leave is not answered
+    /// (rule 51) unless something else covers the name (rules 52, 53): then the source has it to be pulled.
+    fn change_subscription(
+        &mut self,
+        request: &DeltaDiscoveryRequest,
+        names: &[&str],
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
+        let mut again = HashSet::new();
+        for text in names {
+            let canonical = CanonicalText::new(text);
+            let fits = text.len() <= room.name_bytes;
+            // That is no collection.
+            if let Some((_, new)) = fits.then(|| source.subscribe_known(self.subscriber.id, &canonical)).flatten() {
+                self.spelling.forget(&canonical);
+                self.names += if new { weight(text) } else { 0 };
+            } else {
+                self.subscribe(text, room, &mut again, source);
+            }
+            // Some of what there is may go with the same request.
+            room.check(self.names().saturating_sub(leaving))?;
+        }
+        for text in &request.resource_names_unsubscribe {
+            let Ok(name) = name_of(text, room.name_bytes) else {
+                self.malformed.remove(text);
+                continue;
+            };
+            let interest = Interest::from(name);
+            let held = source.unsubscribe(self.subscriber.id, &interest);
+            if held {
+                self.names -= weight(interest.as_str()).min(self.names);
+                self.unacked.leave(&interest);
+            }
+            match &interest {
+                Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
+                Interest::Name(name) => {
+                    self.spelling.forget(name);
+                    self.holds.remove(name);
+                }
+            }
+        }
+        room.check(self.names())
+    }
+
+    /// What is written may be no name. Of collections that one request repeats, once is enough: all of each is to be sent
+    /// again (rule 48).
+    fn subscribe(&mut self, text: &str, room: Room, again: &mut HashSet<Interest>, source: &mut impl Source) {
+        let name = match name_of(text, room.name_bytes) {
+            Ok(name) => name,
+            Err(reason) => {
+                if self.malformed.insert(text) && reason.is_too_long() {
+                    source.too_long_name();
+                }
+                return;
+            }
+        };
+        let interest = self.interest(name, text);
+        if interest.is_collection() && again.contains(&interest) {
+            return;
+        }
+        let new = source.subscribe(self.subscriber.id, &interest);
+        if !new && interest.is_collection() {
+            again.insert(interest.clone());
+        }
+        self.names += if new { weight(interest.as_str()) } else { 0 };
+        if new && interest.is_collection() {
+            self.resume_crossing(&interest, source);
+        }
+    }
+
+    fn resume_crossing(&mut self, collection: &Interest, source: &mut impl Source) {
+        let crossing = self.unacked.crossing(collection);
+        if crossing.is_empty() {
+            return;
+        }
+        if self.absent_by_alias {
+            self.holds.extend(crossing.iter().map(|(name, _)| name.clone()));
+        }
+        source.resume(self.subscriber.id, crossing);
+    }
+
+    fn interest(&mut self, name: ResourceName, text: &str) -> Interest {
+        let interest = Interest::from(name);
+        match &interest {
+            Interest::Wildcard => (self.wildcard, self.refuses) = (true, self.no_wildcard),
+            Interest::Name(name) => self.spelling.note(name, text),
+        }
+        interest
+    }
+}

@@ -1,0 +1,272 @@
+//! One type of one state-of-the-world stream.
+
+mod changes;
+mod errors;
+mod full_state;
+mod listed;
+mod offered;
+mod version;
+mod wanted;
+
+use std::time::Instant;
+
+use xdstp_cache::{Removals, Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::Protocol;
+use crate::frame::Frame;
+use crate::server::error::ProtocolError;
+use crate::server::features::Features;
+use crate::server::nonce;
+use crate::server::session::outgoing::{Outgoing, Tells};
+use crate::server::session::reference::Reference;
+use crate::server::session::refreshes::Refreshes;
+use crate::server::session::room::Room;
+use crate::server::session::sotw::offered::Offered;
+use crate::server::session::sotw::version::RunningHash;
+use crate::server::session::sotw::wanted::Wanted;
+use crate::server::session::spelling::Spelling;
+use crate::server::session::subscriber::Subscriber;
+use crate::server::source::Source;
+use crate::server::transmit::Transmit;
+use crate::types::TypeRule;
+use crate::wire::{DiscoveryRequest, Status};
+
+pub(crate) use wanted::Names;
+
+/// What is SotW's own of a session.
+pub(crate) struct Sotw {
+    pub(crate) subscriber: Subscriber,
+    wanted: Wanted,
+    /// The version the client came with: what it, or who it asks for, holds must not be deleted before it is known to be
+    /// gone. Empty once it left anything: that it does not hold any more.
+    resumed: Option<String>,
+    last_nonce: Option<u64>,
+    awaits_ack: bool,
+    /// Something the client must be told; what, is read from the source when it is written.
+    changed: bool,
+    /// What was pulled could not be sent yet.
+    withheld: bool,
+    /// What was found of a full state before that paused.
+    found: Option<Found>,
+    /// How many resources came with the last response.
+    resources: u32,
+    /// Of how many resources the last full state was.
+    sent: Option<u32>,
+    /// The version of a type that is told by changes, where no origin gives one.
+    running: RunningHash,
+    offered: Offered,
+    full_state: bool,
+}
+
+/// What a look that pauses has found.
+struct Found {
+    /// What it looks for.
+    removals: Removals,
+    /// Something left.
+    left: bool,
+    references: Vec<Reference>,
+}
+
+impl Default for Found {
+    fn default() -> Self {
+        Self { removals: Removals::Include, left: false, references: Vec::new() }
+    }
+}
+
+impl Sotw {
+    /// Opens the session with the first request of its type.
+    pub(crate) fn open(
+        type_url: &TypeUrl,
+        request: &DiscoveryRequest,
+        names: &Names<'_>,
+        rule: &TypeRule,
+        features: Features,
+        room: Room,
+        source: &mut impl Source,
+    ) -> (Self, Result<(), ProtocolError>) {
+        let mut session = Self {
+            subscriber: Subscriber::open(type_url, source),
+            wanted: Wanted::default(),
+            resumed: Some(request.version_info.clone()).filter(|version| features.for_others || !version.is_empty()),
+            last_nonce: None,
+            awaits_ack: false,
+            changed: false,
+            withheld: false,
+            found: None,
+            resources: 0,
+            sent: None,
+            running: RunningHash::default(),
+            offered: Offered::default(),
+            full_state: rule.full_state_in_sotw,
+        };
+        let opened = session.change_subscription(names, room, rule, source);
+        source.resume(session.subscriber.id, Vec::new());
+        (session, opened)
+    }
+
+    pub(crate) fn handle_request(
+        &mut self,
+        now: Instant,
+        request: &DiscoveryRequest,
+        names: &Names<'_>,
+        room: Room,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        self.subscriber.tally.requests += 1;
+        // Rules 16, 18: a request that does not answer the last response is stale, and not answered.
+        if let Some(last) = self.last_nonce
+            && !nonce::is(&request.response_nonce, last)
+        {
+            // Rule 17: one that crossed that response says what the client wanted meanwhile. The ACK will repeat
+            // its names, but not tell that one of them left and came back in between (rule 55).
+            return if self.awaits_ack { self.change_subscription(names, room, rule, source) } else { Ok(()) };
+        }
+        if let Some(nonce) = self.last_nonce.filter(|_| self.awaits_ack) {
+            self.answered(now, nonce, request.error_detail.as_ref());
+        }
+        self.change_subscription(names, room, rule, source)
+    }
+
+    /// The last response is answered.
+    fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
+        self.awaits_ack = false;
+        let Self { subscriber, offered, .. } = self;
+        subscriber.answered(now, nonce, error);
+        if error.is_none() {
+            subscriber.refreshes.accepted(nonce);
+            subscriber.refused.accept(&offered.accept());
+            return;
+        }
+        subscriber.refused.refuse(nonce, offered.refuse(nonce, self.full_state));
+        // A full state is refreshed as long as the client may have anything of it.
+        if !(self.full_state && self.resources > 1) {
+            subscriber.refreshes.refused(now, nonce, self.resources);
+        }
+    }
+
+    fn change_subscription(
+        &mut self,
+        names: &Names<'_>,
+        room: Room,
+        rule: &TypeRule,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        if matches!(names, Names::Listed(..)) {
+            self.running.invalidate();
+        }
+        if self.wanted.change(self.subscriber.id, names, room, rule, source)? {
+            self.resumed.as_mut().map(String::clear);
+        }
+        if self.wanted.is_empty() {
+            self.subscriber.refreshes.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether a request's list of names is the last one again.
+    pub(crate) fn repeats(&self, names: &[u8]) -> bool {
+        self.wanted.repeats(names)
+    }
+
+    pub(crate) fn names(&self) -> usize {
+        self.wanted.len()
+    }
+
+    pub(crate) fn expect_no_answer(&mut self) {
+        self.awaits_ack = false;
+    }
+
+    pub(crate) fn is_wildcard(&self) -> bool {
+        self.wanted.wildcard
+    }
+
+    pub(crate) fn has_work(&self, source: &impl Source) -> bool {
+        self.changed || !self.wanted.untold.is_empty() || source.has_work(self.subscriber.id)
+    }
+
+    pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
+        self.changed || source.has_additions(self.subscriber.id)
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        !self.awaits_ack
+    }
+
+    pub(crate) fn has_responded(&self) -> bool {
+        self.sent.is_some()
+    }
+
+    pub(crate) fn accepted_version(&self) -> Option<&str> {
+        self.offered.accepted()
+    }
+
+    pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
+        self.awaits_ack && self.offered.has(name, self.full_state)
+    }
+
+    pub(crate) fn refusal_of(&self, name: &ResourceName) -> Option<u64> {
+        self.offered.refused().or_else(|| self.subscriber.refused.nonce_of(name))
+    }
+
+    /// The next response, if one is due. Rule 129: one un-ACKed response, then the newest state.
+    pub(crate) fn poll_transmit(
+        &mut self,
+        tells: Tells,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Option<Transmit> {
+        let (rule, removals) = (outgoing.rule, tells.removals());
+        self.subscriber.paused = false;
+        if self.wanted.is_empty() && self.wanted.untold.is_empty() {
+            return None;
+        }
+        let mut references = Vec::new();
+        let transmit = if rule.full_state_in_sotw {
+            self.full_state(removals, outgoing, &mut references, source)
+        } else {
+            self.changes(outgoing, &mut references, source)
+        };
+        let (mut transmit, version) = match transmit {
+            Some(response) => response,
+            // What has an error may be gone, and a full state would say so.
+            None if removals == Removals::Defer || self.subscriber.paused => return None,
+            None => self.errors(outgoing, &mut references, source)?,
+        };
+        // Rule 87: only of a wildcard does an equal version say that the client holds it all.
+        if self.resumed.take().is_some_and(|held| !held.is_empty() && held == version)
+            && rule.full_state_in_sotw
+            && self.wanted.wildcard
+            && self.wanted.names.is_empty()
+        {
+            return None;
+        }
+        outgoing.references.append(&mut references);
+        let nonce = outgoing.nonce();
+        (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
+        self.resources = transmit.resources;
+        self.subscriber.close(&mut transmit, Protocol::Sotw, Some(&version), nonce, outgoing.identifier);
+        self.offered.send(version);
+        Some(transmit)
+    }
+}
+
+fn push(
+    transmit: &mut Transmit,
+    spelling: &Spelling,
+    refreshes: &mut Refreshes,
+    outgoing: &Outgoing<'_>,
+    name: &ResourceName,
+    resource: &Resource<Frame>,
+) {
+    // A client that understands the wrapper is told name and version of each resource, which a payload
+    // need not hold (rule 110).
+    if outgoing.features.wrapped {
+        let ttl = resource.value.remaining_ttl(outgoing.now).filter(|_| outgoing.features.ttl);
+        refreshes.put(outgoing.told(), name, &resource.version, ttl);
+        transmit.push_wrapped(spelling.of(name), resource, ttl);
+    } else {
+        transmit.push_bare(&resource.value);
+    }
+}

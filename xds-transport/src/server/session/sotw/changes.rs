@@ -1,0 +1,80 @@
+//! Types that are told by changes: a response holds what is new, and absence from it says nothing (rule 67).
+
+use std::ops::ControlFlow;
+
+use xdstp_cache::{Pull, Removals};
+
+use super::{Sotw, push};
+use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::reference::Reference;
+use crate::server::session::subscriber::Subscriber;
+use crate::server::source::Source;
+use crate::server::transmit::Transmit;
+
+impl Sotw {
+    /// Rule 67: only what changed; a removal cannot be said. Names that are not there leave the answer for the others
+    /// as it is (rule 126). In parts, as over delta (rule 133): each resource may come alone.
+    pub(super) fn changes(
+        &mut self,
+        outgoing: &Outgoing<'_>,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, String)> {
+        let mut transmit = Transmit::new(outgoing.type_url.clone());
+        let Self { subscriber, wanted, running, offered, .. } = self;
+        let Subscriber { id, refreshes, refused, paused, .. } = subscriber;
+        offered.begin();
+        let pulled = source.pull(*id, Removals::Include, &mut |pull| {
+            match pull {
+                Pull::Put { name, resource } => {
+                    push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
+                    Reference::collect(outgoing.rule, &resource.value, references);
+                    running.put(name, &resource.version, &wanted.names);
+                    offered.put(name);
+                }
+                Pull::Removed { name } => {
+                    running.remove(name);
+                    refused.forget(name);
+                }
+                _ => {}
+            }
+            if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        *paused = pulled.paused;
+        // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
+        while !pulled.more
+            && transmit.budget_used() < BUDGET
+            && refreshes.fits(&transmit)
+            && let Some(due) = refreshes.pop(outgoing.now)
+        {
+            source.look_up(*id, &due.name, &mut |resource| {
+                if resource.version == due.version && refreshes.extend(&due, &resource.value, outgoing.told()).is_some()
+                {
+                    push(&mut transmit, &wanted.spelling, refreshes, outgoing, &due.name, resource);
+                }
+            });
+            if due.alone && !transmit.is_empty() {
+                break;
+            }
+        }
+        // The version is of all that is to be told: each of several parts sums up the others too.
+        // So is what is gone, and is told so by an error later.
+        let all = !pulled.more && !source.has_work(*id);
+        running.told(all, source.changes(*id));
+        if transmit.resources == 0 {
+            return None;
+        }
+        let version = self.version_of_changes(source);
+        Some((transmit, version))
+    }
+
+    pub(super) fn version_of_changes(&mut self, source: &mut impl Source) -> String {
+        match source.type_version(self.subscriber.id) {
+            Some(given) => {
+                self.running.rest();
+                given.to_string()
+            }
+            None => self.running.of(self.subscriber.id, &self.wanted.names, source).to_string(),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Errors of one type of one state-of-the-world stream.
+
+use std::ops::ControlFlow;
+
+use xdstp_cache::Removals;
+
+use super::Sotw;
+use crate::Protocol;
+use crate::server::session::odd::name_of;
+use crate::server::session::outgoing::Outgoing;
+use crate::server::session::reference::Reference;
+use crate::server::source::Source;
+use crate::server::transmit::Transmit;
+
+impl Sotw {
+    /// TP3: why something is not sent, when there is nothing else to say: in one response, no name may have both a
+    /// resource and an error. Where a response is the full state, an error beside a resource cannot be told: the resource
+    /// is in it.
+    pub(super) fn errors(
+        &mut self,
+        outgoing: &Outgoing<'_>,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Option<(Transmit, String)> {
+        // What changed and is withheld goes first.
+        if self.changed || !source.has_work(self.subscriber.id) && self.wanted.untold.is_empty() {
+            return None;
+        }
+        let rule = outgoing.rule;
+        let (mut transmit, state) = if rule.full_state_in_sotw {
+            let (transmit, version) = self.state(Removals::Include, outgoing, references, source)?;
+            (transmit, Some(version))
+        } else {
+            (Transmit::new(outgoing.type_url.clone()), None)
+        };
+        source.pull_errors(self.subscriber.id, Removals::Include, &mut |failed| {
+            if failed.removed {
+                self.running.remove(failed.name);
+            }
+            // What is refreshed is not let go.
+            if !rule.full_state_in_sotw && !failed.error.is_transient() {
+                self.subscriber.refreshes.forget(failed.name);
+            }
+            if !(rule.full_state_in_sotw && failed.beside && !failed.name.is_glob()) {
+                transmit.push_error(Protocol::Sotw, self.wanted.spelling.of(failed.name), failed.error);
+            }
+            ControlFlow::Continue(())
+        });
+        // A text that is no name cannot be that of a resource: SotW has no other way to say so.
+        while let Some(text) = self.wanted.untold.pop_first() {
+            if let Err(reason) = name_of(&text, outgoing.name_bytes) {
+                transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
+            }
+        }
+        if transmit.errors == 0 {
+            return None;
+        }
+        let version = state.unwrap_or_else(|| self.version_of_changes(source));
+        Some((transmit, version))
+    }
+}

@@ -1,0 +1,151 @@
+//! Who has a source by reference, or in a box, has a source.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_uri::{CanonicalText, ResourceName};
+
+use crate::frame::Frame;
+use crate::server::error::{NodeError, ProtocolError, Refused};
+use crate::server::source::Source;
+use crate::server::tally::Tally;
+
+/// Every method but those that open and close, and those too that a source may leave out: none of another source is to be
+/// passed over.
+macro_rules! forward {
+    ($this:ident => $source:expr) => {
+        fn identify(&mut $this, node: &Bytes) -> Result<(), NodeError> {
+            Source::identify(&mut $source, node)
+        }
+
+        fn subscribe(&mut $this, id: SubscriberId, interest: &Interest) -> bool {
+            Source::subscribe(&mut $source, id, interest)
+        }
+
+        fn subscribe_known(&mut $this, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
+            Source::subscribe_known(&mut $source, id, text)
+        }
+
+        fn unsubscribe(&mut $this, id: SubscriberId, interest: &Interest) -> bool {
+            Source::unsubscribe(&mut $source, id, interest)
+        }
+
+        fn resume(&mut $this, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+            Source::resume(&mut $source, id, held);
+        }
+
+        fn pull(
+            &mut $this,
+            id: SubscriberId,
+            removals: Removals,
+            visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+        ) -> Pulled {
+            Source::pull(&mut $source, id, removals, visitor)
+        }
+
+        fn pull_errors(
+            &mut $this,
+            id: SubscriberId,
+            removals: Removals,
+            visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+        ) -> bool {
+            Source::pull_errors(&mut $source, id, removals, visitor)
+        }
+
+        fn visit(
+            &mut $this,
+            id: SubscriberId,
+            visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>),
+        ) -> Unanswered {
+            Source::visit(&mut $source, id, visitor)
+        }
+
+        fn visit_leaving(
+            &mut $this,
+            id: SubscriberId,
+            removals: Removals,
+            visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+        ) {
+            Source::visit_leaving(&mut $source, id, removals, visitor);
+        }
+
+        fn refused(&mut $this) -> Option<Refused> {
+            Source::refused(&mut $source)
+        }
+
+        fn ends(&mut $this, error: &ProtocolError) {
+            Source::ends(&mut $source, error);
+        }
+
+        fn words(&$this, error: &ProtocolError) -> String {
+            Source::words(&$source, error)
+        }
+
+        fn too_long_name(&mut $this) {
+            Source::too_long_name(&mut $source);
+        }
+
+        fn has_work(&$this, id: SubscriberId) -> bool {
+            Source::has_work(&$source, id)
+        }
+
+        fn has_additions(&$this, id: SubscriberId) -> bool {
+            Source::has_additions(&$source, id)
+        }
+
+        fn resend(&mut $this, id: SubscriberId, name: &ResourceName) -> bool {
+            Source::resend(&mut $source, id, name)
+        }
+
+        fn look_up(&$this, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+            Source::look_up(&$source, id, name, look);
+        }
+
+        fn has_sotw_origin(&$this) -> bool {
+            Source::has_sotw_origin(&$source)
+        }
+
+        fn changes(&$this, id: SubscriberId) -> Option<u64> {
+            Source::changes(&$source, id)
+        }
+
+        fn newest_removal(&$this, id: SubscriberId) -> u64 {
+            Source::newest_removal(&$source, id)
+        }
+
+        fn type_version(&$this, id: SubscriberId) -> Option<Version> {
+            Source::type_version(&$source, id)
+        }
+
+        fn system_version(&$this, id: SubscriberId) -> Option<Version> {
+            Source::system_version(&$source, id)
+        }
+    };
+}
+
+pub(crate) use forward;
+
+impl<S: Source + ?Sized> Source for &mut S {
+    forward!(self => **self);
+
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        (**self).open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        (**self).close(id, tally);
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    forward!(self => **self);
+
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        (**self).open(type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        (**self).close(id, tally);
+    }
+}

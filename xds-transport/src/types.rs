@@ -1,0 +1,11 @@
+//! What differs between resource types, as data that a caller can replace: their rules, and the methods that serve them.
+
+mod envoy;
+mod rule;
+mod rules;
+mod service;
+
+pub(crate) use rule::no_sotw;
+pub use rule::{Dependent, TypeRule};
+pub use rules::TypeRules;
+pub use service::TypeService;

@@ -1,0 +1,130 @@
+//! The rules of all types, and their services.
+
+use std::collections::HashMap;
+
+use xdstp_cache::TypeUrl;
+
+use crate::Protocol;
+use crate::types::envoy;
+use crate::types::rule::TypeRule;
+use crate::types::service::TypeService;
+
+/// The rules of every type a stream may carry, and the services that carry one alone.
+///
+/// ```
+/// use xds_transport::{Protocol, TypeRule, TypeRules, TypeService};
+///
+/// let mut rules = TypeRules::envoy();
+/// let limits = "type.example.com/example.Limit".into();
+/// rules.insert("type.example.com/example.Limit".into(), TypeRule { legacy_wildcard: true, ..TypeRule::default() });
+/// rules.insert_service("type.example.com/example.Limit".into(), TypeService::new("example.LimitDiscoveryService", "Limits"));
+///
+/// assert!(rules.of(&limits).legacy_wildcard);
+/// assert_eq!(rules.served("/example.LimitDiscoveryService/DeltaLimits"), Some((Protocol::Delta, Some(limits))));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TypeRules {
+    rules: HashMap<TypeUrl, TypeRule>,
+    other: TypeRule,
+    services: Vec<(TypeUrl, TypeService)>,
+}
+
+impl TypeRules {
+    /// The rules of Envoy's own types, and their services.
+    pub fn envoy() -> Self {
+        let service =
+            |(of, service, resources): (&str, _, _)| (TypeUrl::from(of), TypeService::new(service, resources));
+        Self {
+            rules: envoy::rules().into_iter().map(|(url, rule)| (url.into(), rule)).collect(),
+            other: TypeRule::default(),
+            services: envoy::SERVICES.into_iter().map(service).collect(),
+        }
+    }
+
+    /// Sets the rule of a type.
+    pub fn insert(&mut self, type_url: TypeUrl, rule: TypeRule) {
+        self.rules.insert(type_url, rule);
+    }
+
+    /// Serves a type by a service of its own, beside those that it has.
+    pub fn insert_service(&mut self, type_url: TypeUrl, service: TypeService) {
+        self.services.push((type_url, service));
+    }
+
+    /// The rule of a type that somebody described.
+    pub(crate) fn described(&self, type_url: &TypeUrl) -> Option<&TypeRule> {
+        self.rules.get(type_url)
+    }
+
+    /// The rule of a type: the default one for a type nobody described.
+    pub fn of(&self, type_url: &TypeUrl) -> &TypeRule {
+        self.rules.get(type_url).unwrap_or(&self.other)
+    }
+
+    /// What a method serves, by its path: a protocol, and the one type of a per-type service (rules 1, 2).
+    pub fn served(&self, path: &str) -> Option<(Protocol, Option<TypeUrl>)> {
+        let protocols = || [Protocol::Sotw, Protocol::Delta].into_iter();
+        if let Some(protocol) = protocols().find(|protocol| protocol.aggregated_method() == path) {
+            return Some((protocol, None));
+        }
+        self.services.iter().find_map(|(type_url, service)| {
+            let protocol = protocols().find(|protocol| service.method(*protocol) == path)?;
+            // Rule 2: that has no SotW method.
+            let is_served = protocol == Protocol::Delta || !self.of(type_url).delta_only;
+            is_served.then(|| (protocol, Some(type_url.clone())))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_001_the_method_picks_the_protocol() {
+        let rules = TypeRules::envoy();
+        let clusters = Some(TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster"));
+        for protocol in [Protocol::Sotw, Protocol::Delta] {
+            assert_eq!(rules.served(protocol.aggregated_method()), Some((protocol, None)));
+        }
+        let path = "/envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters";
+        assert_eq!(rules.served(path), Some((Protocol::Delta, clusters.clone())));
+        let path = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
+        assert_eq!(rules.served(path), Some((Protocol::Sotw, clusters)));
+        for other in ["", "/", "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters", &path[1..]] {
+            assert_eq!(rules.served(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn rule_001_all_types_of_envoy_have_a_service() {
+        let rules = TypeRules::envoy();
+        let without: Vec<_> =
+            rules.rules.keys().filter(|of| !rules.services.iter().any(|(served, _)| served == *of)).collect();
+        assert!(without.is_empty(), "{without:?}");
+    }
+
+    #[test]
+    fn rule_002_virtual_hosts_and_localities_are_delta_only() {
+        let rules = TypeRules::envoy();
+        for service in [
+            "route.v3.VirtualHostDiscoveryService/$VirtualHosts",
+            "endpoint.v3.LocalityEndpointDiscoveryService/$LocalityEndpoints",
+        ] {
+            let path = |verb| format!("/envoy.service.{}", service.replace('$', verb));
+            assert_eq!(rules.served(&path("Stream")), None);
+            assert!(rules.served(&path("Delta")).is_some());
+        }
+    }
+
+    #[test]
+    fn rule_002_so_is_whatever_type_is_described_so() {
+        let mut rules = TypeRules::default();
+        let (limits, service) = (TypeUrl::from("type.example.com/Limit"), TypeService::new("example.Limits", "Limits"));
+        rules.insert_service(limits.clone(), service.clone());
+        assert_eq!(rules.served("/example.Limits/StreamLimits"), Some((Protocol::Sotw, Some(limits.clone()))));
+        rules.insert(limits.clone(), TypeRule { delta_only: true, ..TypeRule::default() });
+        assert_eq!(rules.served("/example.Limits/StreamLimits"), None);
+        assert_eq!(rules.served(&service.method(Protocol::Delta)), Some((Protocol::Delta, Some(limits))));
+    }
+}
