@@ -15,7 +15,7 @@ impl<V> Cache<V> {
     /// until it is [evicted](Self::evict), or forgotten for lack of room.
     pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_key = self.store.type_key(type_url);
-        let Some(list) = self.answered_list(type_key, collection) else { return };
+        let Some(list) = self.store.answered_list(type_key, collection) else { return };
         // First, for it may be all that keeps the list when its error is over.
         let before = std::mem::replace(&mut self.store[list].answer, Answer::Complete);
         let failed = self.end_collection_error(list, woken);
@@ -30,24 +30,14 @@ impl<V> Cache<V> {
         self.mark(Target::List(list), woken);
     }
 
-    /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
-    /// there, and nothing is told to be gone before the answer is complete (rule 151).
-    pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
+    /// The answer to a collection has begun.
+    pub(crate) fn begin_answer(&mut self, type_url: &TypeUrl, collection: &Interest, woken: &mut Vec<SubscriberId>) {
         let type_key = self.store.type_key(type_url);
-        let Some(list) = self.answered_list(type_key, collection) else { return };
+        let Some(list) = self.store.answered_list(type_key, collection) else { return };
         if self.store[list].answer == Answer::None {
             self.store[list].answer = Answer::Begun;
             self.store.renew_list(list);
             self.mark(Target::List(list), woken);
-        }
-    }
-
-    /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
-    fn answered_list(&mut self, type_key: TypeKey, collection: &Interest) -> Option<ListKey> {
-        if self.store.keeps_answers() {
-            Some(self.store.list(type_key, collection))
-        } else {
-            self.store.list_of(type_key, collection)
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Cache<V> {
     pub(crate) visits: u64,
     /// The same before the pull that goes on, and how many names that has looked at.
     pub(crate) looks: u64,
+    /// Who has something to pull because of an edit that was dropped, and was not said to be told.
+    pub(crate) unnamed: Vec<SubscriberId>,
 }
 
 impl<V> Cache<V> {
@@ -57,6 +59,7 @@ impl<V> Cache<V> {
             totals: Outcomes::default(),
             visits: 0,
             looks: 0,
+            unnamed: Vec::new(),
         }
     }
 

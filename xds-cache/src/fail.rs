@@ -60,47 +60,8 @@ impl<V> Cache<V> {
         self.fail_asked(type_url, name, error, false, now, woken);
     }
 
-    /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
-    /// there, those who want the glob that they belong to are told no more errors than it keeps
-    /// [tombstones](crate::Options::tombstones), as with [`deny`](Self::deny).
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
-    ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let name = |text: &str| format!("xdstp://a/envoy.config.cluster.v3.Cluster/{text}").parse().unwrap();
-    /// let mut options = Options::default();
-    /// (options.authoritative, options.tombstones) = (false, 2);
-    /// let mut cache = Cache::<()>::new(options);
-    /// let subscriber = cache.open(&clusters);
-    /// cache.subscribe(subscriber, &Interest::Name(name("*")));
-    /// for text in ["one", "two", "three", "four"] {
-    ///     let error = ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours");
-    ///     cache.fail_by_name(&clusters, &name(text), error, now, &mut woken);
-    /// }
-    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
-    /// let mut told = 0;
-    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| {
-    ///     told += 1;
-    ///     ControlFlow::Continue(())
-    /// });
-    /// assert_eq!(told, 2);
-    /// ```
-    pub fn fail_by_name(
-        &mut self,
-        type_url: &TypeUrl,
-        name: &ResourceName,
-        error: ResourceError,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) {
-        self.fail_asked(type_url, name, error, true, now, woken);
-    }
-
-    fn fail_asked(
+    /// `asked`: see [`Edit::fail_by_name`](crate::Edit::fail_by_name).
+    pub(crate) fn fail_asked(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,

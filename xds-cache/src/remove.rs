@@ -17,36 +17,7 @@ impl<V> Cache<V> {
         self.remove_asked(type_url, name, false, now, woken);
     }
 
-    /// Does what [`remove`](Self::remove) does, for the answer to who asked for just this name, though nobody here may ask
-    /// for it any more. Of such names that were never here, not more are told to those who want a collection that they
-    /// belong to than it keeps [tombstones](crate::Options::tombstones): whoever asks decides how many there are.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use std::time::Instant;
-    /// use xdstp_cache::{Cache, Interest, Options, Removals};
-    ///
-    /// let (now, mut woken) = (Instant::now(), Vec::new());
-    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
-    /// let mut options = Options::default();
-    /// (options.authoritative, options.tombstones) = (false, 2);
-    /// let mut cache = Cache::<()>::new(options);
-    /// let subscriber = cache.open(&clusters);
-    /// cache.subscribe(subscriber, &Interest::Wildcard);
-    /// for name in ["a", "b", "c", "d"] {
-    ///     cache.deny(&clusters, &name.parse().unwrap(), now, &mut woken);
-    /// }
-    /// let mut told = 0;
-    /// cache.pull(subscriber, Removals::Include, &mut |_| {
-    ///     told += 1;
-    ///     ControlFlow::Continue(())
-    /// });
-    /// assert_eq!(told, 2);
-    /// ```
-    pub fn deny(&mut self, type_url: &TypeUrl, name: &ResourceName, now: Instant, woken: &mut Vec<SubscriberId>) {
-        self.remove_asked(type_url, name, true, now, woken);
-    }
-
+    /// `asked`: see [`Edit::deny`](crate::Edit::deny).
     pub(crate) fn remove_asked(
         &mut self,
         type_url: &TypeUrl,

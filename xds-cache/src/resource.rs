@@ -101,4 +101,14 @@ impl<V> Resource<V> {
     pub fn unversioned(digest: u128, value: V) -> Self {
         Self::new(Version::from(format!("{digest:032x}")), digest, value)
     }
+
+    /// The same, with its content borrowed.
+    pub(crate) fn as_ref(&self) -> Resource<&V> {
+        Resource { version: self.version.clone(), digest: self.digest, value: &self.value }
+    }
+
+    /// The same, with another form of the content.
+    pub(crate) fn map<W>(self, content: impl FnOnce(V) -> W) -> Resource<W> {
+        Resource { version: self.version, digest: self.digest, value: content(self.value) }
+    }
 }

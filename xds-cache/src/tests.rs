@@ -5,6 +5,7 @@ mod answers;
 mod batches;
 mod capacity;
 mod departed;
+mod edits;
 mod elsewhere;
 mod errors;
 mod histories;
@@ -98,6 +99,12 @@ impl World {
         let mut woken = Vec::new();
         self.cache.answered(&self.of, &interest(text), &mut woken);
         woken
+    }
+
+    fn begun(&mut self, text: &str) -> Vec<SubscriberId> {
+        let mut edit = self.cache.edit(self.now);
+        edit.begun(&self.of, &interest(text));
+        edit.finish().into_iter().collect()
     }
 
     /// What a pull visits: `name@version`, or `-name`.

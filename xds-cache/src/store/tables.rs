@@ -212,6 +212,11 @@ impl<V> Store<V> {
         }
     }
 
+    /// The list that an answer is about: one that nobody is subscribed to yet, too, where answers are kept.
+    pub(crate) fn answered_list(&mut self, type_key: TypeKey, collection: &Interest) -> Option<ListKey> {
+        if self.keeps_answers() { Some(self.list(type_key, collection)) } else { self.list_of(type_key, collection) }
+    }
+
     /// Whether a collection that was answered is known until it is [evicted](crate::Cache::evict), though it is empty and nobody is
     /// subscribed to it: an origin that was asked once does not answer again.
     pub(crate) fn keeps_answers(&self) -> bool {

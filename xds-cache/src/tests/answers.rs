@@ -16,7 +16,7 @@ fn rule_151_nothing_is_gone_before_the_answer_is_complete() {
         let mut world = World::relay();
         let id = resumed(&mut world, &[collection], &[(here, "1"), (gone, "1")]);
         assert_eq!(world.cache.visit(id, &mut |_, _| ()).collections, 1);
-        world.cache.begun(&world.of, &interest(collection), &mut Vec::new());
+        _ = world.begun(collection);
         world.put(here, "1");
         assert_eq!(world.pull(id), [""; 0]);
         let unanswered = world.cache.visit(id, &mut |_, _| ());
@@ -80,7 +80,7 @@ fn rule_150_a_glob_is_not_told_empty_while_the_origin_is_lost() {
 fn rule_158_that_a_glob_is_empty_after_all_is_told_though_removals_wait() {
     let mut world = World::relay();
     let id = world.subscriber(&[GLOB]);
-    world.cache.begun(&world.of, &interest(GLOB), &mut Vec::new());
+    _ = world.begun(GLOB);
     assert!(world.pull_as(id, Removals::Defer).1.answered);
     assert!(!world.cache.has_additions(id));
     world.answered(GLOB);

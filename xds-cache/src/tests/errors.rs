@@ -15,9 +15,9 @@ impl World {
     }
 
     fn fail_by_name(&mut self, text: &str, code: i32) -> Vec<SubscriberId> {
-        let mut woken = Vec::new();
-        self.cache.fail_by_name(&self.of, &name(text), ResourceError::new(code, "why"), self.now, &mut woken);
-        woken
+        let mut edit = self.cache.edit(self.now);
+        edit.fail_by_name(&self.of, &name(text), ResourceError::new(code, "why"));
+        edit.finish().into_iter().collect()
     }
 }
 

@@ -3,6 +3,7 @@
 mod capacity;
 mod checks;
 mod ops;
+mod restart;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -223,10 +224,7 @@ impl Model {
             Op::Remove { of, what, asked } => {
                 let name = name(text(*what));
                 let untold = (*asked && self.is_untold(*of, &name)).then_some(self.cache.store.seq);
-                self.change(|cache, now, woken| match asked {
-                    true => cache.deny(&url(*of), &name, now, woken),
-                    false => cache.remove(&url(*of), &name, now, woken),
-                });
+                self.change(|cache, now, woken| cache.remove_asked(&url(*of), &name, *asked, now, woken));
                 self.removed(*of, &name);
                 self.check_unseen(*of, &name, untold);
             }
@@ -304,10 +302,7 @@ impl Model {
         let url = TypeUrl::from(TYPES[of]);
         let may_be_unlisted = asked && self.may_be_unlisted(of, name);
         let untold = (asked && self.is_untold(of, name)).then_some(self.cache.store.seq);
-        self.change(|cache, now, woken| match asked {
-            true => cache.fail_by_name(&url, name, error.clone(), now, woken),
-            false => cache.fail(&url, name, error.clone(), now, woken),
-        });
+        self.change(|cache, now, woken| cache.fail_asked(&url, name, error.clone(), asked, now, woken));
         self.failed(of, name, error, may_be_unlisted);
         self.check_unseen(of, name, untold);
     }
@@ -331,7 +326,7 @@ impl Model {
     fn begun(&mut self, of: usize, collection: &Interest) {
         let url = TypeUrl::from(TYPES[of]);
         let before = self.cache.is_known(&url, collection);
-        self.change(|cache, _, woken| cache.begun(&url, collection, woken));
+        self.change(|cache, _, woken| cache.begin_answer(&url, collection, woken));
         let certain = self.options.capacity.is_none() || self.is_watched(of, collection);
         if certain || self.cache.is_known(&url, collection) {
             self.known[of].insert(collection.clone());

@@ -20,9 +20,9 @@ impl World {
     }
 
     fn deny(&mut self, text: &str) -> Vec<SubscriberId> {
-        let mut woken = Vec::new();
-        self.cache.deny(&self.of, &name(text), self.now, &mut woken);
-        woken
+        let mut edit = self.cache.edit(self.now);
+        edit.deny(&self.of, &name(text));
+        edit.finish().into_iter().collect()
     }
 
     fn kept(&self, collection: &str) -> usize {
@@ -208,7 +208,7 @@ fn come_back(world: &mut World, put: &[&str], removed: &[&str]) -> Vec<String> {
     for text in put {
         world.put(text, "1");
     }
-    world.cache.begun(&world.of, &interest(GLOB), &mut Vec::new());
+    _ = world.begun(GLOB);
     assert!(world.pull(id).iter().all(|word| !word.starts_with('-')), "not before the answer is complete");
     world.answered(GLOB);
     let told = world.pull(id);

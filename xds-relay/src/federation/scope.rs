@@ -9,7 +9,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use xds_transport::Frame;
-use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl, Version};
+use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
 
 use crate::federation::demand::Demand;
 use crate::federation::lock::lock;
@@ -188,11 +188,10 @@ impl Scope {
         state.cache.subscriber_count() == 0 && state.demand.as_ref().is_none_or(Demand::is_idle)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State, &mut Vec<SubscriberId>)) {
-        let mut woken = Vec::new();
+    fn change(&self, change: impl FnOnce(&mut State) -> Woken) {
         let wakers: Vec<Waker> = {
             let mut state = self.lock();
-            change(&mut state, &mut woken);
+            let woken = change(&mut state);
             woken.iter().filter_map(|id| state.wakers.get(id.index()).cloned().flatten()).collect()
         };
         wakers.into_iter().for_each(Waker::wake);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Cache, Interest, Resource, TypeUrl};
+use xdstp_cache::{Edit, Interest, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::stub::{may_be_held, stub};
@@ -40,8 +40,9 @@ impl Scope {
         let mut bereft = BTreeSet::new();
         let mut over = false;
         while !over {
-            self.change(|state, woken| {
+            self.change(|state| {
                 let State { cache, demand, system_versions, .. } = state;
+                let mut edit = cache.edit(now);
                 // Who asked for just this may have left, and decides how much of it there is.
                 let is_asked =
                     |name: &ResourceName| demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, name));
@@ -49,31 +50,31 @@ impl Scope {
                 for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
                     let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
                     let resource = if self.shared && resource.value.do_not_cache() {
-                        stub(&resource, cache.resource(type_url, &name).is_some_and(may_be_held))
+                        stub(&resource, edit.resource(type_url, &name).is_some_and(may_be_held))
                     } else {
                         resource
                     };
                     let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
-                    let owners = aliases.iter().filter_map(|alias| cache.canonical(type_url, alias));
+                    let owners = aliases.iter().filter_map(|alias| edit.canonical(type_url, alias));
                     bereft.extend(owners.filter(|owner| **owner != name).cloned());
                     if gives_up {
                         bereft.insert(name.clone());
                     }
-                    cache.upsert_raw_with_aliases(type_url, &name, aliases, resource, now, woken);
+                    edit.put_with_aliases(type_url, &name, aliases, resource);
                     if touched {
-                        if let Some(held) = cache.value_mut(type_url, &name) {
+                        if let Some(held) = edit.value_mut(type_url, &name) {
                             held.refresh(ttl, expires);
                         }
-                        cache.touch(type_url, &name, woken);
+                        edit.touch(type_url, &name);
                     }
                 }
                 if changed.len() == 0 {
                     for name in removed.by_ref().take(BATCH) {
-                        bereft.extend(cache.canonical(type_url, &name).cloned());
+                        bereft.extend(edit.canonical(type_url, &name).cloned());
                         if is_asked(&name) {
-                            cache.deny(type_url, &name, now, woken);
+                            edit.deny(type_url, &name);
                         } else {
-                            cache.remove(type_url, &name, now, woken);
+                            edit.remove(type_url, &name);
                         }
                     }
                 }
@@ -81,42 +82,39 @@ impl Scope {
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
                         if is_asked(&name) {
-                            cache.fail_by_name(type_url, &name, error, now, woken);
+                            edit.fail_by_name(type_url, &name, error);
                         } else {
-                            cache.fail(type_url, &name, error, now, woken);
+                            edit.fail(type_url, &name, error);
                         }
                     }
                 }
                 for (name, ttl) in refreshed.by_ref().take(BATCH) {
-                    if let Some(held) = cache.value_mut(type_url, &name) {
+                    if let Some(held) = edit.value_mut(type_url, &name) {
                         held.refresh(Some(ttl), now.checked_add(ttl));
                     }
                 }
                 over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
                 if over {
                     for name in std::mem::take(&mut bereft) {
-                        forget_unwanted(cache, demand.as_ref(), type_url, name, now);
+                        forget_unwanted(&mut edit, demand.as_ref(), type_url, name);
                     }
                     // An answer may come in as it is given up: nothing would end what is known then.
                     let is_wanted = |collection: &&Interest| {
                         demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
                     };
-                    for collection in begun.iter().filter(is_wanted) {
-                        cache.begun(type_url, collection, woken);
-                    }
-                    for collection in complete.iter().filter(is_wanted) {
-                        cache.answered(type_url, collection, woken);
-                    }
+                    begun.iter().filter(is_wanted).for_each(|collection| edit.begun(type_url, collection));
+                    complete.iter().filter(is_wanted).for_each(|collection| edit.answered(type_url, collection));
                     // With the last of what it is the version of: nobody must see it beside older content.
                     if demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
                         if version.is_some() {
-                            cache.set_type_version(type_url, version.clone());
+                            edit.set_type_version(type_url, version.clone());
                         }
                         if let Some(version) = &system_version {
                             system_versions.insert(type_url.clone(), version.clone());
                         }
                     }
                 }
+                edit.finish()
             });
         }
     }
@@ -130,10 +128,12 @@ impl Scope {
             }
         }
         for batch in resources.chunks(BATCH) {
-            self.change(|state, woken| {
+            self.change(|state| {
+                let mut edit = state.cache.edit(now);
                 for (type_url, name, resource) in batch {
-                    state.cache.upsert_raw(type_url, name, resource.clone(), now, woken);
+                    edit.put(type_url, name, resource.clone());
                 }
+                edit.finish()
             });
         }
         for (type_url, name, _) in resources {
@@ -148,16 +148,10 @@ impl Scope {
 }
 
 /// Forgets a resource that nothing asks for by any of its names.
-fn forget_unwanted(
-    cache: &mut Cache<Frame>,
-    demand: Option<&Demand>,
-    type_url: &TypeUrl,
-    name: ResourceName,
-    now: Instant,
-) {
-    let (Some(demand), Some(resource)) = (demand, cache.resource(type_url, &name)) else { return };
-    let aliases = resource.value.aliases().filter(|alias| cache.canonical(type_url, alias) == Some(&name));
+fn forget_unwanted(edit: &mut Edit<'_, Frame>, demand: Option<&Demand>, type_url: &TypeUrl, name: ResourceName) {
+    let (Some(demand), Some(resource)) = (demand, edit.resource(type_url, &name)) else { return };
+    let aliases = resource.value.aliases().filter(|alias| edit.canonical(type_url, alias) == Some(&name));
     if !aliases.chain([name.clone()]).any(|name| demand.wants_by(type_url, &name)) {
-        cache.evict(type_url, &Interest::Name(name), now);
+        edit.evict(type_url, &Interest::Name(name));
     }
 }

@@ -1,0 +1,235 @@
+//! A batch of changes, and who is to be told of it.
+
+use std::ops::Deref;
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::interest::Interest;
+use crate::outcome::{Outcome, Outcomes};
+use crate::resource::{Resource, TypeUrl, Version};
+use crate::resource_error::ResourceError;
+
+impl<V> Cache<V> {
+    /// A batch of changes at one moment, such as an origin's answer: however many there are, a subscriber is named once.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Resource};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// # cache.pull(subscriber, xdstp_cache::Removals::Include, &mut |_| std::ops::ControlFlow::Continue(()));
+    ///
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"));
+    /// edit.remove(&clusters, &"shop".parse()?);
+    /// assert!(edit.finish().into_iter().eq([subscriber]));
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn edit(&mut self, now: Instant) -> Edit<'_, V> {
+        let woken = std::mem::take(&mut self.unnamed);
+        Edit { inherits: !woken.is_empty(), cache: self, now, woken }
+    }
+}
+
+/// Changes to a cache: each is made at once, and [`finish`](Self::finish) says who is to be told.
+///
+/// One that is dropped instead has changed what it has changed. Who is to be told of that is not forgotten: the next edit
+/// of the cache names them with its own, because a subscriber that is not woken would wait for ever.
+///
+/// The cache can be looked at meanwhile, and is as it was changed so far.
+#[must_use = "who is to be told of the changes is known when they are finished"]
+pub struct Edit<'a, V> {
+    cache: &'a mut Cache<V>,
+    now: Instant,
+    woken: Vec<SubscriberId>,
+    /// Some of these are of an edit that was dropped, and may have been woken by something else meanwhile.
+    inherits: bool,
+}
+
+impl<V> Edit<'_, V> {
+    /// Who has something to pull because of this edit, each once: not who had something to pull already.
+    pub fn finish(mut self) -> Woken {
+        let mut woken = std::mem::take(&mut self.woken);
+        if self.inherits {
+            woken.sort_unstable();
+            woken.dedup();
+        }
+        Woken(woken)
+    }
+
+    /// Stores a resource: see [`Cache::upsert_raw`].
+    pub fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<V>) -> Outcome {
+        self.cache.upsert_raw(type_url, name, resource, self.now, &mut self.woken)
+    }
+
+    /// Stores a resource and says by what other names it may be asked for: see [`Cache::upsert_raw_with_aliases`].
+    pub fn put_with_aliases(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        aliases: impl IntoIterator<Item = ResourceName>,
+        resource: Resource<V>,
+    ) -> Outcome {
+        self.cache.upsert_raw_with_aliases(type_url, name, aliases, resource, self.now, &mut self.woken)
+    }
+
+    /// Makes a type hold exactly these resources: see [`Cache::replace_raw`].
+    pub fn replace(
+        &mut self,
+        type_url: &TypeUrl,
+        resources: impl IntoIterator<Item = (ResourceName, Resource<V>)>,
+    ) -> Outcomes {
+        self.cache.replace_raw(type_url, resources, self.now, &mut self.woken)
+    }
+
+    /// Has everybody interested sent a resource again: see [`Cache::touch`].
+    pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.cache.touch(type_url, name, &mut self.woken);
+    }
+
+    /// Records that a name does not exist: see [`Cache::remove`].
+    pub fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.cache.remove_asked(type_url, name, false, self.now, &mut self.woken);
+    }
+
+    /// Does what [`remove`](Self::remove) does, for the answer to who asked for just this name, though nobody here may ask
+    /// for it any more. Of such names that were never here, not more are told to those who want a collection that they
+    /// belong to than it keeps [tombstones](crate::Options::tombstones): whoever asks decides how many there are.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.tombstones) = (false, 2);
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// let mut edit = cache.edit(Instant::now());
+    /// for name in ["a", "b", "c", "d"] {
+    ///     edit.deny(&clusters, &name.parse().unwrap());
+    /// }
+    /// let _ = edit.finish();
+    /// let mut told = 0;
+    /// cache.pull(subscriber, Removals::Include, &mut |_| {
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 2);
+    /// ```
+    pub fn deny(&mut self, type_url: &TypeUrl, name: &ResourceName) {
+        self.cache.remove_asked(type_url, name, true, self.now, &mut self.woken);
+    }
+
+    /// Records why a resource, or a whole glob, is not sent: see [`Cache::fail`].
+    pub fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+        self.cache.fail_asked(type_url, name, error, false, self.now, &mut self.woken);
+    }
+
+    /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
+    /// there, those who want the glob that they belong to are told no more errors than it keeps
+    /// [tombstones](crate::Options::tombstones), as with [`deny`](Self::deny).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, ResourceError};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let name = |text: &str| format!("xdstp://a/envoy.config.cluster.v3.Cluster/{text}").parse().unwrap();
+    /// let mut options = Options::default();
+    /// (options.authoritative, options.tombstones) = (false, 2);
+    /// let mut cache = Cache::<()>::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(name("*")));
+    /// let mut edit = cache.edit(Instant::now());
+    /// for text in ["one", "two", "three", "four"] {
+    ///     edit.fail_by_name(&clusters, &name(text), ResourceError::new(ResourceError::PERMISSION_DENIED, "not yours"));
+    /// }
+    /// let _ = edit.finish();
+    /// cache.pull(subscriber, Removals::Include, &mut |_| unreachable!());
+    /// let mut told = 0;
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |_| {
+    ///     told += 1;
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert_eq!(told, 2);
+    /// ```
+    pub fn fail_by_name(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+        self.cache.fail_asked(type_url, name, error, true, self.now, &mut self.woken);
+    }
+
+    /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is
+    /// there, and nothing is told to be gone before the answer is complete (rule 151).
+    pub fn begun(&mut self, type_url: &TypeUrl, collection: &Interest) {
+        self.cache.begin_answer(type_url, collection, &mut self.woken);
+    }
+
+    /// Records that a collection holds all there is: see [`Cache::answered`].
+    pub fn answered(&mut self, type_url: &TypeUrl, collection: &Interest) {
+        self.cache.answered(type_url, collection, &mut self.woken);
+    }
+
+    /// Records the version an origin gave to a whole type: see [`Cache::set_type_version`].
+    pub fn set_type_version(&mut self, type_url: &TypeUrl, version: Option<Version>) {
+        self.cache.set_type_version(type_url, version);
+    }
+
+    /// What is held of a name, to change what is not its content: see [`Cache::value_mut`].
+    pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
+        self.cache.value_mut(type_url, name)
+    }
+
+    /// Forgets what only an interest kept: see [`Cache::evict`].
+    pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest) {
+        self.cache.evict(type_url, interest, self.now);
+    }
+}
+
+impl<V> Deref for Edit<'_, V> {
+    type Target = Cache<V>;
+
+    fn deref(&self) -> &Cache<V> {
+        self.cache
+    }
+}
+
+impl<V> Drop for Edit<'_, V> {
+    fn drop(&mut self) {
+        self.cache.unnamed.append(&mut self.woken);
+    }
+}
+
+/// Who has something to pull: to be woken, and not under a lock that they need.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use = "who is not woken waits for ever"]
+pub struct Woken(Vec<SubscriberId>);
+
+impl Woken {
+    /// The same, to be looked at.
+    pub fn iter(&self) -> impl Iterator<Item = SubscriberId> {
+        self.0.iter().copied()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl IntoIterator for Woken {
+    type Item = SubscriberId;
+    type IntoIter = std::vec::IntoIter<SubscriberId>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}

@@ -1,0 +1,266 @@
+//! What a cache knows, as plain data: what is to survive a restart.
+
+use std::time::{Duration, Instant};
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::interest::Interest;
+use crate::moments::{NEVER, Seq};
+use crate::options::Options;
+use crate::resource::{Resource, TypeUrl, Version};
+use crate::resource_error::{Failure, ResourceError};
+use crate::store::{Answer, Gone, Slot, Store, glob_of};
+
+/// One thing that a cache knows.
+///
+/// `V` is the content of a resource: a borrowed one as it comes out of a [`snapshot`](Cache::snapshot). Names, types and
+/// versions are shared with the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Known<V> {
+    /// A name went, and those are to be told who come back to its glob.
+    Gone {
+        /// Its type.
+        type_url: TypeUrl,
+        /// The glob that has its tombstone.
+        glob: ResourceName,
+        /// The name: the glob itself where that was said to be empty.
+        name: ResourceName,
+        /// How long ago it went.
+        ago: Duration,
+        /// Whether it was here, and is not only said not to exist.
+        seen: bool,
+    },
+    /// A resource is there.
+    Present {
+        /// Its type.
+        type_url: TypeUrl,
+        /// Its name.
+        name: ResourceName,
+        /// The other names that it may be asked for by.
+        aliases: Vec<ResourceName>,
+        /// The resource.
+        resource: Resource<V>,
+    },
+    /// Something of a collection was answered.
+    Answered {
+        /// Its type.
+        type_url: TypeUrl,
+        /// The collection.
+        collection: Interest,
+        /// How far.
+        extent: Extent,
+    },
+    /// A name, or a glob, has an error.
+    Failed {
+        /// Its type.
+        type_url: TypeUrl,
+        /// The name.
+        name: ResourceName,
+        /// The error.
+        error: ResourceError,
+        /// Whether only those are told of it who ask for just this name.
+        by_name: bool,
+    },
+    /// An origin gave a version to a whole type.
+    TypeVersion {
+        /// The type.
+        type_url: TypeUrl,
+        /// The version.
+        version: Version,
+    },
+}
+
+/// How much of a collection is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Extent {
+    /// Some of it came, and more may be there.
+    Begun,
+    /// It was complete, and its origin was lost since: what it lacks may be there.
+    Stale,
+    /// What it lacks is not there.
+    Complete,
+}
+
+impl<V> Known<V> {
+    /// The same, with another form of the content: encoded, decoded, or owned.
+    pub fn map<W>(self, content: impl FnOnce(V) -> W) -> Known<W> {
+        match self {
+            Self::Gone { type_url, glob, name, ago, seen } => Known::Gone { type_url, glob, name, ago, seen },
+            Self::Present { type_url, name, aliases, resource } => {
+                let resource = resource.map(content);
+                Known::Present { type_url, name, aliases, resource }
+            }
+            Self::Answered { type_url, collection, extent } => Known::Answered { type_url, collection, extent },
+            Self::Failed { type_url, name, error, by_name } => Known::Failed { type_url, name, error, by_name },
+            Self::TypeVersion { type_url, version } => Known::TypeVersion { type_url, version },
+        }
+    }
+}
+
+impl<V> Cache<V> {
+    /// All that the cache knows and a restart should not lose: resources, the oldest change first, tombstones of globs, how
+    /// far collections are answered, errors and versions of types. It is in an order that [`restore`](Self::restore) can
+    /// take it in.
+    ///
+    /// Nothing of subscribers is in it, and so not what only they keep known: that a name is absent, because somebody asked
+    /// for it, and what is kept of a resource that is gone until they are told.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Known, Options, Resource};
+    ///
+    /// let (now, options) = (Instant::now(), Options::default());
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(options.clone());
+    /// cache.upsert_raw(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"), now, &mut Vec::new());
+    ///
+    /// let kept: Vec<Known<String>> = cache.snapshot(now).map(|known| known.map(|body| body.to_string())).collect();
+    /// let restored = Cache::restore(options, kept, now);
+    /// assert_eq!(restored.resource(&clusters, &"cart".parse()?).unwrap().value, "body");
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn snapshot(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
+        let mut slots: Vec<_> = self.store.slots().values().filter(|slot| slot.state.resource().is_some()).collect();
+        slots.sort_unstable_by_key(|slot| slot.seq);
+        let present = slots.into_iter().filter_map(|slot| self.known_resource(slot));
+        let versions = self.store.types().values().filter_map(|of| {
+            let (type_url, version) = (of.url.clone(), of.version.clone()?);
+            Some(Known::TypeVersion { type_url, version })
+        });
+        self.known_gone(now).chain(present).chain(self.known_answers()).chain(self.known_errors()).chain(versions)
+    }
+
+    fn known_resource<'a>(&'a self, slot: &'a Slot<V>) -> Option<Known<&'a V>> {
+        let of = &self.store[slot.type_key];
+        let resource = slot.state.resource()?.as_ref();
+        let aliases = of.aliases.of(&slot.name).iter().cloned().collect();
+        Some(Known::Present { type_url: of.url.clone(), name: slot.name.clone(), aliases, resource })
+    }
+
+    fn known_gone(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
+        let mut gone: Vec<(Seq, Known<&V>)> = Vec::new();
+        for list in self.store.lists().values() {
+            let Some(glob) = &list.glob else { continue };
+            gone.extend(list.gone.iter().map(|gone| {
+                let ago = now.saturating_duration_since(gone.at);
+                let (type_url, name) = (self.store[list.type_key].url.clone(), gone.name.clone());
+                (gone.seq, Known::Gone { type_url, glob: glob.clone(), name, ago, seen: !gone.unseen })
+            }));
+        }
+        gone.sort_by_key(|(seq, _)| *seq);
+        gone.into_iter().map(|(_, gone)| gone)
+    }
+
+    fn known_answers(&self) -> impl Iterator<Item = Known<&V>> {
+        let lists = self.store.lists().values().filter(|_| !self.store.options.authoritative);
+        lists.filter_map(|list| {
+            let extent = match list.answer {
+                Answer::None => return None,
+                Answer::Begun => Extent::Begun,
+                Answer::Stale => Extent::Stale,
+                Answer::Complete => Extent::Complete,
+            };
+            let collection = list.glob.clone().map_or(Interest::Wildcard, Interest::Name);
+            Some(Known::Answered { type_url: self.store[list.type_key].url.clone(), collection, extent })
+        })
+    }
+
+    fn known_errors(&self) -> impl Iterator<Item = Known<&V>> {
+        let mut errors: Vec<_> = self
+            .store
+            .types()
+            .values()
+            .flat_map(|of| of.errors.iter().map(|(name, failure)| (failure, of.url.clone(), name.clone())))
+            .collect();
+        errors.sort_unstable_by_key(|(failure, ..)| failure.seq);
+        errors.into_iter().map(|(failure, type_url, name)| Known::Failed {
+            type_url,
+            name,
+            error: failure.error.clone(),
+            by_name: !failure.listed,
+        })
+    }
+
+    /// A cache that knows what another one knew: who comes to it is told what that one would have told them.
+    ///
+    /// In a relay's cache, whether what is not in it is absent is for the caller to say. As it comes out of a
+    /// [`snapshot`](Self::snapshot), a collection that was complete is complete again. Where time has passed since, what is
+    /// restored proves that something was there, and never that something is not: then call
+    /// [`origin_lost`](Self::origin_lost) before anybody subscribes.
+    ///
+    /// What nobody subscribes to is known until it is [evicted](Self::evict), as it was before. What the
+    /// [capacity](Options::capacity) has no room for is left out.
+    pub fn restore(options: Options, known: impl IntoIterator<Item = Known<V>>, now: Instant) -> Self {
+        let mut cache = Self::new(options);
+        for known in known {
+            match known {
+                Known::Present { type_url, name, aliases, resource } => {
+                    cache.upsert_raw_with_aliases(&type_url, &name, aliases, resource, now, &mut Vec::new());
+                }
+                Known::Gone { type_url, glob, name, ago, seen } => {
+                    if let Some(at) = now.checked_sub(ago).filter(|_| glob.is_glob()) {
+                        cache.restore_gone(&type_url, glob, Gone { name, seq: 0, at, born: NEVER, unseen: !seen });
+                    }
+                }
+                Known::Answered { type_url, collection, extent } => {
+                    cache.store.restore_answer(&type_url, &collection, extent);
+                }
+                Known::Failed { type_url, name, error, by_name } => {
+                    cache.store.restore_error(&type_url, name, error, !by_name);
+                }
+                Known::TypeVersion { type_url, version } => cache.set_type_version(&type_url, Some(version)),
+            }
+        }
+        cache.expire(now);
+        (cache.totals, cache.visits) = Default::default();
+        cache
+    }
+
+    fn restore_gone(&mut self, type_url: &TypeUrl, glob: ResourceName, gone: Gone) {
+        let type_key = self.store.type_key(type_url);
+        let list = self.store.list(type_key, &Interest::Name(glob));
+        let too_many = gone.unseen && self.store[list].unseen >= self.store.options.tombstones;
+        if !too_many {
+            let seq = self.store.next_seq();
+            self.bury(list, Gone { seq, ..gone }, &mut Vec::new());
+        }
+        self.store[list].watched = true;
+        self.store.drop_list_if_unused(list);
+        self.store.drop_type_if_unused(type_key);
+    }
+}
+
+impl<V> Store<V> {
+    fn restore_answer(&mut self, type_url: &TypeUrl, collection: &Interest, extent: Extent) {
+        if self.options.authoritative || !collection.is_collection() {
+            return;
+        }
+        let type_key = self.type_key(type_url);
+        if let Some(at) = self.answered_list(type_key, collection) {
+            self[at].answer = match extent {
+                Extent::Begun => Answer::Begun,
+                Extent::Stale => Answer::Stale,
+                Extent::Complete => Answer::Complete,
+            };
+            self[at].watched = true;
+            self.renew_list(at);
+        }
+        self.drop_type_if_unused(type_key);
+    }
+
+    fn restore_error(&mut self, type_url: &TypeUrl, name: ResourceName, error: ResourceError, listed: bool) {
+        if name.as_str() == "*" {
+            return;
+        }
+        let type_key = self.type_key(type_url);
+        let seq = self.next_seq();
+        if let Some(glob) = glob_of(&name).filter(|_| listed) {
+            let list = self.list(type_key, &Interest::Name(glob));
+            self[list].failed.insert(seq, name.clone());
+        }
+        self[type_key].errors.insert(name, Failure { error, seq, listed });
+    }
+}

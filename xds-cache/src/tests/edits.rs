@@ -1,0 +1,50 @@
+//! Batches of changes.
+
+use super::*;
+
+#[test]
+fn a_subscriber_is_named_once_however_much_an_edit_changes() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["*", "a", GLOB]);
+    world.pull(id);
+    let mut edit = world.cache.edit(world.now);
+    for text in ["a", "b", MEMBER] {
+        edit.put(&world.of, &name(text), Resource::unversioned(1, 0));
+    }
+    edit.remove(&world.of, &name("b"));
+    edit.fail(&world.of, &name("a"), ResourceError::new(14, "why"));
+    assert!(edit.finish().iter().eq([id]));
+    let version = Resource::unversioned(1, ()).version;
+    let told = [format!("a@{version}"), format!("{MEMBER}@{version}"), "-b".into()];
+    assert_eq!(world.pull(id), told, "the newest state of each");
+}
+
+#[test]
+fn who_an_edit_that_is_dropped_would_have_named_the_next_one_names() {
+    let mut world = World::authoritative();
+    let [told, other] = [world.subscriber(&["a"]), world.subscriber(&["b"])];
+    world.pull(told);
+    world.pull(other);
+    let mut edit = world.cache.edit(world.now);
+    edit.put(&world.of, &name("a"), Resource::unversioned(1, 0));
+    drop(edit);
+    assert!(world.cache.has_work(told), "what is changed is changed");
+    let mut edit = world.cache.edit(world.now);
+    edit.put(&world.of, &name("b"), Resource::unversioned(1, 0));
+    assert!(edit.finish().into_iter().eq([told, other]));
+    assert!(world.cache.edit(world.now).finish().is_empty());
+}
+
+#[test]
+fn who_pulled_after_an_edit_was_dropped_is_named_once() {
+    let mut world = World::authoritative();
+    let id = world.subscriber(&["a"]);
+    world.pull(id);
+    let mut edit = world.cache.edit(world.now);
+    edit.put(&world.of, &name("a"), Resource::unversioned(1, 0));
+    drop(edit);
+    assert_eq!(world.pull(id).len(), 1);
+    let mut edit = world.cache.edit(world.now);
+    edit.put(&world.of, &name("a"), Resource::unversioned(2, 0));
+    assert!(edit.finish().into_iter().eq([id]));
+}
