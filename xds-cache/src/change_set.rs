@@ -3,6 +3,7 @@
 use xdstp_uri::ResourceName;
 
 use crate::resource::Resource;
+use crate::variant::Variant;
 
 /// One entry of a change set.
 #[derive(Debug)]
@@ -12,13 +13,22 @@ pub enum Pull<'a, V> {
     Put {
         /// Its name.
         name: &'a ResourceName,
+        /// Which of the name's variants it is; `None` for the [plain](Variant::plain) one, which may be the only one.
+        variant: Option<&'a Variant>,
+        /// The variant of the name that this one takes the place of: it is gone for the subscriber, with this. A client
+        /// that hears of one without the other would have both, or for a moment none.
+        replaces: Option<&'a Variant>,
         /// The resource.
         resource: &'a Resource<V>,
     },
-    /// A name that is gone, or that never was; or a glob without members (rule 99).
+    /// A name that is gone, or that never was; or a glob without members (rule 99). It is there, but has no variant for
+    /// the subscriber: that is the same.
     Removed {
         /// The name.
         name: &'a ResourceName,
+        /// The variant that the subscriber was sent. `None` where the name had none, or that is not known: it has nothing
+        /// of the name any more.
+        variant: Option<&'a Variant>,
     },
 }
 

@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, Target};
-use crate::store::Slot;
+use crate::store::{Slot, State};
 use crate::subscribers::{Link, Subscriber};
 
 impl<V> Cache<V> {
@@ -53,6 +53,7 @@ impl<V> Cache<V> {
             self.leave_pending(id, name, keeps);
         }
         self.disclaim_anew(id);
+        self.look_away(id);
         self.make_room();
         last
     }
@@ -143,8 +144,11 @@ impl<V> Cache<V> {
             } else if let Target::Slot(at) = target
                 && self.is_within(target, list)
             {
-                let Slot { born, ref state, .. } = self.store[self.store.resolve(at)];
-                self.subscribers[other].sent |= state.resource().is_some() && born <= sent;
+                let Slot { born, ref state, ref name, .. } = self.store[self.store.resolve(at)];
+                self.subscribers[other].sent |= match state {
+                    State::Varied(_) => self.look_of(id, name).is_some_and(|look| look.held.is_some()),
+                    state => state.is_present() && born <= sent,
+                };
             }
         }
     }

@@ -33,8 +33,8 @@ fn told(cache: &mut Cache<()>, id: SubscriberId) -> Vec<String> {
     let mut said = Vec::new();
     let mut pulled = cache.pull(id, Removals::Include, &mut |pull| {
         said.push(match pull {
-            Pull::Put { name, resource } => format!("{name}@{} {}", resource.version, resource.digest()),
-            Pull::Removed { name } => format!("-{name}"),
+            Pull::Put { name, resource, .. } => format!("{name}@{} {}", resource.version, resource.digest()),
+            Pull::Removed { name, .. } => format!("-{name}"),
         });
         ControlFlow::Continue(())
     });

@@ -1,0 +1,215 @@
+//! Who selects among variants by what, and what they see.
+
+use std::sync::Arc;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::interest::Interest;
+use crate::arena::Key;
+use crate::keys::{LinkKey, ListKey, SelectorKey, SlotKey, SubscriberKey, Target};
+use crate::resource::{Resource, TypeUrl};
+use crate::store::View;
+use crate::subscribers::{Look, Names, Subscriber};
+use crate::variant::{Selector, Variant};
+
+impl<V> Cache<V> {
+    /// A new subscriber, as [`open`](Self::open) makes one, that selects among variants by this (TP2): whatever it is interested
+    /// in, by name, glob or wildcard, it gets of each name the variant that is for it, and of a name of which none is, it is
+    /// told as of one that does not exist.
+    ///
+    /// A client may send other parameters for other names: a subscriber for each set of parameters has what is asked for with
+    /// that, as a stream has a subscriber for each type.
+    pub fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        let key = self.store.selectors.take(selector);
+        self.open_as(type_url, key)
+    }
+
+    /// By what a subscriber selects.
+    pub fn selector(&self, id: SubscriberId) -> Option<&Selector> {
+        self.is_open(id).then(|| self.store.selectors.of(self.subscribers[id].selector))
+    }
+
+    /// By what those select who want this: each once, however many they are. With the name of the interest these are the
+    /// selections that a relay has to ask its origin for.
+    ///
+    /// A variant that is here says nothing of the others that there may be upstream: by the draft, a larger one may be
+    /// preferred. So what is wanted is to be asked for whatever is here.
+    ///
+    /// ```
+    /// use xds_matcher::DynamicParameters;
+    /// use xdstp_cache::{Cache, Interest, Options, Selector};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let cart = Interest::Name("cart".parse()?);
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let canary = Selector::Parameters(DynamicParameters::from_iter([("env", "canary")]));
+    /// for selector in [&Selector::default(), &canary, &canary] {
+    ///     let subscriber = cache.open_selecting(&clusters, selector);
+    ///     cache.subscribe(subscriber, &cart);
+    /// }
+    /// assert_eq!(cache.selections(&clusters, &cart), [&Selector::default(), &canary]);
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn selections(&self, type_url: &TypeUrl, interest: &Interest) -> Vec<&Selector> {
+        let type_key = self.store.type_keys.get(type_url);
+        let target = type_key.and_then(|type_key| self.store.existing_target(*type_key, interest));
+        let Some(target) = target else { return Vec::new() };
+        let selecting = &self.subscribers.selecting;
+        let others = selecting.range((target, SelectorKey::FIRST)..).take_while(|((of, _), _)| *of == target);
+        let mut keys: Vec<_> = others.map(|((_, key), count)| (Some(*key), *count)).collect();
+        let by_default = self.watchers(target) - keys.iter().map(|(_, count)| count).sum::<u32>();
+        keys.extend((by_default > 0).then_some((None, by_default)));
+        keys.sort_unstable();
+        keys.into_iter().map(|(key, _)| self.store.selectors.of(key)).collect()
+    }
+
+    /// Whether nobody else of those who want a target selects by what a subscriber does.
+    pub(crate) fn selects_alone(&self, id: SubscriberId, target: Target) -> bool {
+        let selecting = &self.subscribers.selecting;
+        if selecting.is_empty() {
+            return false;
+        }
+        match self.subscribers[id].selector {
+            Some(key) => selecting.get(&(target, key)) == Some(&1),
+            None => {
+                let others = selecting.range((target, SelectorKey::FIRST)..).take_while(|((of, _), _)| *of == target);
+                self.watchers(target) - others.map(|(_, count)| count).sum::<u32>() == 1
+            }
+        }
+    }
+
+    fn watchers(&self, target: Target) -> u32 {
+        match target {
+            Target::Slot(at) => self.store[at].watchers.count,
+            Target::List(at) => self.store[at].watchers.count,
+        }
+    }
+
+    /// What a subscriber sees of a slot.
+    #[inline]
+    pub(crate) fn seen(&self, id: SubscriberId, at: SlotKey) -> Option<&Resource<V>> {
+        self.store.select(at, self.subscribers[id].selector).map(|(_, resource)| resource)
+    }
+
+    /// The same, if a subscriber sees anything of the name in it.
+    pub(crate) fn seen_by_name(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
+        self.seen(id, self.store.slot_of(self.subscribers[id].type_key, name)?)
+    }
+
+    /// Whether it is known that there is nothing in a slot for a subscriber.
+    pub(crate) fn is_absent_for(&self, id: SubscriberId, at: SlotKey) -> bool {
+        self.store.is_absent_for(at, self.subscribers[id].selector)
+    }
+
+    /// Whether a collection has nothing for a subscriber.
+    pub(crate) fn is_empty_for(&self, id: SubscriberId, list: ListKey) -> bool {
+        self.store[list].live == 0 || !self.store.members(list).any(|at| self.seen(id, at).is_some())
+    }
+
+    /// A subscriber looks at a name that has variants. What it sees, what it holds of the name, and whether it looked at
+    /// that already.
+    pub(crate) fn look_at(&mut self, id: SubscriberId, at: SlotKey) -> Option<(View, Option<Arc<Variant>>, bool)> {
+        let Self { store, subscribers, .. } = self;
+        let Subscriber { selector, type_key, looked, .. } = &mut subscribers[id];
+        let name = store[at].name.clone();
+        let before = looked.get(&name).map(|look| look.of);
+        let view = store.look(at, *selector, before)?;
+        let look = looked.entry(&name);
+        let seen = (look.of, look.seq) == (view.of, view.seq);
+        (look.of, look.seq) = (view.of, view.seq);
+        let held = look.held.clone();
+        let (key, type_key) = (*selector, *type_key);
+        if let (Some(chosen), Some(other)) = (&view.chosen, &view.other) {
+            self.report(type_key, &name, key, chosen.clone(), other.clone());
+        }
+        Some((view, held, seen))
+    }
+
+    /// What a subscriber looked at of a name, as long as that has the variants that it had.
+    pub(crate) fn look_of(&self, id: SubscriberId, name: &ResourceName) -> Option<&Look> {
+        let Subscriber { looked, type_key, .. } = &self.subscribers[id];
+        if looked.is_empty() {
+            return None;
+        }
+        let look = looked.get(name)?;
+        let varied = self.store[self.store.slot_of(*type_key, name)?].state.varied()?;
+        Some(look).filter(|look| look.of == varied.since)
+    }
+
+    /// Whether a subscriber was told that there is no variant of a name for it: that the name is gone is no news then.
+    pub(crate) fn knows_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let Subscriber { looked, owed, .. } = &self.subscribers[id];
+        !looked.is_empty() && looked.knows_absent(name) && !owed.removals().contains(name)
+    }
+
+    /// A subscriber is told that it has nothing of a name any more. The variant that it held, if it held one.
+    pub(crate) fn take_held(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Arc<Variant>> {
+        if self.subscribers[id].looked.is_empty() {
+            return None;
+        }
+        let held = self.subscribers[id].looked.get_mut(name)?.held.take();
+        if self.look_of(id, name).is_none() {
+            self.subscribers[id].looked.remove(name);
+        }
+        held.filter(|held| !held.is_plain())
+    }
+
+    /// A subscriber is sent the resource of a name that has no variants: it holds no variant any more.
+    pub(crate) fn replace_held(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Arc<Variant>> {
+        if self.subscribers[id].looked.is_empty() {
+            return None;
+        }
+        self.subscribers[id].looked.remove(name)?.held.filter(|held| !held.is_plain())
+    }
+
+    /// What a link is to is to be sent again, whatever was looked at.
+    pub(crate) fn look_anew(&mut self, link: LinkKey) {
+        let (target, subscriber) = (self.subscribers[link].target, self.subscribers[link].subscriber);
+        let looked = &self.subscribers[subscriber].looked;
+        if looked.is_empty() {
+            return;
+        }
+        let names = match target {
+            Target::Slot(at) => vec![self.store[at].name.clone()],
+            Target::List(list) => self.names_within(looked, list),
+        };
+        let looked = &mut self.subscribers[subscriber].looked;
+        for name in names {
+            if let Some(look) = looked.get_mut(&name) {
+                look.seq = 0;
+            }
+        }
+    }
+
+    /// What a subscriber does not want any more, and is not to be told of, it looks at no more.
+    pub(crate) fn look_away(&mut self, id: SubscriberId) {
+        let Subscriber { looked, owed, type_key, .. } = &self.subscribers[id];
+        if looked.is_empty() {
+            return;
+        }
+        let is_over = |name: &&ResourceName| !owed.removals().contains(name) && !self.is_wanted(id, *type_key, name);
+        let over: Vec<_> = looked.iter().filter(is_over).cloned().collect();
+        over.iter().for_each(|name| self.forget_look(id, name));
+    }
+
+    /// What a subscriber knows to be absent needs no look any more, once there are no variants of it.
+    pub(crate) fn forget_gone_look(&mut self, subscriber: SubscriberKey, name: &ResourceName) {
+        let Subscriber { looked, type_key, .. } = &mut self.subscribers[subscriber];
+        let is_varied = |at: SlotKey| self.store[at].state.varied().is_some();
+        if looked.knows_absent(name) && !self.store.slot_of(*type_key, name).is_some_and(is_varied) {
+            looked.remove(name);
+        }
+    }
+
+    pub(crate) fn forget_look(&mut self, id: SubscriberId, name: &ResourceName) {
+        let Self { store, subscribers, .. } = self;
+        let Subscriber { looked, selector, type_key, .. } = &mut subscribers[id];
+        if let Some(look) = looked.remove(name)
+            && let Some(at) = store.slot_of(*type_key, name)
+        {
+            store.look_away(at, *selector, look.of);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Variants, and who gets which.
+
+mod model;
+mod naive;
