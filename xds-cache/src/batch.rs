@@ -85,8 +85,7 @@ impl<V> Cache<V> {
             }
             let named = cache.store[type_key].names.iter();
             let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.store[at]);
-            let mut gone: Vec<_> =
-                slots.filter(|slot| slot.state.is_present()).map(|slot| slot.name.clone()).collect();
+            let mut gone: Vec<_> = slots.filter(|slot| slot.state.is_present()).map(|slot| slot.name.clone()).collect();
             gone.sort_unstable();
             for name in gone {
                 cache.remove(type_url, &name, now, woken);

@@ -32,6 +32,18 @@ pub enum Pull<'a, V> {
     },
 }
 
+impl<'a, V> Pull<'a, V> {
+    /// A resource without variants, as a source of one's own visits it.
+    pub fn put(name: &'a ResourceName, resource: &'a Resource<V>) -> Self {
+        Self::Put { name, variant: None, replaces: None, resource }
+    }
+
+    /// A name that is gone, whatever the subscriber had of it.
+    pub fn removed(name: &'a ResourceName) -> Self {
+        Self::Removed { name, variant: None }
+    }
+}
+
 /// Whether a pull visits removals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removals {

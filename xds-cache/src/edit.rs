@@ -65,10 +65,7 @@ impl<V> Edit<'_, V> {
     }
 
     /// Makes a change that has no name of its own here.
-    pub(crate) fn change<T>(
-        &mut self,
-        change: impl FnOnce(&mut Cache<V>, Instant, &mut Vec<SubscriberId>) -> T,
-    ) -> T {
+    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut Cache<V>, Instant, &mut Vec<SubscriberId>) -> T) -> T {
         change(self.cache, self.now, &mut self.woken)
     }
 

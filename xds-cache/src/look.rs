@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::resource::{Resource, TypeUrl};
 use crate::resource_error::ResourceError;
-use crate::store::{Answer, Slot, State};
+use crate::store::{Answer, Slot, State, Varied};
 use crate::variant::Variant;
 
 /// One resource, as [`Cache::resources`] lists it.
@@ -77,8 +77,9 @@ impl<V> Cache<V> {
             changed_at: slot.changed_at.and_then(|at| self.store.moments.time(at)),
             watchers: slot.watchers.count,
         };
-        let variants = slot.state.varied().into_iter().flat_map(|varied| varied.iter());
-        let itself = (!matches!(slot.state, State::Unknown | State::Varied(_))).then(|| stored(None, slot.state.resource()));
+        let variants = slot.state.varied().into_iter().flat_map(Varied::iter);
+        let itself =
+            (!matches!(slot.state, State::Unknown | State::Varied(_))).then(|| stored(None, slot.state.resource()));
         itself.into_iter().chain(variants.map(move |(variant, resource)| stored(Some(&**variant), Some(resource))))
     }
 

@@ -130,7 +130,7 @@ impl<V> Cache<V> {
                     self.subscribers[id].owed.fail(name.clone());
                 }
                 self.visits += 1;
-                return visitor(Pull::Put { name: &name, variant: None, replaces: None, resource });
+                return visitor(Pull::put(&name, resource));
             }
             // If it goes before that, the collection does not know that the name was sent.
             self.subscribers[id].owed.gone(name);
@@ -207,7 +207,7 @@ impl<V> Cache<V> {
             self.subscribers[id].owed.fail(slot.name.clone());
         }
         self.visits += 1;
-        visitor(Pull::Put { name: &slot.name, variant: None, replaces: None, resource })
+        visitor(Pull::put(&slot.name, resource))
     }
 
     /// Whether the subscriber brought along what is there; what else was noted of it is over with this.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use xdstp_uri::ResourceName;
 
+use crate::arena::Key;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
-use crate::arena::Key;
 use crate::keys::{LinkKey, ListKey, SelectorKey, SlotKey, SubscriberKey, Target};
 use crate::resource::{Resource, TypeUrl};
 use crate::store::View;

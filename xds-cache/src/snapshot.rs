@@ -11,7 +11,7 @@ use crate::moments::{NEVER, Seq};
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::{Failure, ResourceError};
-use crate::store::{Answer, Gone, Slot, Store, WentVariant, glob_of};
+use crate::store::{Answer, Gone, Slot, Store, Varied, WentVariant, glob_of};
 use crate::variant::Variant;
 
 /// One thing that a cache knows.
@@ -162,7 +162,7 @@ impl<V> Cache<V> {
             Known::Present { type_url, name, variant, aliases, resource }
         };
         let itself = slot.state.resource().map(|resource| known(None, resource));
-        let variants = slot.state.varied().into_iter().flat_map(|varied| varied.iter());
+        let variants = slot.state.varied().into_iter().flat_map(Varied::iter);
         itself.into_iter().chain(variants.map(move |(variant, resource)| known(Some(variant.clone()), resource)))
     }
 
@@ -247,7 +247,11 @@ impl<V> Cache<V> {
                 }
                 Known::Gone { type_url, glob, name, ago, seen } => {
                     if let Some(at) = now.checked_sub(ago).filter(|_| glob.is_glob()) {
-                        cache.restore_gone(&type_url, glob, Gone { name, seq: 0, at, born: NEVER, unseen: !seen, plain: false });
+                        cache.restore_gone(
+                            &type_url,
+                            glob,
+                            Gone { name, seq: 0, at, born: NEVER, unseen: !seen, plain: false },
+                        );
                     }
                 }
                 Known::WentVariant { type_url, glob, name, variant, ago } => {

@@ -24,4 +24,4 @@ pub(crate) use list::{Answer, Gone, List, WentVariant};
 pub(crate) use selection::View;
 pub(crate) use slot::{Slot, State};
 pub(crate) use tables::Store;
-pub(crate) use varied::{Lost, Settled};
+pub(crate) use varied::{Lost, Settled, Varied};

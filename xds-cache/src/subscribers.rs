@@ -2,6 +2,7 @@
 //!
 //! An update needs no memory for that: it moves links from the chain of what changed to those of their subscribers.
 
+mod aliased;
 mod all;
 mod brought;
 mod chains;

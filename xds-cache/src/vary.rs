@@ -133,14 +133,7 @@ impl<V> Cache<V> {
     }
 
     /// A variant came, or changed.
-    fn has_variant(
-        &mut self,
-        at: SlotKey,
-        seq: Seq,
-        was_present: bool,
-        now: Instant,
-        woken: &mut Vec<SubscriberId>,
-    ) {
+    fn has_variant(&mut self, at: SlotKey, seq: Seq, was_present: bool, now: Instant, woken: &mut Vec<SubscriberId>) {
         let moment = self.store.moments.of(now);
         let slot = &mut self.store[at];
         slot.changed_at = Some(moment);
@@ -221,8 +214,15 @@ impl<V> Cache<V> {
 
     /// Settles what an edit changed of variants.
     pub(crate) fn settle(&mut self, woken: &mut Vec<SubscriberId>) {
+        if self.store.stale.is_empty() {
+            return;
+        }
         for at in std::mem::take(&mut self.store.stale) {
-            self.settle_slot(at, woken);
+            // What is there may have been removed, and come back, since.
+            let varied = self.store.slots().get(at).and_then(|slot| slot.state.varied());
+            if varied.is_some_and(|varied| varied.stale) {
+                self.settle_slot(at, woken);
+            }
         }
         self.make_room();
     }

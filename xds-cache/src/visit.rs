@@ -19,12 +19,13 @@ impl<V> Cache<V> {
             return unanswered;
         }
         let subscriber = &self.subscribers[id];
+        let seen = |at| self.store.select(at, subscriber.selector).map(|(_, resource)| resource);
         for link in &subscriber.links {
             match self.subscribers[*link].target {
                 Target::Slot(at) => {
                     let sends = self.store.resolve(at);
                     let slot = &self.store[sends];
-                    match self.seen(id, sends) {
+                    match seen(sends) {
                         // Once, however many of its names were asked for.
                         Some(resource) if self.links_to(id, sends).next() == Some(*link) => {
                             visitor(&slot.name, resource);
@@ -42,7 +43,7 @@ impl<V> Cache<V> {
                     }
                     for at in self.store.members(list) {
                         let slot = &self.store[at];
-                        if let (Some(resource), None) = (self.seen(id, at), self.narrower(id, at, list).next()) {
+                        if let (Some(resource), None) = (seen(at), self.narrower(id, at, list).next()) {
                             visitor(&slot.name, resource);
                         }
                     }

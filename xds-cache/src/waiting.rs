@@ -46,7 +46,9 @@ impl<V> Cache<V> {
     fn removed_at(&self, link: LinkKey) -> Seq {
         match self.subscribers[link].target {
             Target::Slot(at) => match &self.store[at] {
-                slot if self.store.is_absent_for(at, self.subscribers[self.subscribers[link].subscriber].selector) => slot.seq,
+                slot if self.store.is_absent_for(at, self.subscribers[self.subscribers[link].subscriber].selector) => {
+                    slot.seq
+                }
                 _ => 0,
             },
             Target::List(list) => {

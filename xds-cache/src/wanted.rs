@@ -51,9 +51,7 @@ impl<V> Cache<V> {
         }
         let type_key = self.subscribers[id].type_key;
         match self.store.slot_of(type_key, name) {
-            Some(at) if self.subscribers.link_of(id, Target::Slot(at)).is_some() => {
-                self.is_absent_for(id, at)
-            }
+            Some(at) if self.subscribers.link_of(id, Target::Slot(at)).is_some() => self.is_absent_for(id, at),
             Some(at) if self.store[at].state.is_present() => self.is_absent_for(id, at),
             _ => self.is_answered(id, type_key, name) || self.went_from_wildcard(id, type_key, name),
         }
@@ -115,7 +113,12 @@ impl<V> Cache<V> {
                     |gone: &&Gone| !gone.name.is_glob() && (gone.seq > *gone_cursor || !complete && gone.seq <= *since);
                 let untold = gone.iter().chain(owed).filter(untold).map(|gone| gone.name.clone());
                 let pending = self.pending_within(id, target);
-                members.filter(|at| self.may_hold_member(id, *at)).map(|at| self.store[at].name.clone()).chain(untold).chain(pending).collect()
+                members
+                    .filter(|at| self.may_hold_member(id, *at))
+                    .map(|at| self.store[at].name.clone())
+                    .chain(untold)
+                    .chain(pending)
+                    .collect()
             }
         }
     }

@@ -34,8 +34,7 @@ impl<V> Cache<V> {
         let name = (sends != at).then(|| self.store[sends].name.clone());
         let before = match &name {
             Some(name) => subscriber.aliased.insert(link, name.clone()),
-            None if subscriber.aliased.is_empty() => None,
-            None => subscriber.aliased.remove(&link),
+            None => subscriber.aliased.remove(link),
         };
         if let Some(before) = before.filter(|before| name.as_ref() != Some(before)) {
             subscriber.owed.gone(before);

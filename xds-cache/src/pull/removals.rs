@@ -79,9 +79,8 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         if name.is_glob() {
             let list = self.store.list_of(type_key, &Interest::Name(name.clone()));
-            return list.is_some_and(|list| {
-                self.subscribers.holds(id, Target::List(list)) && self.is_empty_for(id, list)
-            });
+            return list
+                .is_some_and(|list| self.subscribers.holds(id, Target::List(list)) && self.is_empty_for(id, list));
         }
         let slot = self.store.slot_of(type_key, name);
         if let Some(at) = slot

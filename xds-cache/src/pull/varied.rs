@@ -121,8 +121,9 @@ impl<V> Cache<V> {
     /// Whether a subscriber that did not look at the variants of a name may hold what it was without any, by a collection.
     fn may_hold_plain(&self, id: SubscriberId, name: &ResourceName, view: &View) -> bool {
         let type_key = self.subscribers[id].type_key;
-        // It is to be told that this is gone, or is about to be told so.
-        if self.subscribers[id].owed.is_leaving(name) {
+        // It said that it holds something of the name, or is about to be told that this is gone.
+        let owed = &self.subscribers[id].owed;
+        if owed.is_leaving(name) || owed.brought().contains(name) {
             return true;
         }
         self.covering(id, type_key, name).any(|link| {

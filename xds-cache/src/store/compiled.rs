@@ -57,14 +57,14 @@ impl Compiled {
 
     fn choose_final(&self, parameters: &DynamicParameters) -> Choice {
         let selected = self.finals.select(parameters);
-        let others = selected.is_ambiguous().then(|| self.finals.matches(parameters)).unwrap_or_default();
+        let others = if selected.is_ambiguous() { self.finals.matches(parameters) } else { Vec::new() };
         let other = others.into_iter().find(|other| Some(*other) != selected.variant());
         Choice { chosen: selected.variant().cloned(), other: other.cloned() }
     }
 
     fn choose_draft_by(&self, parameters: &DynamicParameters) -> Choice {
         let selected = self.drafts.select_final(parameters);
-        let others = selected.is_ambiguous().then(|| self.drafts.matches_final(parameters)).unwrap_or_default();
+        let others = if selected.is_ambiguous() { self.drafts.matches_final(parameters) } else { Vec::new() };
         let other = others.into_iter().find(|other| Some(*other) != selected.variant());
         Choice { chosen: selected.variant().cloned(), other: other.cloned() }
     }
@@ -72,12 +72,12 @@ impl Compiled {
     fn choose_draft(&self, constraints: &Subscription) -> Choice {
         let selected = self.drafts.select(constraints);
         let Some(chosen) = selected.variant() else { return Choice::default() };
-        let others = selected.is_ambiguous().then(|| self.drafts.matches(constraints)).unwrap_or_default();
+        let others = if selected.is_ambiguous() { self.drafts.matches(constraints) } else { Vec::new() };
         // Of the others that match, some may have smaller integers.
         let is_as_good = |other: &&&Arc<Variant>| {
-            let pair = [chosen, other].into_iter().filter_map(|variant| match &**variant {
-                Variant::Parameters(parameters) => Some((variant, parameters.clone())),
-                Variant::Constraints(_) => Some((variant, DynamicParameters::new())),
+            let pair = [chosen, other].into_iter().map(|variant| match &**variant {
+                Variant::Parameters(parameters) => (variant, parameters.clone()),
+                Variant::Constraints(_) => (variant, DynamicParameters::new()),
             });
             *other != &chosen && DraftVariants::new(pair).select(constraints).is_ambiguous()
         };

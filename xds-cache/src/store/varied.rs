@@ -107,7 +107,11 @@ impl<V> Varied<V> {
     }
 
     /// What a selector selects now, whether anybody has looked or not.
-    pub(crate) fn select(&self, key: Option<SelectorKey>, selectors: &Selectors) -> Option<(&Arc<Variant>, &Resource<V>)> {
+    pub(crate) fn select(
+        &self,
+        key: Option<SelectorKey>,
+        selectors: &Selectors,
+    ) -> Option<(&Arc<Variant>, &Resource<V>)> {
         let chosen = match self.selections.get(&key).filter(|_| !self.stale) {
             Some(selected) => selected.chosen.clone(),
             None => self.choose(key, selectors).chosen,

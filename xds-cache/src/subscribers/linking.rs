@@ -53,10 +53,7 @@ impl Subscribers {
             }
         }
         subscriber.parting.remove(&at);
-        // A map hashes what is to be removed though it is empty.
-        if !subscriber.aliased.is_empty() {
-            subscriber.aliased.remove(&at);
-        }
+        subscriber.aliased.remove(at);
         subscriber.owed.brought_mut().take_sweep(at);
         walk.map(|walk| self.walks.remove(walk))
     }

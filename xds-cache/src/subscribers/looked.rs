@@ -11,7 +11,10 @@ use crate::variant::Variant;
 
 /// By name. Most subscribers want nothing that has variants.
 #[derive(Default)]
-pub(crate) struct Looked(Option<Box<HashMap<ResourceName, Look>>>);
+pub(crate) struct Looked(Option<Box<Looks>>);
+
+#[derive(Default)]
+struct Looks(HashMap<ResourceName, Look>);
 
 /// What it has looked at of one name.
 #[derive(Default)]
@@ -31,11 +34,11 @@ impl Looked {
     }
 
     pub(crate) fn get(&self, name: &ResourceName) -> Option<&Look> {
-        self.0.as_ref()?.get(name)
+        self.0.as_ref()?.0.get(name)
     }
 
     pub(crate) fn get_mut(&mut self, name: &ResourceName) -> Option<&mut Look> {
-        self.0.as_mut()?.get_mut(name)
+        self.0.as_mut()?.0.get_mut(name)
     }
 
     /// Whether the subscriber was told that there is no variant of a name for it, or that what it had is gone.
@@ -44,17 +47,17 @@ impl Looked {
     }
 
     pub(crate) fn into_looks(self) -> impl Iterator<Item = (ResourceName, Look)> {
-        self.0.into_iter().flat_map(|looks| *looks)
+        self.0.into_iter().flat_map(|looks| looks.0)
     }
 
     pub(crate) fn entry(&mut self, name: &ResourceName) -> &mut Look {
-        self.0.get_or_insert_default().entry(name.clone()).or_default()
+        self.0.get_or_insert_default().0.entry(name.clone()).or_default()
     }
 
     pub(crate) fn remove(&mut self, name: &ResourceName) -> Option<Look> {
         let looks = self.0.as_mut()?;
-        let removed = looks.remove(name);
-        if looks.is_empty() {
+        let removed = looks.0.remove(name);
+        if looks.0.is_empty() {
             self.0 = None;
         }
         removed
@@ -63,7 +66,7 @@ impl Looked {
 
 impl Names for Looked {
     fn iter(&self) -> impl Iterator<Item = &ResourceName> {
-        self.0.iter().flat_map(|looks| looks.keys())
+        self.0.iter().flat_map(|looks| looks.0.keys())
     }
 
     fn of_glob<'a>(&'a self, glob: &'a ResourceName) -> impl Iterator<Item = &'a ResourceName> {

@@ -1,10 +1,9 @@
 //! One subscriber: what it is interested in, and what it is yet to be told.
 
-use std::collections::{BTreeSet, HashMap};
-
-use xdstp_uri::ResourceName;
+use std::collections::BTreeSet;
 
 use crate::keys::{LinkKey, SelectorKey, TypeKey};
+use crate::subscribers::aliased::Aliased;
 use crate::subscribers::claims::Claims;
 use crate::subscribers::full_state::FullState;
 use crate::subscribers::looked::Looked;
@@ -29,7 +28,7 @@ pub(crate) struct Subscriber {
     /// No link before this one is to a name that was not answered.
     pub(crate) first_unanswered: usize,
     /// What was sent for an alias, by its link.
-    pub(crate) aliased: HashMap<LinkKey, ResourceName>,
+    pub(crate) aliased: Aliased,
     /// How often it said what it holds.
     pub(crate) resumes: u32,
     /// The last full state it was sent, if it is sent any.
@@ -53,7 +52,7 @@ impl Subscriber {
             owed: Owed::default(),
             claims: Claims::default(),
             first_unanswered: 0,
-            aliased: HashMap::new(),
+            aliased: Aliased::default(),
             resumes: 0,
             full_state: None,
             looked: Looked::default(),

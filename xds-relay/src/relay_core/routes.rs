@@ -263,7 +263,7 @@ impl Routes {
                     return contest(name, news);
                 }
                 let name = match &pull {
-                    Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
+                    Pull::Put { name, resource, .. } if shared && resource.value.do_not_cache() => {
                         stubs.push(Stub::of(name, &part.scope, resource));
                         return if stubs.len() < MAX_NOTED {
                             ControlFlow::Continue(())
@@ -271,7 +271,7 @@ impl Routes {
                             ControlFlow::Break(())
                         };
                     }
-                    Pull::Put { name, .. } | Pull::Removed { name } => name,
+                    Pull::Put { name, .. } | Pull::Removed { name, .. } => name,
                     _ => return visitor(pull),
                 };
                 if shared && private.contains_key(*name) {
@@ -385,10 +385,8 @@ impl Routes {
                     stubs.push(Stub::of(&name, &scope, &resource));
                     continue;
                 }
-                Counts::Other(_, resource) | Counts::ByAlias(_, resource) => {
-                    visitor(Pull::Put { name: &name, resource: &resource })
-                }
-                Counts::Gone => visitor(Pull::Removed { name: &name }),
+                Counts::Other(_, resource) | Counts::ByAlias(_, resource) => visitor(Pull::put(&name, &resource)),
+                Counts::Gone => visitor(Pull::removed(&name)),
             };
             if gone {
                 let place = relay.place(name.authority());

@@ -270,7 +270,7 @@ impl Session {
                     changed = true;
                     Reference::collect(rule, &resource.value, references);
                 }
-                Pull::Removed { name } if self.wanted.lists(name) => changed = true,
+                Pull::Removed { name, .. } if self.wanted.lists(name) => changed = true,
                 _ => left = true,
             }
             ControlFlow::Continue(())
@@ -360,12 +360,12 @@ impl Session {
         let Self { wanted, refreshes, running, .. } = self;
         let pulled = source.pull(self.id, Removals::Include, &mut |pull| {
             match pull {
-                Pull::Put { name, resource } => {
+                Pull::Put { name, resource, .. } => {
                     push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
                     Reference::collect(rule, &resource.value, references);
                     running.put(name, &resource.version, &wanted.names);
                 }
-                Pull::Removed { name } => running.remove(name),
+                Pull::Removed { name, .. } => running.remove(name),
                 _ => {}
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

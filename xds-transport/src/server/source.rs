@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, Subscribed, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -34,6 +35,11 @@ pub trait Source {
 
     /// A subscriber for one type of the stream.
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId;
+
+    /// A subscriber that selects among the variants of names by this (TP2). A source that leaves this out has no variants.
+    fn open_selecting(&mut self, type_url: &TypeUrl, _selector: &Selector) -> SubscriberId {
+        self.open(type_url)
+    }
 
     /// The subscriber is gone, having done this much.
     fn close(&mut self, id: SubscriberId, tally: &Tally);
@@ -160,6 +166,10 @@ pub trait Source {
 impl Source for Cache<Frame> {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         Self::open(self, type_url)
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        Self::open_selecting(self, type_url, selector)
     }
 
     fn close(&mut self, id: SubscriberId, _: &Tally) {

@@ -77,7 +77,8 @@ pub(super) struct Forms {
 }
 
 /// The variants of the final form, with the plain one first, and those of the draft; and who selects.
-pub(super) static FORMS: LazyLock<[Forms; 2]> = LazyLock::new(|| [Forms::of(final_variants()), Forms::of(draft_variants())]);
+pub(super) static FORMS: LazyLock<[Forms; 2]> =
+    LazyLock::new(|| [Forms::of(final_variants()), Forms::of(draft_variants())]);
 
 fn final_variants() -> Vec<For> {
     use Condition::{All, Has, Is, Not, True};
