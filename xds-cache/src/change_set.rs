@@ -1,5 +1,7 @@
 //! What a change set is made of.
 
+use std::sync::Arc;
+
 use xdstp_uri::ResourceName;
 
 use crate::resource::Resource;
@@ -15,9 +17,10 @@ pub enum Pull<'a, V> {
         name: &'a ResourceName,
         /// Which of the name's variants it is; `None` for the [plain](Variant::plain) one, which may be the only one.
         variant: Option<&'a Variant>,
-        /// The variant of the name that this one takes the place of: it is gone for the subscriber, with this. A client
-        /// that hears of one without the other would have both, or for a moment none.
-        replaces: Option<&'a Variant>,
+        /// The variants of the name that this one takes the place of: they are gone for the subscriber, with this. A client
+        /// that hears of one without the other would have both, or for a moment none. It is the one that it was sent; if
+        /// that was before it came back, those that it may have been sent then.
+        replaces: &'a [Arc<Variant>],
         /// The resource.
         resource: &'a Resource<V>,
     },
@@ -26,21 +29,21 @@ pub enum Pull<'a, V> {
     Removed {
         /// The name.
         name: &'a ResourceName,
-        /// The variant that the subscriber was sent. `None` where the name had none, or that is not known: it has nothing
-        /// of the name any more.
-        variant: Option<&'a Variant>,
+        /// The variants that the subscriber may hold, like those that a put replaces; it has nothing of the name any more,
+        /// though, whether they are known or not.
+        variants: &'a [Arc<Variant>],
     },
 }
 
 impl<'a, V> Pull<'a, V> {
     /// A resource without variants, as a source of one's own visits it.
     pub fn put(name: &'a ResourceName, resource: &'a Resource<V>) -> Self {
-        Self::Put { name, variant: None, replaces: None, resource }
+        Self::Put { name, variant: None, replaces: &[], resource }
     }
 
     /// A name that is gone, whatever the subscriber had of it.
     pub fn removed(name: &'a ResourceName) -> Self {
-        Self::Removed { name, variant: None }
+        Self::Removed { name, variants: &[] }
     }
 }
 

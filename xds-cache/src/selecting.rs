@@ -11,7 +11,7 @@ use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, SelectorKey, SlotKey, SubscriberKey, Target};
 use crate::resource::{Resource, TypeUrl};
 use crate::store::View;
-use crate::subscribers::{Look, Names, Subscriber};
+use crate::subscribers::{Look, Subscriber};
 use crate::variant::{Selector, Variant};
 
 impl<V> Cache<V> {
@@ -110,7 +110,7 @@ impl<V> Cache<V> {
 
     /// A subscriber looks at a name that has variants. What it sees, what it holds of the name, and whether it looked at
     /// that already.
-    pub(crate) fn look_at(&mut self, id: SubscriberId, at: SlotKey) -> Option<(View, Option<Arc<Variant>>, bool)> {
+    pub(crate) fn look_at(&mut self, id: SubscriberId, at: SlotKey) -> Option<(View, Vec<Arc<Variant>>, bool)> {
         let Self { store, subscribers, .. } = self;
         let Subscriber { selector, type_key, looked, .. } = &mut subscribers[id];
         let name = store[at].name.clone();
@@ -144,37 +144,30 @@ impl<V> Cache<V> {
         !looked.is_empty() && looked.knows_absent(name) && !owed.removals().contains(name)
     }
 
-    /// A subscriber is told that it has nothing of a name any more. The variant that it held, if it held one.
-    pub(crate) fn take_held(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Arc<Variant>> {
-        if self.subscribers[id].looked.is_empty() {
-            return None;
+    /// A subscriber is told that it has nothing of a name any more. The variants that it may have held.
+    pub(crate) fn take_held(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Arc<Variant>> {
+        let Subscriber { looked, type_key, .. } = &mut self.subscribers[id];
+        let type_key = *type_key;
+        let look = if looked.is_empty() { None } else { looked.get_mut(name) };
+        let Some(held) = look.map(|look| std::mem::take(&mut look.held)) else { return Vec::new() };
+        if self.look_of(id, name).is_none() || !self.is_wanted(id, type_key, name) {
+            self.forget_look(id, name);
         }
-        let held = self.subscribers[id].looked.get_mut(name)?.held.take();
-        if self.look_of(id, name).is_none() {
-            self.subscribers[id].looked.remove(name);
-        }
-        held.filter(|held| !held.is_plain())
+        held
     }
 
     /// A subscriber is sent the resource of a name that has no variants: it holds no variant any more.
-    pub(crate) fn replace_held(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Arc<Variant>> {
-        if self.subscribers[id].looked.is_empty() {
-            return None;
-        }
-        self.subscribers[id].looked.remove(name)?.held.filter(|held| !held.is_plain())
+    pub(crate) fn replace_held(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Arc<Variant>> {
+        let look = self.subscribers[id].looked.remove(name);
+        let mut held = look.map_or_else(Vec::new, |look| look.held);
+        held.retain(|held| !held.is_plain());
+        held
     }
 
     /// What a link is to is to be sent again, whatever was looked at.
     pub(crate) fn look_anew(&mut self, link: LinkKey) {
         let (target, subscriber) = (self.subscribers[link].target, self.subscribers[link].subscriber);
-        let looked = &self.subscribers[subscriber].looked;
-        if looked.is_empty() {
-            return;
-        }
-        let names = match target {
-            Target::Slot(at) => vec![self.store[at].name.clone()],
-            Target::List(list) => self.names_within(looked, list),
-        };
+        let names = self.looked_at(self.subscribers.id_of(subscriber), target);
         let looked = &mut self.subscribers[subscriber].looked;
         for name in names {
             if let Some(look) = looked.get_mut(&name) {
@@ -183,15 +176,24 @@ impl<V> Cache<V> {
         }
     }
 
-    /// What a subscriber does not want any more, and is not to be told of, it looks at no more.
-    pub(crate) fn look_away(&mut self, id: SubscriberId) {
-        let Subscriber { looked, owed, type_key, .. } = &self.subscribers[id];
-        if looked.is_empty() {
-            return;
+    /// The names of what a subscriber looked at by a target.
+    pub(crate) fn looked_at(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
+        let looked = &self.subscribers[id].looked;
+        match target {
+            _ if looked.is_empty() => Vec::new(),
+            Target::Slot(at) => vec![self.store[at].name.clone()],
+            Target::List(list) => self.names_within(looked, list),
         }
-        let is_over = |name: &&ResourceName| !owed.removals().contains(name) && !self.is_wanted(id, *type_key, name);
-        let over: Vec<_> = looked.iter().filter(is_over).cloned().collect();
-        over.iter().for_each(|name| self.forget_look(id, name));
+    }
+
+    /// What a subscriber may not want any more: where it does not, and is not to be told of it, it looks at it no more.
+    pub(crate) fn look_away(&mut self, id: SubscriberId, names: Vec<ResourceName>) {
+        for name in names {
+            let Subscriber { owed, type_key, .. } = &self.subscribers[id];
+            if !owed.removals().contains(&name) && !self.is_wanted(id, *type_key, &name) {
+                self.forget_look(id, &name);
+            }
+        }
     }
 
     /// What a subscriber knows to be absent needs no look any more, once there are no variants of it.

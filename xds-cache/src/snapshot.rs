@@ -11,7 +11,7 @@ use crate::moments::{NEVER, Seq};
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::{Failure, ResourceError};
-use crate::store::{Answer, Gone, Slot, Store, Varied, WentVariant, glob_of};
+use crate::store::{Answer, Gone, Slot, Store, Varied, Went, glob_of};
 use crate::variant::Variant;
 
 /// One thing that a cache knows.
@@ -38,8 +38,6 @@ pub enum Known<V> {
     WentVariant {
         /// The type.
         type_url: TypeUrl,
-        /// The glob that remembers it.
-        glob: ResourceName,
         /// The name.
         name: ResourceName,
         /// The variant.
@@ -110,9 +108,7 @@ impl<V> Known<V> {
                 let resource = resource.map(content);
                 Known::Present { type_url, name, variant, aliases, resource }
             }
-            Self::WentVariant { type_url, glob, name, variant, ago } => {
-                Known::WentVariant { type_url, glob, name, variant, ago }
-            }
+            Self::WentVariant { type_url, name, variant, ago } => Known::WentVariant { type_url, name, variant, ago },
             Self::Answered { type_url, collection, extent } => Known::Answered { type_url, collection, extent },
             Self::Failed { type_url, name, error, by_name } => Known::Failed { type_url, name, error, by_name },
             Self::TypeVersion { type_url, version } => Known::TypeVersion { type_url, version },
@@ -181,13 +177,12 @@ impl<V> Cache<V> {
     }
 
     fn known_went(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
-        let globs = self.store.lists().values().filter_map(|list| Some((list, list.glob.as_ref()?)));
-        globs.flat_map(move |(list, glob)| {
-            list.went.iter().map(move |went| {
-                let (type_url, glob) = (self.store[list.type_key].url.clone(), glob.clone());
-                let (name, variant, ago) =
-                    (went.name.clone(), went.variant.clone(), now.saturating_duration_since(went.at));
-                Known::WentVariant { type_url, glob, name, variant, ago }
+        let varied = self.store.slots().values().filter_map(|slot| Some((slot, slot.state.varied()?)));
+        varied.flat_map(move |(slot, varied)| {
+            varied.went().iter().map(move |went| {
+                let (type_url, name) = (self.store[slot.type_key].url.clone(), slot.name.clone());
+                let ago = now.saturating_duration_since(went.at);
+                Known::WentVariant { type_url, name, variant: went.variant.clone(), ago }
             })
         })
     }
@@ -254,9 +249,14 @@ impl<V> Cache<V> {
                         );
                     }
                 }
-                Known::WentVariant { type_url, glob, name, variant, ago } => {
-                    if let Some(at) = now.checked_sub(ago) {
-                        cache.store.restore_went(&type_url, glob, WentVariant { name, variant, seq: 0, at });
+                Known::WentVariant { type_url, name, variant, ago } => {
+                    let slot = cache.store.find(&type_url, &name);
+                    if let (Some(slot), Some(at)) = (slot, now.checked_sub(ago)) {
+                        let seq = cache.store.seq;
+                        let varied = cache.store[slot].state.varied_mut();
+                        varied
+                            .into_iter()
+                            .for_each(|varied| varied.remember(Went { variant: variant.clone(), seq, at }));
                     }
                 }
                 Known::Answered { type_url, collection, extent } => {
@@ -288,14 +288,6 @@ impl<V> Cache<V> {
 }
 
 impl<V> Store<V> {
-    fn restore_went(&mut self, type_url: &TypeUrl, glob: ResourceName, went: WentVariant) {
-        let list = self.type_keys.get(type_url).and_then(|of| self.list_of(*of, &Interest::Name(glob)));
-        if let Some(list) = list {
-            let (seq, most) = (self.seq, self.options.tombstones);
-            self[list].remember_variants([WentVariant { seq, ..went }], most);
-        }
-    }
-
     fn restore_answer(&mut self, type_url: &TypeUrl, collection: &Interest, extent: Extent) {
         if self.options.authoritative || !collection.is_collection() {
             return;

@@ -39,6 +39,7 @@ impl<V> Cache<V> {
         let keeps = target != wildcard && self.subscribers.holds(id, wildcard);
         let pending = self.left_within(id, target, keeps);
         let in_full_state = self.in_full_state_by(id, at);
+        let looked = self.looked_at(id, target);
         let last = self.drop_link(at);
         self.leave_in_full_state(id, in_full_state);
         // Rule 54: what it held of what it left, it holds no more.
@@ -53,7 +54,7 @@ impl<V> Cache<V> {
             self.leave_pending(id, name, keeps);
         }
         self.disclaim_anew(id);
-        self.look_away(id);
+        self.look_away(id, looked);
         self.make_room();
         last
     }
@@ -146,7 +147,7 @@ impl<V> Cache<V> {
             {
                 let Slot { born, ref state, ref name, .. } = self.store[self.store.resolve(at)];
                 self.subscribers[other].sent |= match state {
-                    State::Varied(_) => self.look_of(id, name).is_some_and(|look| look.held.is_some()),
+                    State::Varied(_) => self.look_of(id, name).is_some_and(|look| !look.held.is_empty()),
                     state => state.is_present() && born <= sent,
                 };
             }

@@ -8,11 +8,11 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::edit::Edit;
 use crate::id::SubscriberId;
-use crate::keys::{ListKey, SelectorKey, SlotKey, Target, TypeKey};
+use crate::keys::{SelectorKey, SlotKey, Target, TypeKey};
 use crate::moments::Seq;
 use crate::outcome::Outcome;
 use crate::resource::{Resource, TypeUrl};
-use crate::store::{Lost, Settled, Slot, State, WentVariant};
+use crate::store::{Settled, Slot, State, Went};
 use crate::variant::{Overlap, Variant};
 
 /// How many overlaps are kept for whoever asks.
@@ -63,6 +63,10 @@ impl<V: Clone> Edit<'_, V> {
                 resource.value = shared.clone();
             }
             cache.change_type(type_url, now, |cache, type_key| {
+                let slot = cache.store.slot_of(type_key, name);
+                if variant.is_plain() && slot.is_none_or(|at| cache.store[at].state.varied().is_none()) {
+                    return cache.store(type_key, name, resource, now, woken);
+                }
                 cache.store_variant(type_key, name, variant, resource, now, woken)
             })
         })
@@ -103,9 +107,6 @@ impl<V> Cache<V> {
             return Outcome::Unchanged;
         }
         let at = self.store.slot(type_key, name);
-        if variant.is_plain() && self.store[at].state.varied().is_none() {
-            return self.store(type_key, name, resource, now, woken);
-        }
         let was_present = self.store[at].state.is_present();
         if self.store[at].state.varied().is_none() {
             self.drop_aliases(at, woken);
@@ -114,6 +115,7 @@ impl<V> Cache<V> {
         if !was_present {
             self.end_alias(type_key, name);
             self.store.enter_lists(at);
+            self.remember_plain(at);
         }
         let seq = self.store.next_seq();
         let before = self.store[at].state.count();
@@ -130,6 +132,20 @@ impl<V> Cache<V> {
         }
         self.await_settling(at);
         outcome
+    }
+
+    /// Who was away when a name went that had no variants may hold that, now that it has some.
+    fn remember_plain(&mut self, at: SlotKey) {
+        let slot = &self.store[at];
+        let Some(list) = slot.directory().map(|list| &self.store[list]) else { return };
+        let gone = list.gone.iter().rev().find(|gone| gone.plain && gone.name == slot.name);
+        let went = gone.map(|gone| {
+            let variant = Arc::new(Variant::plain().clone());
+            Went { variant, seq: gone.seq, at: gone.at }
+        });
+        if let (Some(went), Some(varied)) = (went, self.store[at].state.varied_mut()) {
+            varied.remember(went);
+        }
     }
 
     /// A variant came, or changed.
@@ -243,7 +259,6 @@ impl<V> Cache<V> {
         }
         let lists: Vec<_> = self.store[at].lists().collect();
         for list in &lists {
-            self.remember_lost(*list, &name, &lost);
             self.store.leave_list(*list, at);
             self.store.append(*list, at);
         }
@@ -253,14 +268,6 @@ impl<V> Cache<V> {
         self.mark_affected(Target::Slot(at), at, woken);
         lists.into_iter().for_each(|list| self.mark_affected(Target::List(list), at, woken));
         self.store.renew(at);
-    }
-
-    /// For who was away, and held a variant that is gone though its name is not: what is gone as a whole has a tombstone.
-    fn remember_lost(&mut self, list: ListKey, name: &ResourceName, lost: &[Lost<V>]) {
-        let (Some(at), Some(_)) = (self.store.now, &self.store[list].glob) else { return };
-        let (seq, most) = (self.store.seq, self.store.options.tombstones);
-        let went = lost.iter().map(|lost| WentVariant { name: name.clone(), variant: lost.variant.clone(), seq, at });
-        self.store[list].remember_variants(went, most);
     }
 
     /// Moves the links of a target, which is or has the name in a slot, to the work of those for whom that changed just now.

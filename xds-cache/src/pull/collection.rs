@@ -1,9 +1,6 @@
 //! Walking a collection, and what its answer says.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::time::Duration;
 
 use xdstp_uri::ResourceName;
 
@@ -12,9 +9,8 @@ use crate::change_set::{Pull, Pulled};
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, Target, WalkKey};
 use crate::moments::Seq;
-use crate::store::{Answer, Store, WentVariant};
+use crate::store::Answer;
 use crate::subscribers::{Chain, Link, Subscriber, Walk};
-use crate::variant::Variant;
 
 impl<V> Cache<V> {
     /// What the next pull visits is the rest of this answer.
@@ -139,33 +135,10 @@ impl<V> Cache<V> {
         });
         let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
         let empty = members.glob.clone().filter(|_| self.is_empty_for(id, list));
-        let went = self.went_for(id, list, since);
         self.subscribers[walk].conclude();
         let owed = &mut self.subscribers[id].owed;
         empty.into_iter().for_each(|glob| owed.empty(glob));
         missed.into_iter().for_each(|name| owed.missed(name));
-        for (name, variant) in went {
-            let Subscriber { owed, looked, .. } = &mut self.subscribers[id];
-            looked.entry(&name).held.get_or_insert(variant);
-            owed.missed(name);
-        }
-    }
-
-    /// The variants that went before a subscriber came, who may hold them, of names that are there, but not for it.
-    fn went_for(&self, id: SubscriberId, list: ListKey, since: Seq) -> BTreeMap<ResourceName, Arc<Variant>> {
-        let Store { now, options, .. } = &self.store;
-        let is_kept = |went: &&WentVariant| {
-            let age = now.map_or(Duration::ZERO, |now| now.saturating_duration_since(went.at));
-            went.seq <= since && age < options.tombstone_age
-        };
-        let type_key = self.subscribers[id].type_key;
-        let lacks = |went: &&WentVariant| {
-            let at = self.store.slot_of(type_key, &went.name);
-            let varied = at.filter(|at| self.store[*at].state.varied().is_some());
-            varied.is_some_and(|at| self.seen(id, at).is_none()) && !self.is_asked_for(id, type_key, &went.name)
-        };
-        let went = self.store[list].went.iter().filter(is_kept).filter(lacks);
-        went.map(|went| (went.name.clone(), went.variant.clone())).collect()
     }
 
     /// The same as [`put`](Self::put), of a collection that was not answered.

@@ -76,7 +76,7 @@ impl<V> Cache<V> {
                 waiting.push(name);
             } else if self.subscribers[id].owed.stop_removal(&name) && self.is_gone(id, &name) {
                 let held = self.take_held(id, &name);
-                visited = visitor(Pull::Removed { name: &name, variant: held.as_deref() });
+                visited = visitor(Pull::Removed { name: &name, variants: &held });
             }
         }
         self.subscribers[id].owed.defer_missing(waiting);

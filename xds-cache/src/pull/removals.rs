@@ -32,7 +32,7 @@ impl<V> Cache<V> {
             } else if self.is_gone(id, &name) {
                 self.subscribers[id].owed.told_gone(&name);
                 let held = self.take_held(id, &name);
-                visited = visitor(Pull::Removed { name: &name, variant: held.as_deref() });
+                visited = visitor(Pull::Removed { name: &name, variants: &held });
             } else {
                 visited = self.look(pulled);
             }

@@ -10,7 +10,8 @@ use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, SlotKey};
 use crate::moments::Seq;
-use crate::store::{Gone, List, View};
+use crate::store::{Gone, List, View, Went};
+use crate::subscribers::Subscriber;
 use crate::variant::Variant;
 
 impl<V> Cache<V> {
@@ -31,15 +32,14 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let was_sent = by_name.is_some_and(|link| self.subscribers[link].sent);
-        let holds_plain = || was_sent || self.may_hold_plain(id, &name, &view);
-        let held = held.or_else(|| (!looked_before && holds_plain()).then(|| Arc::new(Variant::plain().clone())));
+        let held = if looked_before { held } else { self.may_hold_variants(id, at, &name, was_sent, &view) };
         let View { chosen, seq, .. } = view;
         match chosen {
             Some(chosen) => {
                 if let Some(link) = by_name {
                     self.subscribers[link].sent = true;
                 }
-                self.put_variant(id, at, &chosen, held.as_deref(), visitor)
+                self.put_variant(id, at, &chosen, held, visitor)
             }
             None => {
                 self.lacks_variant(id, &name, by_name, held, seq);
@@ -66,7 +66,7 @@ impl<V> Cache<V> {
             self.subscribers[id].owed.fail(name.clone());
         }
         self.visits += 1;
-        visitor(Pull::Put { name: &name, variant: None, replaces: replaces.as_deref(), resource })
+        visitor(Pull::Put { name: &name, variant: None, replaces: &replaces, resource })
     }
 
     fn put_variant(
@@ -74,7 +74,7 @@ impl<V> Cache<V> {
         id: SubscriberId,
         at: SlotKey,
         chosen: &Arc<Variant>,
-        held: Option<&Variant>,
+        mut held: Vec<Arc<Variant>>,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let name = &self.store[at].name;
@@ -84,7 +84,7 @@ impl<V> Cache<V> {
         let subscriber = &mut self.subscribers[id];
         // A version that was brought along may be that of another variant: it says nothing of this one.
         let compared = subscriber.owed.minds_additions() && subscriber.owed.came(name).is_some();
-        subscriber.looked.entry(name).held = Some(chosen.clone());
+        subscriber.looked.entry(name).held = vec![chosen.clone()];
         if compared {
             self.subscribers.has_compared(id);
         }
@@ -93,9 +93,9 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         };
         self.visits += 1;
-        let replaces = held.filter(|held| **held != **chosen);
+        held.retain(|held| held != chosen);
         let variant = Some(&**chosen).filter(|variant| !variant.is_plain());
-        visitor(Pull::Put { name: &slot.name, variant, replaces, resource })
+        visitor(Pull::Put { name: &slot.name, variant, replaces: &held, resource })
     }
 
     /// No variant is for the subscriber: to it, that is as if there were no such name.
@@ -104,10 +104,10 @@ impl<V> Cache<V> {
         id: SubscriberId,
         name: &ResourceName,
         by_name: Option<LinkKey>,
-        held: Option<Arc<Variant>>,
+        held: Vec<Arc<Variant>>,
         seq: Seq,
     ) {
-        let holds = held.is_some();
+        let holds = !held.is_empty();
         let look = self.subscribers[id].looked.entry(name);
         (look.held, look.seq) = (held, seq);
         if let Some(link) = by_name {
@@ -116,6 +116,31 @@ impl<V> Cache<V> {
         } else if holds {
             self.subscribers[id].owed.went(name);
         }
+    }
+
+    /// What a subscriber that did not look at the variants of a name may hold of it: what that was without any, and where it
+    /// was away, or says that it holds something, those that went meanwhile and were for it.
+    fn may_hold_variants(
+        &self,
+        id: SubscriberId,
+        at: SlotKey,
+        name: &ResourceName,
+        was_sent: bool,
+        view: &View,
+    ) -> Vec<Arc<Variant>> {
+        let Subscriber { type_key, selector, ref owed, .. } = self.subscribers[id];
+        let brought = owed.brought().contains(name);
+        let away = |went: &Went| {
+            self.covering(id, type_key, name).any(|link| {
+                let to_glob = self.subscribers[link].to_list().filter(|(list, _)| self.store[*list].glob.is_some());
+                to_glob.is_some_and(|(_, walk)| went.seq <= self.subscribers[walk].opened)
+            })
+        };
+        let mut held = self.store.went(at, selector, |went| brought || away(went));
+        if (was_sent || self.may_hold_plain(id, name, view)) && !held.iter().any(|held| held.is_plain()) {
+            held.push(Arc::new(Variant::plain().clone()));
+        }
+        held
     }
 
     /// Whether a subscriber that did not look at the variants of a name may hold what it was without any, by a collection.

@@ -1,14 +1,12 @@
 //! A collection: its members, and what went from it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::time::Instant;
 
 use xdstp_uri::ResourceName;
 
 use crate::keys::{SlotKey, TypeKey};
 use crate::moments::Seq;
-use crate::variant::Variant;
 use crate::watchers::Watchers;
 
 /// The members of a collection, in order of last change.
@@ -35,8 +33,6 @@ pub(crate) struct List {
     pub(crate) needed: usize,
     /// The `gone_cursor`s of its links, and how many have each.
     pub(crate) passed: BTreeMap<Seq, u32>,
-    /// Variants that went, of names that are still there, oldest first: for those who were away.
-    pub(crate) went: VecDeque<WentVariant>,
     /// The glob itself and names below it that have an error, by when they got it.
     pub(crate) failed: BTreeMap<Seq, ResourceName>,
 }
@@ -59,15 +55,8 @@ impl List {
             owed: VecDeque::new(),
             needed: 0,
             passed: BTreeMap::new(),
-            went: VecDeque::new(),
             failed: BTreeMap::new(),
         }
-    }
-
-    /// Variants went, of which the last ones are remembered.
-    pub(crate) fn remember_variants(&mut self, went: impl IntoIterator<Item = WentVariant>, most: usize) {
-        self.went.extend(went);
-        self.went.drain(..self.went.len().saturating_sub(most));
     }
 
     pub(crate) fn newest_gone(&self) -> Seq {
@@ -109,14 +98,6 @@ pub(crate) struct Gone {
     pub(crate) unseen: bool,
     /// It had no variants, or none at first.
     pub(crate) plain: bool,
-}
-
-/// A variant that went, of a name that is still there.
-pub(crate) struct WentVariant {
-    pub(crate) name: ResourceName,
-    pub(crate) variant: Arc<Variant>,
-    pub(crate) seq: Seq,
-    pub(crate) at: Instant,
 }
 
 /// How far a collection is answered. What is in it is there; that something is not, only a complete answer says.

@@ -1,13 +1,15 @@
 //! What selectors select of a slot.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::keys::{SelectorKey, SlotKey};
 use crate::moments::Seq;
 use crate::resource::Resource;
+use crate::store::compiled::Compiled;
 use crate::store::slot::State;
 use crate::store::tables::Store;
-use crate::store::varied::{Settled, Varied};
+use crate::store::varied::{Settled, Varied, Went};
 use crate::variant::Variant;
 
 /// What somebody sees who looks at a name that has variants.
@@ -62,9 +64,9 @@ impl<V> Store<V> {
     /// The variants of a slot are as they are to be.
     pub(crate) fn settle(&mut self, at: SlotKey) -> Option<Settled<V>> {
         let seq = self.next_seq();
-        let Self { slots, selectors, selected, .. } = self;
+        let Self { slots, selectors, selected, now, .. } = self;
         let slot = &mut slots[at];
-        let settled = slot.state.varied_mut()?.settle(seq, selectors);
+        let settled = slot.state.varied_mut()?.settle(seq, *now, selectors);
         slot.seq = seq;
         *selected += settled.selected;
         Some(settled)
@@ -79,6 +81,23 @@ impl<V> Store<V> {
         let (since, was_plain) = (varied.since, varied.was_plain);
         let (selected, other) = varied.look(key, of != Some(since), seq, selectors);
         Some(View { of: since, was_plain, seq: selected.seq, chosen: selected.chosen.clone(), other })
+    }
+
+    /// The variants for a selector that went of what is in a slot, not too long ago, and `may_be_held`.
+    pub(crate) fn went(
+        &self,
+        at: SlotKey,
+        key: Option<SelectorKey>,
+        may_be_held: impl Fn(&Went) -> bool,
+    ) -> Vec<Arc<Variant>> {
+        let went = self[at].state.varied().map_or(&[][..], |varied| varied.went());
+        let age = |went: &&Went| self.now.map_or(Duration::ZERO, |now| now.saturating_duration_since(went.at));
+        let selector = self.selectors.of(key);
+        went.iter()
+            .filter(|went| may_be_held(went) && age(went) < self.options.tombstone_age)
+            .filter(|went| Compiled::is_for(&went.variant, selector))
+            .map(|went| went.variant.clone())
+            .collect()
     }
 
     /// One looks no more at what had variants since a moment.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crate::keys::SelectorKey;
 use crate::moments::Seq;
@@ -10,6 +11,9 @@ use crate::resource::Resource;
 use crate::store::compiled::{Choice, Compiled};
 use crate::store::selectors::Selectors;
 use crate::variant::Variant;
+
+/// How many variants that went are remembered of a name.
+const MAX_WENT: usize = 8;
 
 /// The variants of a name.
 ///
@@ -21,6 +25,8 @@ pub(crate) struct Varied<V> {
     by_digest: HashMap<u128, Arc<Variant>>,
     /// What was removed since the last time it was settled.
     removed: Vec<(Arc<Variant>, Body<V>)>,
+    /// What was removed before that, oldest first, for those who were away.
+    went: Vec<Went>,
     compiled: OnceLock<Box<Compiled>>,
     /// By selector, the selections that somebody has looked at, and still may want.
     selections: HashMap<Option<SelectorKey>, Selected>,
@@ -40,6 +46,13 @@ struct Body<V> {
     resource: Resource<V>,
     /// When it last changed.
     seq: Seq,
+}
+
+/// A variant that went, of a name that has others.
+pub(crate) struct Went {
+    pub(crate) variant: Arc<Variant>,
+    pub(crate) seq: Seq,
+    pub(crate) at: Instant,
 }
 
 /// What one selector selects: one state for all who have it.
@@ -79,6 +92,7 @@ impl<V> Varied<V> {
             by_digest: plain.iter().map(|(variant, body)| (body.resource.digest(), variant.clone())).collect(),
             bodies: plain.into_iter().collect(),
             removed: Vec::new(),
+            went: Vec::new(),
             compiled: OnceLock::new(),
             selections: HashMap::new(),
             since,
@@ -136,6 +150,7 @@ impl<V> Varied<V> {
         let Some((variant, _)) = self.bodies.get_key_value(variant) else {
             self.change_set();
             let variant = Arc::new(variant.clone());
+            self.went.retain(|went| went.variant != variant);
             self.by_digest.insert(digest, variant.clone());
             self.bodies.insert(variant, Body { resource, seq });
             return Outcome::Added;
@@ -176,13 +191,29 @@ impl<V> Varied<V> {
         was_there
     }
 
+    /// A variant went: who was away may hold it.
+    pub(crate) fn remember(&mut self, went: Went) {
+        self.went.retain(|before| before.variant != went.variant);
+        self.went.push(went);
+        self.went.drain(..self.went.len().saturating_sub(MAX_WENT));
+    }
+
+    /// What went, oldest first.
+    pub(crate) fn went(&self) -> &[Went] {
+        &self.went
+    }
+
     fn change_set(&mut self) {
         self.set_changed = true;
         self.compiled = OnceLock::new();
     }
 
     /// Makes the selections anew that somebody has looked at; those that change do so now.
-    pub(crate) fn settle(&mut self, now: Seq, selectors: &Selectors) -> Settled<V> {
+    pub(crate) fn settle(&mut self, now: Seq, at: Option<Instant>, selectors: &Selectors) -> Settled<V> {
+        let removed: Vec<_> = self.removed.iter().map(|(variant, _)| variant.clone()).collect();
+        for (variant, at) in removed.into_iter().zip(at.into_iter().cycle()) {
+            self.remember(Went { variant, seq: now, at });
+        }
         let mut selections = std::mem::take(&mut self.selections);
         let mut settled = Settled { selected: 0, overlaps: Vec::new(), lost: Vec::new() };
         for (key, selected) in &mut selections {

@@ -23,8 +23,9 @@ pub(crate) struct Look {
     pub(crate) of: Seq,
     /// When what it selects had last changed; 0 if it is to be told whatever it is.
     pub(crate) seq: Seq,
-    /// The variant that it was sent, and was not told to be gone.
-    pub(crate) held: Option<Arc<Variant>>,
+    /// The variants that it may hold, and was not told to be gone: the one that it was sent, or those that it may have from
+    /// before.
+    pub(crate) held: Vec<Arc<Variant>>,
 }
 
 impl Looked {
@@ -43,7 +44,7 @@ impl Looked {
 
     /// Whether the subscriber was told that there is no variant of a name for it, or that what it had is gone.
     pub(crate) fn knows_absent(&self, name: &ResourceName) -> bool {
-        self.get(name).is_some_and(|look| look.seq > 0 && look.held.is_none())
+        self.get(name).is_some_and(|look| look.seq > 0 && look.held.is_empty())
     }
 
     pub(crate) fn into_looks(self) -> impl Iterator<Item = (ResourceName, Look)> {

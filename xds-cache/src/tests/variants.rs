@@ -52,11 +52,12 @@ impl World {
             said.push(match pull {
                 Pull::Put { name, variant, replaces, resource } => {
                     let variant = variant.map_or_else(String::new, |variant| format!(" ({variant})"));
-                    let replaces = replaces.map_or_else(String::new, |replaces| format!(" for ({replaces})"));
+                    let replaces: String = replaces.iter().map(|replaces| format!(" for ({replaces})")).collect();
                     format!("{name}@{}{variant}{replaces}", resource.version)
                 }
-                Pull::Removed { name, variant } => {
-                    format!("-{name}{}", variant.map_or_else(String::new, |variant| format!(" ({variant})")))
+                Pull::Removed { name, variants } => {
+                    let variants: String = variants.iter().map(|variant| format!(" ({variant})")).collect();
+                    format!("-{name}{variants}")
                 }
             });
             ControlFlow::Continue(())
@@ -129,7 +130,7 @@ fn a_name_gets_variants_and_loses_them_in_one_step_for_everybody() {
         assert_eq!(world.selected(plain), [format!("{MEMBER}@4 for (not exists(env))")]);
         assert_eq!(world.selected(prod), [format!("{MEMBER}@4 for (env=prod)")]);
         world.remove(MEMBER);
-        assert_eq!(world.selected(prod), [format!("-{MEMBER}")]);
+        assert_eq!(world.selected(prod), [format!("-{MEMBER} (true)")]);
     }
 }
 
