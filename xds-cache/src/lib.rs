@@ -20,6 +20,7 @@ mod index;
 mod interest;
 mod keys;
 mod look;
+mod looking;
 mod moments;
 mod open;
 mod options;

@@ -198,8 +198,11 @@ impl Model {
     fn close(&mut self, who: usize) {
         let Some(client) = self.clients[who].take() else { return };
         self.cache.close(client.id);
-        let of_globs = |name: &ResourceName| self.wanted_by_glob(&client, name);
-        let held = client.view.iter().filter(|(name, (variant, ..))| variant.is_some() && of_globs(name));
+        // As long as it was told all: what went as a whole, and came back, is not remembered.
+        let held = client.view.iter().filter(|(name, (variant, ..))| {
+            let selected = self.selected(client.selector, name).map(|(number, ..)| number);
+            variant.is_some() && *variant == selected && self.wanted_by_glob(&client, name)
+        });
         self.away[who] = Some((client.selector, held.map(|(name, held)| (name.clone(), held.clone())).collect()));
     }
 
