@@ -60,7 +60,7 @@ impl<V> Cache<V> {
             && self.store[list].live == 0
         {
             let seq = self.store.next_seq();
-            self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false }, woken);
+            self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false, plain: false }, woken);
         }
         self.store.clear_error(self.store[list].type_key, &glob).is_some()
     }
@@ -74,7 +74,7 @@ impl<V> Cache<V> {
             && self.store[list].watchers.count > 0
         {
             let seq = self.store.next_seq();
-            self.bury(list, Gone { name: glob, seq, at, born: NEVER, unseen: false }, woken);
+            self.bury(list, Gone { name: glob, seq, at, born: NEVER, unseen: false, plain: false }, woken);
         }
     }
 }

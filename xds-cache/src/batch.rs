@@ -78,12 +78,14 @@ impl<V> Cache<V> {
             let mut kept = HashSet::new();
             for (name, resource) in resources {
                 cache.store(type_key, &name, resource, now, woken);
-                kept.extend(cache.store.slot_of(type_key, &name));
+                if let Some(at) = cache.store.slot_of(type_key, &name) {
+                    kept.insert(at);
+                    cache.remove_others(at, now, woken);
+                }
             }
             let named = cache.store[type_key].names.iter();
             let slots = named.filter(|at| !kept.contains(at)).map(|at| &cache.store[at]);
-            let mut gone: Vec<_> =
-                slots.filter(|slot| slot.state.resource().is_some()).map(|slot| slot.name.clone()).collect();
+            let mut gone: Vec<_> = slots.filter(|slot| slot.state.is_present()).map(|slot| slot.name.clone()).collect();
             gone.sort_unstable();
             for name in gone {
                 cache.remove(type_url, &name, now, woken);

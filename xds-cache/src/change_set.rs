@@ -1,8 +1,11 @@
 //! What a change set is made of.
 
+use std::sync::Arc;
+
 use xdstp_uri::ResourceName;
 
 use crate::resource::Resource;
+use crate::variant::Variant;
 
 /// One entry of a change set.
 #[derive(Debug)]
@@ -12,14 +15,36 @@ pub enum Pull<'a, V> {
     Put {
         /// Its name.
         name: &'a ResourceName,
+        /// Which of the name's variants it is; `None` for the [plain](Variant::plain) one, which may be the only one.
+        variant: Option<&'a Variant>,
+        /// The variants of the name that this one takes the place of: they are gone for the subscriber, with this. A client
+        /// that hears of one without the other would have both, or for a moment none. It is the one that it was sent; if
+        /// that was before it came back, those that it may have been sent then.
+        replaces: &'a [Arc<Variant>],
         /// The resource.
         resource: &'a Resource<V>,
     },
-    /// A name that is gone, or that never was; or a glob without members (rule 99).
+    /// A name that is gone, or that never was; or a glob without members (rule 99). It is there, but has no variant for
+    /// the subscriber: that is the same.
     Removed {
         /// The name.
         name: &'a ResourceName,
+        /// The variants that the subscriber may hold, like those that a put replaces; it has nothing of the name any more,
+        /// though, whether they are known or not.
+        variants: &'a [Arc<Variant>],
     },
+}
+
+impl<'a, V> Pull<'a, V> {
+    /// A resource without variants, as a source of one's own visits it.
+    pub fn put(name: &'a ResourceName, resource: &'a Resource<V>) -> Self {
+        Self::Put { name, variant: None, replaces: &[], resource }
+    }
+
+    /// A name that is gone, whatever the subscriber had of it.
+    pub fn removed(name: &'a ResourceName) -> Self {
+        Self::Removed { name, variants: &[] }
+    }
 }
 
 /// Whether a pull visits removals.

@@ -103,7 +103,7 @@ impl<V> Cache<V> {
     /// What a link to a name is about: the name, and if it is an alias what it stands for, and stood for.
     pub(crate) fn names_of(&self, link: LinkKey, at: SlotKey) -> BTreeSet<ResourceName> {
         let Link { subscriber, .. } = self.subscribers[link];
-        let sent = self.subscribers[subscriber].aliased.get(&link).cloned();
+        let sent = self.subscribers[subscriber].aliased.get(link).cloned();
         let names = [at, self.store.resolve(at)].map(|at| self.store[at].name.clone());
         names.into_iter().chain(sent).collect()
     }

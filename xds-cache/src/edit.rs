@@ -55,12 +55,18 @@ pub struct Edit<'a, V> {
 impl<V> Edit<'_, V> {
     /// Who has something to pull because of this edit, each once: not who had something to pull already.
     pub fn finish(mut self) -> Woken {
+        self.cache.settle(&mut self.woken);
         let mut woken = std::mem::take(&mut self.woken);
         if self.inherits {
             woken.sort_unstable();
             woken.dedup();
         }
         Woken(woken)
+    }
+
+    /// Makes a change that has no name of its own here.
+    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut Cache<V>, Instant, &mut Vec<SubscriberId>) -> T) -> T {
+        change(self.cache, self.now, &mut self.woken)
     }
 
     /// Stores a resource: see [`Cache::upsert_raw`].
@@ -204,6 +210,7 @@ impl<V> Deref for Edit<'_, V> {
 
 impl<V> Drop for Edit<'_, V> {
     fn drop(&mut self) {
+        self.cache.settle(&mut self.woken);
         self.cache.unnamed.append(&mut self.woken);
     }
 }

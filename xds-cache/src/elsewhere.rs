@@ -7,7 +7,6 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::Target;
-use crate::store::State;
 
 impl<V> Cache<V> {
     /// Whether a subscriber is yet to be told what became of a name that it brought along. If so, it will be told,
@@ -44,7 +43,7 @@ impl<V> Cache<V> {
         }
         let type_key = self.subscribers[id].type_key;
         let at = self.store.slot_of(type_key, name);
-        if let Some(at) = at.filter(|at| matches!(self.store[self.store.resolve(*at)].state, State::Absent))
+        if let Some(at) = at.filter(|at| self.is_absent_for(id, self.store.resolve(*at)))
             && let Some(link) = self.subscribers.link_of(id, Target::Slot(at))
         {
             let _ = self.pull_slot(id, link, &mut |_| ControlFlow::Continue(()));
@@ -56,6 +55,7 @@ impl<V> Cache<V> {
         // An error is told all the same.
         if self.is_gone(id, name) && !self.waits_for_error(id, name) {
             self.subscribers[id].owed.stays(name);
+            self.take_held(id, name);
         }
     }
 }

@@ -148,12 +148,12 @@ impl<V> Cache<V> {
             return;
         }
         let aliases = self.store[type_key].aliases.of(&slot.name);
-        if slot.state.resource().is_some() && aliases.iter().chain([&slot.name]).any(keeps) {
+        if slot.state.is_present() && aliases.iter().chain([&slot.name]).any(keeps) {
             return;
         }
         let name = slot.name.clone();
         self.store[type_key].aliases.clear(&name);
-        self.totals.evicted += u64::from(self.store.take(at).is_some());
+        self.totals.evicted += self.store.take(at).count() as u64;
         for list in lists {
             self.store.leave_list(list, at);
             self.bury_forgotten(list, &name);

@@ -15,10 +15,12 @@ keys! {
     WalkKey,
     /// Of a subscriber.
     SubscriberKey,
+    /// Of what subscribers select among variants by.
+    SelectorKey,
 }
 
 /// What a subscriber may be interested in.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Target {
     Slot(SlotKey),
     List(ListKey),

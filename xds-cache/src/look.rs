@@ -8,7 +8,8 @@ use crate::cache::Cache;
 use crate::interest::Interest;
 use crate::resource::{Resource, TypeUrl};
 use crate::resource_error::ResourceError;
-use crate::store::{Answer, Slot, State};
+use crate::store::{Answer, Slot, State, Varied};
+use crate::variant::Variant;
 
 /// One resource, as [`Cache::resources`] lists it.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Stored<'a, V> {
     pub type_url: &'a TypeUrl,
     /// Its name.
     pub name: &'a ResourceName,
+    /// Which variant it is, if the name has any.
+    pub variant: Option<&'a Variant>,
     /// The resource; `None` when the name is known not to exist.
     pub resource: Option<&'a Resource<V>>,
     /// When its content last changed, by the caller's clock, to a tenth of a second.
@@ -27,19 +30,19 @@ pub struct Stored<'a, V> {
 }
 
 impl<V> Cache<V> {
-    /// The resource of a name, or of what the name is an alias of.
+    /// The resource of a name, or of what the name is an alias of. Of variants, the one for who has no parameters.
     pub fn resource(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<&Resource<V>> {
         let type_key = *self.store.type_keys.get(type_url)?;
         let canonical = self.store[type_key].aliases.canonical(name).unwrap_or(name);
-        self.store[self.store.slot_of(type_key, canonical)?].state.resource()
+        self.store.select(self.store.slot_of(type_key, canonical)?, None).map(|(_, resource)| resource)
     }
 
     /// Every name the cache knows something about.
     pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
-        self.store.slots().values().filter_map(|slot| self.stored(slot))
+        self.store.slots().values().flat_map(|slot| self.stored(slot))
     }
 
-    /// A part of the same, of at most `most`, and where the next part begins if there is one; the first begins at 0. For who
+    /// A part of the same, of at most `most` names, and where the next part begins if there is one; the first begins at 0. For who
     /// must not keep others from the cache for as long as all of it takes: what comes or goes between two parts may be in
     /// none of them.
     ///
@@ -62,17 +65,30 @@ impl<V> Cache<V> {
     /// ```
     pub fn resources_from(&self, from: usize, most: usize) -> (impl Iterator<Item = Stored<'_, V>>, Option<usize>) {
         let (part, next) = self.store.slots().part(from, most);
-        (part.filter_map(|slot| self.stored(slot)), next)
+        (part.flat_map(|slot| self.stored(slot)), next)
     }
 
-    fn stored<'a>(&'a self, slot: &'a Slot<V>) -> Option<Stored<'a, V>> {
-        (!matches!(slot.state, State::Unknown)).then(|| Stored {
+    fn stored<'a>(&'a self, slot: &'a Slot<V>) -> impl Iterator<Item = Stored<'a, V>> {
+        let stored = |variant, resource| Stored {
             type_url: &self.store[slot.type_key].url,
             name: &slot.name,
-            resource: slot.state.resource(),
+            variant,
+            resource,
             changed_at: slot.changed_at.and_then(|at| self.store.moments.time(at)),
             watchers: slot.watchers.count,
-        })
+        };
+        let variants = slot.state.varied().into_iter().flat_map(Varied::iter);
+        let itself =
+            (!matches!(slot.state, State::Unknown | State::Varied(_))).then(|| stored(None, slot.state.resource()));
+        itself.into_iter().chain(variants.map(move |(variant, resource)| stored(Some(&**variant), Some(resource))))
+    }
+
+    /// A variant of a name.
+    pub fn variant(&self, type_url: &TypeUrl, name: &ResourceName, variant: &Variant) -> Option<&Resource<V>> {
+        match &self.store[self.store.find(type_url, name)?].state {
+            State::Varied(varied) => varied.variant(if variant.is_plain() { Variant::plain() } else { variant }),
+            state => state.resource().filter(|_| variant.is_plain()),
+        }
     }
 
     /// Whether a name has been answered, with an error too, or something of a collection has.
@@ -125,9 +141,14 @@ impl<V> Cache<V> {
             .flat_map(|of| of.errors.iter().map(|(name, failure)| (&of.url, name, &failure.error)))
     }
 
-    /// What is held of a name, to change what is not its content, such as how long it lives: nobody is told.
+    /// What is held of a name, to change what is not its content, such as how long it lives: nobody is told. Of
+    /// variants, the plain one.
     pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
         let at = self.store.find(type_url, name)?;
-        self.store[at].state.resource_mut().map(|resource| &mut resource.value)
+        let resource = match &mut self.store[at].state {
+            State::Varied(varied) => varied.variant_mut(Variant::plain()),
+            state => state.resource_mut(),
+        };
+        resource.map(|resource| &mut resource.value)
     }
 }

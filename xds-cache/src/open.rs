@@ -3,18 +3,23 @@
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
+use crate::keys::SelectorKey;
 use crate::resource::TypeUrl;
 use crate::subscribers::{Names, Subscriber};
 
 impl<V> Cache<V> {
     /// A new subscriber to resources of one type, interested in nothing yet.
     pub fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        self.open_as(type_url, None)
+    }
+
+    pub(crate) fn open_as(&mut self, type_url: &TypeUrl, selector: Option<SelectorKey>) -> SubscriberId {
         let type_key = self.store.type_key(type_url);
         self.store[type_key].subscribers += 1;
         // After four thousand million others, what was forgotten that long may come again: but never 0.
         self.subscribers.generation = self.subscribers.generation.checked_add(1).unwrap_or(1);
         let generation = self.subscribers.generation;
-        SubscriberId::of(self.subscribers.all.add(Subscriber::new(type_key, generation)), generation)
+        SubscriberId::of(self.subscribers.all.add(Subscriber::new(type_key, selector, generation)), generation)
     }
 
     /// Whether a subscriber was opened here, and is not closed.
@@ -66,8 +71,14 @@ impl<V> Cache<V> {
         if !is_last {
             return (left, false);
         }
-        let Subscriber { type_key, owed, .. } = self.subscribers.all.remove(id.key());
         self.subscribers.bringing.remove(&id.key());
+        let Subscriber { type_key, owed, looked, selector, .. } = self.subscribers.all.remove(id.key());
+        for (name, look) in looked.into_looks() {
+            if let Some(at) = self.store.slot_of(type_key, &name) {
+                self.store.look_away(at, selector, look.of);
+            }
+        }
+        self.store.selectors.release(selector);
         if !self.store.options.authoritative {
             owed.brought().iter().for_each(|name| self.forget_error(type_key, name));
         }

@@ -1,5 +1,7 @@
 //! What changing a cache did.
 
+use crate::resource::Resource;
+
 /// What an [`upsert_raw`](crate::Cache::upsert_raw) did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -16,6 +18,18 @@ pub enum Outcome {
     Recovered,
     /// Nothing changed, and nobody is told.
     Unchanged,
+}
+
+impl Outcome {
+    /// What putting a resource in the place of another one does.
+    pub(crate) fn of<V>(old: &Resource<V>, new: &Resource<V>) -> Self {
+        match (old.version == new.version, old.digest() == new.digest()) {
+            (true, true) => Self::Unchanged,
+            (true, false) => Self::ChangedAtSameVersion,
+            (false, true) => Self::Reversioned,
+            (false, false) => Self::Changed,
+        }
+    }
 }
 
 /// How many names of a cache had which [`Outcome`], and how many went.
@@ -38,6 +52,8 @@ pub struct Outcomes {
     pub removed: u64,
     /// Resources that were forgotten because nobody was subscribed to them.
     pub evicted: u64,
+    /// How often two variants of a name were found equally good for somebody: see [`Overlap`](crate::Overlap).
+    pub overlapping: u64,
 }
 
 impl Outcomes {
@@ -64,6 +80,7 @@ impl Outcomes {
             unchanged: self.unchanged - earlier.unchanged,
             removed: self.removed - earlier.removed,
             evicted: self.evicted - earlier.evicted,
+            overlapping: self.overlapping - earlier.overlapping,
         }
     }
 }

@@ -5,6 +5,7 @@ mod collection;
 mod errors;
 mod missing;
 mod removals;
+mod varied;
 
 use std::ops::ControlFlow;
 
@@ -112,8 +113,14 @@ impl<V> Cache<V> {
             return ControlFlow::Continue(());
         }
         let Some(narrowest) = self.covering(id, type_key, &name).next() else { return ControlFlow::Continue(()) };
-        let slot = self.store.slot_of(type_key, &name).map(|at| &self.store[at]);
-        if let Some(slot) = slot
+        let slot = self.store.slot_of(type_key, &name);
+        if let Some(at) = slot.filter(|at| self.store[*at].state.varied().is_some() && self.seen(id, *at).is_some()) {
+            if let Some(look) = self.subscribers[id].looked.get_mut(&name) {
+                look.seq = 0;
+            }
+            return self.pull_varied(id, at, None, visitor);
+        }
+        if let Some(slot) = slot.map(|at| &self.store[at])
             && let Some(resource) = slot.state.resource()
         {
             // Otherwise the collection is about to send it.
@@ -123,7 +130,7 @@ impl<V> Cache<V> {
                     self.subscribers[id].owed.fail(name.clone());
                 }
                 self.visits += 1;
-                return visitor(Pull::Put { name: &name, resource });
+                return visitor(Pull::put(&name, resource));
             }
             // If it goes before that, the collection does not know that the name was sent.
             self.subscribers[id].owed.gone(name);
@@ -162,8 +169,13 @@ impl<V> Cache<V> {
                 self.subscribers[link].sent = true;
                 self.put(id, sends, visitor)
             }
+            State::Varied(_) => self.pull_varied(id, sends, Some(link), visitor),
             State::Absent => {
                 let name = self.store[at].name.clone();
+                if self.knows_absent(id, &name) {
+                    self.forget_look(id, &name);
+                    return ControlFlow::Continue(());
+                }
                 let sent = std::mem::take(&mut self.subscribers[link].sent);
                 self.subscribers[id].owed.absent(name, sent);
                 ControlFlow::Continue(())
@@ -181,14 +193,21 @@ impl<V> Cache<V> {
         if self.subscribers[id].owed.minds_additions() && self.is_held(id, at) {
             return ControlFlow::Continue(());
         }
+        if !self.subscribers[id].looked.is_empty() {
+            return self.put_over(id, at, visitor);
+        }
         let slot = &self.store[at];
-        let Some(resource) = slot.state.resource() else { return ControlFlow::Continue(()) };
+        let resource = match &slot.state {
+            State::Present(resource) => resource,
+            State::Varied(_) => return self.pull_varied(id, at, None, visitor),
+            State::Absent | State::Unknown => return ControlFlow::Continue(()),
+        };
         // To its client, a resource that comes ends the error of its name: one that stays beside it is told again.
         if self.owes_error(id, &slot.name) {
             self.subscribers[id].owed.fail(slot.name.clone());
         }
         self.visits += 1;
-        visitor(Pull::Put { name: &slot.name, resource })
+        visitor(Pull::put(&slot.name, resource))
     }
 
     /// Whether the subscriber brought along what is there; what else was noted of it is over with this.

@@ -87,9 +87,13 @@ impl<V> Cache<V> {
     /// Has everybody interested sent the resource again although it did not change: the origin did so too.
     pub fn touch(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         if let Some(at) = self.store.find(type_url, name)
-            && self.store[at].state.resource().is_some()
+            && self.store[at].state.is_present()
         {
             self.store.clear_error(self.store[at].type_key, name);
+            if let Some(varied) = self.store[at].state.varied_mut() {
+                varied.touched = true;
+                return self.settle_slot(at, woken);
+            }
             self.changed(at, woken);
             self.store.renew(at);
         }
@@ -108,14 +112,12 @@ impl<V> Cache<V> {
             return Outcome::Unchanged;
         }
         let at = self.store.slot(type_key, name);
+        if self.store[at].state.varied().is_some() {
+            return self.store_beside(at, resource, now, woken);
+        }
         let outcome = match self.store[at].state.resource() {
             None => Outcome::Added,
-            Some(old) => match (old.version == resource.version, old.digest() == resource.digest()) {
-                (true, true) => Outcome::Unchanged,
-                (true, false) => Outcome::ChangedAtSameVersion,
-                (false, true) => Outcome::Reversioned,
-                (false, false) => Outcome::Changed,
-            },
+            Some(old) => Outcome::of(old, &resource),
         };
         let failed = self.store[type_key].errors.contains_key(name);
         let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
@@ -150,10 +152,14 @@ impl<V> Cache<V> {
         aliases: impl IntoIterator<Item = ResourceName>,
         woken: &mut Vec<SubscriberId>,
     ) {
-        let Slot { type_key, ref name, .. } = self.store[at];
+        let Slot { type_key, ref name, ref state, .. } = self.store[at];
+        // What has variants has no aliases: each would be another one's.
+        if state.varied().is_some() {
+            return;
+        }
         let is_resource = |alias: &ResourceName| {
             let slot = self.store.slot_of(type_key, alias).map(|at| &self.store[at]);
-            slot.is_some_and(|slot| slot.state.resource().is_some())
+            slot.is_some_and(|slot| slot.state.is_present())
         };
         let usable = |alias: &ResourceName| !alias.is_glob() && alias.as_str() != "*" && !is_resource(alias);
         let aliases: BTreeSet<_> = aliases.into_iter().filter(usable).collect();

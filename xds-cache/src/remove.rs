@@ -1,5 +1,6 @@
 //! What does not exist.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use xdstp_uri::ResourceName;
@@ -7,9 +8,9 @@ use xdstp_uri::ResourceName;
 use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::keys::{SlotKey, Target, TypeKey};
-use crate::moments::NEVER;
+use crate::moments::{NEVER, Seq};
 use crate::resource::TypeUrl;
-use crate::store::{Gone, Slot, State};
+use crate::store::{Gone, Lost, Slot, State};
 
 impl<V> Cache<V> {
     /// Records that a name does not exist. A tombstone is left for the collections it belongs to.
@@ -32,10 +33,10 @@ impl<V> Cache<V> {
         let failed = self.store.clear_error(type_key, name);
         let was_alias = self.end_alias(type_key, name);
         let found = self.store.slot_of(type_key, name);
-        let (mut was_present, mut born) = (false, NEVER);
+        let (mut was_present, mut plain, mut born) = (false, false, NEVER);
         if let Some(at) = found {
             let slot = &mut self.store[at];
-            was_present = slot.state.resource().is_some();
+            was_present = slot.state.is_present();
             if was_present {
                 born = slot.born;
             }
@@ -43,11 +44,10 @@ impl<V> Cache<V> {
                 return;
             }
             self.drop_aliases(at, woken);
-            self.totals.removed += u64::from(was_present);
-            if let Some(resource) = self.store.take(at) {
-                let departures = &mut self.store[type_key].departures;
-                departures.push(name, resource, born..seq, now);
-            }
+            let state = self.store.take(at);
+            self.totals.removed += state.count() as u64;
+            plain = state.was_plain();
+            self.depart(type_key, name, state, born..seq, now);
             self.store[at].seq = seq;
             for list in self.store[at].lists() {
                 self.store.leave_list(list, at);
@@ -56,9 +56,35 @@ impl<V> Cache<V> {
             self.store.drop_slot_if_unused(at);
         }
         let unseen = !was_present && (asked || found.is_some());
-        let gone = Gone { name: name.clone(), seq, at: now, born, unseen };
+        let gone = Gone { name: name.clone(), seq, at: now, born, unseen, plain };
         self.bury_in_collections(type_key, &gone, was_present, failed.as_ref(), woken);
         self.store.drop_type_if_unused(type_key);
+    }
+
+    /// What was there is kept for those who are sent full states, and are yet to be told.
+    fn depart(&mut self, type_key: TypeKey, name: &ResourceName, state: State<V>, lived: Range<Seq>, now: Instant) {
+        match state {
+            State::Present(resource) => self.store[type_key].departures.push(name, resource, lived, now, None),
+            State::Varied(varied) => self.depart_variants(type_key, name, varied.into_lost(), lived, now),
+            State::Unknown | State::Absent => {}
+        }
+    }
+
+    /// The same of what somebody selected.
+    pub(crate) fn depart_variants(
+        &mut self,
+        type_key: TypeKey,
+        name: &ResourceName,
+        lost: Vec<Lost<V>>,
+        lived: Range<Seq>,
+        now: Instant,
+    ) {
+        let departures = &mut self.store[type_key].departures;
+        for Lost { resource, by, .. } in lost {
+            if let Some(resource) = resource {
+                departures.push(name, resource, lived.clone(), now, Some(by));
+            }
+        }
     }
 
     /// A name stands for nothing but itself from now on. Whether it did.

@@ -65,7 +65,11 @@ impl<V> Cache<V> {
         let slot = self.store.slot_of(type_key, name);
         let named = slot.into_iter().flat_map(|at| self.links_to(id, at));
         let mut links = named.chain(self.covering(id, type_key, name)).map(|link| &self.subscribers[link]);
-        match slot.map(|at| &self.store[at]).filter(|slot| slot.state.resource().is_some()) {
+        if slot.is_some_and(|at| self.store[at].state.varied().is_some()) {
+            let look = self.look_of(id, name).filter(|look| look.seq > 0)?;
+            return Some(if look.held.is_empty() { Told::Gone } else { Told::Sent });
+        }
+        match slot.map(|at| &self.store[at]).filter(|slot| slot.state.is_present()) {
             Some(slot) => links.any(|link| link.cursor >= slot.seq).then_some(Told::Sent),
             None => {
                 let told = |link: &Link| match link.target {

@@ -1,5 +1,6 @@
 //! What a cache knows, as plain data: what is to survive a restart.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use xdstp_uri::ResourceName;
@@ -10,7 +11,8 @@ use crate::moments::{NEVER, Seq};
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::{Failure, ResourceError};
-use crate::store::{Answer, Gone, Slot, Store, glob_of};
+use crate::store::{Answer, Gone, Slot, Store, Varied, Went, glob_of};
+use crate::variant::Variant;
 
 /// One thing that a cache knows.
 ///
@@ -32,12 +34,25 @@ pub enum Known<V> {
         /// Whether it was here, and is not only said not to exist.
         seen: bool,
     },
+    /// A variant of a name went, which has others still.
+    WentVariant {
+        /// The type.
+        type_url: TypeUrl,
+        /// The name.
+        name: ResourceName,
+        /// The variant.
+        variant: Arc<Variant>,
+        /// How long ago it went.
+        ago: Duration,
+    },
     /// A resource is there.
     Present {
         /// Its type.
         type_url: TypeUrl,
         /// Its name.
         name: ResourceName,
+        /// Which variant it is, if the name has any.
+        variant: Option<Arc<Variant>>,
         /// The other names that it may be asked for by.
         aliases: Vec<ResourceName>,
         /// The resource.
@@ -89,10 +104,11 @@ impl<V> Known<V> {
     pub fn map<W>(self, content: impl FnOnce(V) -> W) -> Known<W> {
         match self {
             Self::Gone { type_url, glob, name, ago, seen } => Known::Gone { type_url, glob, name, ago, seen },
-            Self::Present { type_url, name, aliases, resource } => {
+            Self::Present { type_url, name, variant, aliases, resource } => {
                 let resource = resource.map(content);
-                Known::Present { type_url, name, aliases, resource }
+                Known::Present { type_url, name, variant, aliases, resource }
             }
+            Self::WentVariant { type_url, name, variant, ago } => Known::WentVariant { type_url, name, variant, ago },
             Self::Answered { type_url, collection, extent } => Known::Answered { type_url, collection, extent },
             Self::Failed { type_url, name, error, by_name } => Known::Failed { type_url, name, error, by_name },
             Self::TypeVersion { type_url, version } => Known::TypeVersion { type_url, version },
@@ -123,21 +139,27 @@ impl<V> Cache<V> {
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn snapshot(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
-        let mut slots: Vec<_> = self.store.slots().values().filter(|slot| slot.state.resource().is_some()).collect();
+        let mut slots: Vec<_> = self.store.slots().values().filter(|slot| slot.state.is_present()).collect();
         slots.sort_unstable_by_key(|slot| slot.seq);
-        let present = slots.into_iter().filter_map(|slot| self.known_resource(slot));
+        let present = slots.into_iter().flat_map(|slot| self.known_resources(slot));
         let versions = self.store.types().values().filter_map(|of| {
             let (type_url, version) = (of.url.clone(), of.version.clone()?);
             Some(Known::TypeVersion { type_url, version })
         });
-        self.known_gone(now).chain(present).chain(self.known_answers()).chain(self.known_errors()).chain(versions)
+        let beside = self.known_went(now).chain(self.known_answers()).chain(self.known_errors()).chain(versions);
+        self.known_gone(now).chain(present).chain(beside)
     }
 
-    fn known_resource<'a>(&'a self, slot: &'a Slot<V>) -> Option<Known<&'a V>> {
+    fn known_resources<'a>(&'a self, slot: &'a Slot<V>) -> impl Iterator<Item = Known<&'a V>> {
         let of = &self.store[slot.type_key];
-        let resource = slot.state.resource()?.as_ref();
-        let aliases = of.aliases.of(&slot.name).iter().cloned().collect();
-        Some(Known::Present { type_url: of.url.clone(), name: slot.name.clone(), aliases, resource })
+        let known = |variant, resource: &'a Resource<V>| {
+            let (type_url, name, resource) = (of.url.clone(), slot.name.clone(), resource.as_ref());
+            let aliases = of.aliases.of(&slot.name).iter().cloned().collect();
+            Known::Present { type_url, name, variant, aliases, resource }
+        };
+        let itself = slot.state.resource().map(|resource| known(None, resource));
+        let variants = slot.state.varied().into_iter().flat_map(Varied::iter);
+        itself.into_iter().chain(variants.map(move |(variant, resource)| known(Some(variant.clone()), resource)))
     }
 
     fn known_gone(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
@@ -152,6 +174,17 @@ impl<V> Cache<V> {
         }
         gone.sort_by_key(|(seq, _)| *seq);
         gone.into_iter().map(|(_, gone)| gone)
+    }
+
+    fn known_went(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
+        let varied = self.store.slots().values().filter_map(|slot| Some((slot, slot.state.varied()?)));
+        varied.flat_map(move |(slot, varied)| {
+            varied.went().iter().map(move |went| {
+                let (type_url, name) = (self.store[slot.type_key].url.clone(), slot.name.clone());
+                let ago = now.saturating_duration_since(went.at);
+                Known::WentVariant { type_url, name, variant: went.variant.clone(), ago }
+            })
+        })
     }
 
     fn known_answers(&self) -> impl Iterator<Item = Known<&V>> {
@@ -197,12 +230,33 @@ impl<V> Cache<V> {
         let mut cache = Self::new(options);
         for known in known {
             match known {
-                Known::Present { type_url, name, aliases, resource } => {
+                Known::Present { type_url, name, variant: Some(variant), resource, .. } => {
+                    cache.change_type(&type_url, now, |cache, type_key| {
+                        cache.store_variant(type_key, &name, &variant, resource, now, &mut Vec::new())
+                    });
+                    // Nobody has selected any: this puts it in its place in the order of changes.
+                    cache.settle(&mut Vec::new());
+                }
+                Known::Present { type_url, name, variant: None, aliases, resource } => {
                     cache.upsert_raw_with_aliases(&type_url, &name, aliases, resource, now, &mut Vec::new());
                 }
                 Known::Gone { type_url, glob, name, ago, seen } => {
                     if let Some(at) = now.checked_sub(ago).filter(|_| glob.is_glob()) {
-                        cache.restore_gone(&type_url, glob, Gone { name, seq: 0, at, born: NEVER, unseen: !seen });
+                        cache.restore_gone(
+                            &type_url,
+                            glob,
+                            Gone { name, seq: 0, at, born: NEVER, unseen: !seen, plain: false },
+                        );
+                    }
+                }
+                Known::WentVariant { type_url, name, variant, ago } => {
+                    let slot = cache.store.find(&type_url, &name);
+                    if let (Some(slot), Some(at)) = (slot, now.checked_sub(ago)) {
+                        let seq = cache.store.seq;
+                        let varied = cache.store[slot].state.varied_mut();
+                        varied
+                            .into_iter()
+                            .for_each(|varied| varied.remember(Went { variant: variant.clone(), seq, at }));
                     }
                 }
                 Known::Answered { type_url, collection, extent } => {

@@ -3,19 +3,25 @@
 
 mod aliases;
 mod by_alias;
+mod compiled;
 mod departures;
 mod errors;
 mod idle;
 mod list;
 mod order;
 mod renewal;
+mod selection;
+mod selectors;
 mod slot;
 mod tables;
 mod tombstones;
+mod varied;
 
 pub use aliases::Aliases;
 pub(crate) use departures::Departed;
 pub(crate) use errors::glob_of;
 pub(crate) use list::{Answer, Gone, List};
+pub(crate) use selection::View;
 pub(crate) use slot::{Slot, State};
 pub(crate) use tables::Store;
+pub(crate) use varied::{Lost, Settled, Varied, Went};

@@ -15,6 +15,9 @@ pub enum Subscribed {
     First,
     /// Somebody else was interested already.
     Joined,
+    /// Others were interested already, but none [selects](Cache::selections) as this subscriber does: a relay asks upstream
+    /// for what it selects, too.
+    Selecting,
     /// The subscriber was interested already: it will be sent everything again (rule 48). Or it is closed, and nothing
     /// is to be done.
     Again,
@@ -78,6 +81,7 @@ impl<V> Cache<V> {
         let at = self.subscribers.link(id, target, watchers, walk, holds);
         let watchers = watchers.count;
         if let Target::Slot(slot) = target {
+            self.look_anew(at);
             let sends = self.store.resolve(slot);
             // It may have what that stands for, and know so.
             self.follow_alias(at, slot, sends);
@@ -90,7 +94,11 @@ impl<V> Cache<V> {
         if watchers == 1 {
             self.store.idle.remove(target);
         }
-        if watchers == 1 { Subscribed::First } else { Subscribed::Joined }
+        match watchers {
+            1 => Subscribed::First,
+            _ if self.selects_alone(id, target) => Subscribed::Selecting,
+            _ => Subscribed::Joined,
+        }
     }
 
     /// What a new link to a list begins with.
@@ -160,6 +168,7 @@ impl<V> Cache<V> {
     pub(crate) fn restart(&mut self, at: LinkKey) {
         let Link { cursor, walk, .. } = self.subscribers[at];
         self.subscribers[at].cursor = 0;
+        self.look_anew(at);
         if let Some(walk) = walk {
             let walk = &mut self.subscribers[walk];
             (walk.at, walk.sent) = (None, walk.sent.max(cursor));

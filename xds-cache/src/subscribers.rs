@@ -2,6 +2,7 @@
 //!
 //! An update needs no memory for that: it moves links from the chain of what changed to those of their subscribers.
 
+mod aliased;
 mod all;
 mod brought;
 mod chains;
@@ -9,6 +10,7 @@ mod claims;
 mod full_state;
 mod link;
 mod linking;
+mod looked;
 mod name_set;
 mod names;
 mod owed;
@@ -19,5 +21,6 @@ pub(crate) use full_state::FullState;
 #[cfg(test)]
 pub(crate) use link::Ends;
 pub(crate) use link::{Chain, Link, Walk};
+pub(crate) use looked::Look;
 pub(crate) use names::Names;
 pub(crate) use subscriber::Subscriber;

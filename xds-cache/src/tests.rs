@@ -15,6 +15,7 @@ mod model;
 mod removals;
 mod resuming;
 mod stale;
+mod variants;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -116,8 +117,8 @@ impl World {
         let mut said = Vec::new();
         let pulled = self.cache.pull(id, removals, &mut |pull| {
             said.push(match pull {
-                Pull::Put { name, resource } => format!("{name}@{}", resource.version),
-                Pull::Removed { name } => format!("-{name}"),
+                Pull::Put { name, resource, .. } => format!("{name}@{}", resource.version),
+                Pull::Removed { name, .. } => format!("-{name}"),
             });
             ControlFlow::Continue(())
         });
@@ -128,8 +129,8 @@ impl World {
         let mut said = String::new();
         self.cache.pull(id, Removals::Include, &mut |pull| {
             said = match pull {
-                Pull::Put { name, resource } => format!("{name}@{}", resource.version),
-                Pull::Removed { name } => format!("-{name}"),
+                Pull::Put { name, resource, .. } => format!("{name}@{}", resource.version),
+                Pull::Removed { name, .. } => format!("-{name}"),
             };
             ControlFlow::Break(())
         });

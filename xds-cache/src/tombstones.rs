@@ -73,7 +73,11 @@ impl<V> Cache<V> {
         let List { glob, watched, .. } = &self.store[list];
         if let Some(at) = self.store.now.filter(|_| glob.is_some() && *watched) {
             let seq = self.store.next_seq();
-            self.bury(list, Gone { name: name.clone(), seq, at, born: NEVER, unseen: false }, &mut Vec::new());
+            self.bury(
+                list,
+                Gone { name: name.clone(), seq, at, born: NEVER, unseen: false, plain: false },
+                &mut Vec::new(),
+            );
         }
     }
 

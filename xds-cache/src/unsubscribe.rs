@@ -8,7 +8,7 @@ use crate::cache::Cache;
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, ListKey, Target};
-use crate::store::Slot;
+use crate::store::{Slot, State};
 use crate::subscribers::{Link, Subscriber};
 
 impl<V> Cache<V> {
@@ -39,6 +39,7 @@ impl<V> Cache<V> {
         let keeps = target != wildcard && self.subscribers.holds(id, wildcard);
         let pending = self.left_within(id, target, keeps);
         let in_full_state = self.in_full_state_by(id, at);
+        let looked = self.looked_at(id, target);
         let last = self.drop_link(at);
         self.leave_in_full_state(id, in_full_state);
         // Rule 54: what it held of what it left, it holds no more.
@@ -53,6 +54,7 @@ impl<V> Cache<V> {
             self.leave_pending(id, name, keeps);
         }
         self.disclaim_anew(id);
+        self.look_away(id, looked);
         self.make_room();
         last
     }
@@ -143,8 +145,11 @@ impl<V> Cache<V> {
             } else if let Target::Slot(at) = target
                 && self.is_within(target, list)
             {
-                let Slot { born, ref state, .. } = self.store[self.store.resolve(at)];
-                self.subscribers[other].sent |= state.resource().is_some() && born <= sent;
+                let Slot { born, ref state, ref name, .. } = self.store[self.store.resolve(at)];
+                self.subscribers[other].sent |= match state {
+                    State::Varied(_) => self.look_of(id, name).is_some_and(|look| !look.held.is_empty()),
+                    state => state.is_present() && born <= sent,
+                };
             }
         }
     }

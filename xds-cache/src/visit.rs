@@ -19,18 +19,19 @@ impl<V> Cache<V> {
             return unanswered;
         }
         let subscriber = &self.subscribers[id];
+        let seen = |at| self.store.select(at, subscriber.selector).map(|(_, resource)| resource);
         for link in &subscriber.links {
             match self.subscribers[*link].target {
                 Target::Slot(at) => {
                     let sends = self.store.resolve(at);
                     let slot = &self.store[sends];
-                    match &slot.state {
+                    match seen(sends) {
                         // Once, however many of its names were asked for.
-                        State::Present(resource) if self.links_to(id, sends).next() == Some(*link) => {
+                        Some(resource) if self.links_to(id, sends).next() == Some(*link) => {
                             visitor(&slot.name, resource);
                         }
-                        State::Unknown => unanswered.names += 1,
-                        State::Present(_) | State::Absent => {}
+                        None if matches!(slot.state, State::Unknown) => unanswered.names += 1,
+                        Some(_) | None => {}
                     }
                 }
                 Target::List(list) => {
@@ -42,7 +43,7 @@ impl<V> Cache<V> {
                     }
                     for at in self.store.members(list) {
                         let slot = &self.store[at];
-                        if let (Some(resource), None) = (slot.state.resource(), self.narrower(id, at, list).next()) {
+                        if let (Some(resource), None) = (seen(at), self.narrower(id, at, list).next()) {
                             visitor(&slot.name, resource);
                         }
                     }

@@ -2,9 +2,8 @@
 
 use crate::cache::Cache;
 use crate::id::SubscriberId;
-use crate::keys::{LinkKey, Target};
+use crate::keys::{LinkKey, SlotKey, Target};
 use crate::moments::Seq;
-use crate::store::State;
 use crate::subscribers::Names;
 
 impl<V> Cache<V> {
@@ -36,14 +35,20 @@ impl<V> Cache<V> {
         let chained = self.subscribers.chain(subscriber.slots).chain(self.subscribers.chain(subscriber.lists));
         let links = chained.chain(subscriber.parting.iter().copied()).map(|link| self.removed_at(link));
         let names = subscriber.owed.removals().iter().filter_map(|name| self.store.slot_of(subscriber.type_key, name));
-        links.chain(names.map(|at| self.store[at].seq)).max().unwrap_or(0)
+        let gone_at = |at: SlotKey| {
+            let slot = &self.store[at];
+            self.look_of(id, &slot.name).map_or(slot.seq, |look| look.seq)
+        };
+        links.chain(names.map(gone_at)).max().unwrap_or(0)
     }
 
     /// When the newest removal happened that a link has not passed.
     fn removed_at(&self, link: LinkKey) -> Seq {
         match self.subscribers[link].target {
             Target::Slot(at) => match &self.store[at] {
-                slot if matches!(slot.state, State::Absent) => slot.seq,
+                slot if self.store.is_absent_for(at, self.subscribers[self.subscribers[link].subscriber].selector) => {
+                    slot.seq
+                }
                 _ => 0,
             },
             Target::List(list) => {

@@ -9,7 +9,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, SlotKey, Target, TypeKey};
 use crate::resource::Resource;
-use crate::store::{Gone, List, State};
+use crate::store::{Gone, List};
 use crate::subscribers::Walk;
 
 impl<V> Cache<V> {
@@ -23,9 +23,7 @@ impl<V> Cache<V> {
         if !self.is_open(id) {
             return None;
         }
-        let type_key = self.subscribers[id].type_key;
-        let at = self.store.slot_of(type_key, name)?;
-        self.is_wanted(id, type_key, name).then(|| self.store[at].state.resource()).flatten()
+        self.is_wanted(id, self.subscribers[id].type_key, name).then(|| self.seen_by_name(id, name)).flatten()
     }
 
     /// The slot of the name that a text is the canonical form of, if there is one.
@@ -53,10 +51,8 @@ impl<V> Cache<V> {
         }
         let type_key = self.subscribers[id].type_key;
         match self.store.slot_of(type_key, name) {
-            Some(at) if self.subscribers.link_of(id, Target::Slot(at)).is_some() => {
-                matches!(self.store[at].state, State::Absent)
-            }
-            Some(at) if self.store[at].state.resource().is_some() => false,
+            Some(at) if self.subscribers.link_of(id, Target::Slot(at)).is_some() => self.is_absent_for(id, at),
+            Some(at) if self.store[at].state.is_present() => self.is_absent_for(id, at),
             _ => self.is_answered(id, type_key, name) || self.went_from_wildcard(id, type_key, name),
         }
     }
@@ -117,8 +113,20 @@ impl<V> Cache<V> {
                     |gone: &&Gone| !gone.name.is_glob() && (gone.seq > *gone_cursor || !complete && gone.seq <= *since);
                 let untold = gone.iter().chain(owed).filter(untold).map(|gone| gone.name.clone());
                 let pending = self.pending_within(id, target);
-                members.map(|at| self.store[at].name.clone()).chain(untold).chain(pending).collect()
+                members
+                    .filter(|at| self.may_hold_member(id, *at))
+                    .map(|at| self.store[at].name.clone())
+                    .chain(untold)
+                    .chain(pending)
+                    .collect()
             }
         }
+    }
+
+    /// Whether a subscriber may hold what is in the slot of a member: not of variants of which none was for it.
+    fn may_hold_member(&self, id: SubscriberId, at: SlotKey) -> bool {
+        let slot = &self.store[at];
+        let held = || self.look_of(id, &slot.name).is_none_or(|look| !look.held.is_empty());
+        slot.state.varied().is_none() || self.seen(id, at).is_some() || held()
     }
 }

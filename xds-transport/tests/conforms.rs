@@ -163,27 +163,27 @@ impl Source for Broken {
         let mut late = Vec::new();
         let mut pulled = Source::pull(cache, id, removals, &mut |pull| match (*defect, &pull) {
             (Some(Defect::LoseRemovals), Pull::Removed { .. }) => ControlFlow::Continue(()),
-            (Some(Defect::TellTwice), Pull::Put { name, resource }) => {
-                visitor(Pull::Put { name, resource })?;
+            (Some(Defect::TellTwice), Pull::Put { name, resource, .. }) => {
+                visitor(Pull::put(name, resource))?;
                 visitor(pull)
             }
             (Some(Defect::DoNotStop), _) => {
                 let _ = visitor(pull);
                 ControlFlow::Continue(())
             }
-            (Some(Defect::RemovalsFirst), Pull::Put { name, resource }) => {
+            (Some(Defect::RemovalsFirst), Pull::Put { name, resource, .. }) => {
                 late.push(((*name).clone(), (*resource).clone()));
                 ControlFlow::Continue(())
             }
             _ => visitor(pull),
         });
         for (name, resource) in &late {
-            let _ = visitor(Pull::Put { name, resource });
+            let _ = visitor(Pull::put(name, resource));
         }
         if let (Some(Defect::TellRemovalsAgain), Some(name), false) = (*defect, &*removed, pulled.more)
             && cache.covers(id, name)
         {
-            let _ = visitor(Pull::Removed { name });
+            let _ = visitor(Pull::removed(name));
         }
         pulled.empty &= *defect != Some(Defect::AnswerNoWildcard);
         pulled

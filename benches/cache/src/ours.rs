@@ -160,7 +160,7 @@ fn pull(cache: &mut Cache<Frame>, id: SubscriberId) {
         return;
     }
     cache.pull(id, Removals::Include, &mut |pull| {
-        if let Pull::Put { name, resource } = pull {
+        if let Pull::Put { name, resource, .. } = pull {
             black_box((name.as_str(), resource.value.any().len()));
         }
         ControlFlow::Continue(())

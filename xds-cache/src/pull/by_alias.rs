@@ -16,7 +16,7 @@ impl<V> Cache<V> {
     pub(crate) fn send_by_alias(&mut self, link: LinkKey, at: SlotKey) -> SlotKey {
         let Link { subscriber, .. } = self.subscribers[link];
         let sends = self.store.resolve(at);
-        let there = self.store[sends].state.resource().is_some();
+        let there = self.store[sends].state.is_present();
         for other in self.links_to(self.subscribers.id_of(subscriber), sends).collect::<Vec<_>>() {
             let Target::Slot(at) = self.subscribers[other].target else { continue };
             let link = &mut self.subscribers[other];
@@ -34,8 +34,7 @@ impl<V> Cache<V> {
         let name = (sends != at).then(|| self.store[sends].name.clone());
         let before = match &name {
             Some(name) => subscriber.aliased.insert(link, name.clone()),
-            None if subscriber.aliased.is_empty() => None,
-            None => subscriber.aliased.remove(&link),
+            None => subscriber.aliased.remove(link),
         };
         if let Some(before) = before.filter(|before| name.as_ref() != Some(before)) {
             subscriber.owed.gone(before);

@@ -134,7 +134,7 @@ impl<V> Cache<V> {
             !told && !itself && !self.saw_go(id, link, name, *gone)
         });
         let missed: Vec<_> = missed.map(|(name, _)| name.clone()).collect();
-        let empty = members.glob.clone().filter(|_| members.live == 0);
+        let empty = members.glob.clone().filter(|_| self.is_empty_for(id, list));
         self.subscribers[walk].conclude();
         let owed = &mut self.subscribers[id].owed;
         empty.into_iter().for_each(|glob| owed.empty(glob));
@@ -191,7 +191,7 @@ impl<V> Cache<V> {
                 continue;
             }
             let slot = self.store.slot_of(type_key, &name);
-            let there = slot.is_some_and(|at| self.store[at].state.resource().is_some());
+            let there = slot.is_some_and(|at| self.seen(id, at).is_some());
             self.subscribers[id].owed.conclude(name, there);
         }
         self.subscribers.has_compared(id);

@@ -52,6 +52,10 @@ impl<V> Cache<V> {
             let removed = !beside && !self.spares(id, &name);
             let subscriber = &mut self.subscribers[id];
             subscriber.owed.told_error(&name, removed);
+            if removed {
+                self.take_held(id, &name);
+            }
+            let subscriber = &self.subscribers[id];
             let of = &self.store[subscriber.type_key];
             if let Some(failure) = of.errors.get(&name)
                 && visitor(Failed { name: &name, error: &failure.error, beside, removed }).is_break()
@@ -137,10 +141,10 @@ impl<V> Cache<V> {
         let type_key = self.subscribers[id].type_key;
         let globs = &self.store[type_key].globs;
         match name.is_glob() {
-            true => globs.get(name).is_some_and(|list| self.store[*list].live > 0),
+            true => globs.get(name).is_some_and(|list| !self.is_empty_for(id, *list)),
             false => {
                 let at = self.store.slot_of(type_key, name).map(|at| self.store.resolve(at));
-                at.is_some_and(|at| self.store[at].state.resource().is_some())
+                at.is_some_and(|at| self.seen(id, at).is_some())
             }
         }
     }

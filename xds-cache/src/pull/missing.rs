@@ -42,6 +42,8 @@ impl<V> Cache<V> {
                     && match self.store[self.store.resolve(at)].state {
                         State::Present(_) => true,
                         State::Absent => missing(),
+                        State::Varied(_) if self.is_absent_for(id, at) => missing(),
+                        State::Varied(_) => true,
                         State::Unknown => false,
                     }
             }
@@ -73,7 +75,8 @@ impl<V> Cache<V> {
             if self.waits_for_error(id, &name) {
                 waiting.push(name);
             } else if self.subscribers[id].owed.stop_removal(&name) && self.is_gone(id, &name) {
-                visited = visitor(Pull::Removed { name: &name });
+                let held = self.take_held(id, &name);
+                visited = visitor(Pull::Removed { name: &name, variants: &held });
             }
         }
         self.subscribers[id].owed.defer_missing(waiting);

@@ -9,8 +9,7 @@ use crate::change_set::{Pull, Pulled};
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, Target};
-use crate::store::State;
-use crate::subscribers::{Link, Walk};
+use crate::subscribers::{Link, Subscriber, Walk};
 
 impl<V> Cache<V> {
     /// Visits what is gone, but for what stays to be told.
@@ -32,7 +31,8 @@ impl<V> Cache<V> {
                 waiting.push(name);
             } else if self.is_gone(id, &name) {
                 self.subscribers[id].owed.told_gone(&name);
-                visited = visitor(Pull::Removed { name: &name });
+                let held = self.take_held(id, &name);
+                visited = visitor(Pull::Removed { name: &name, variants: &held });
             } else {
                 visited = self.look(pulled);
             }
@@ -60,8 +60,12 @@ impl<V> Cache<V> {
         let members = &self.store[list];
         let newest = members.newest_gone_or_failed();
         if newest > gone_cursor {
-            let owed = &mut self.subscribers[subscriber].owed;
-            members.gone_after(gone_cursor).for_each(|name| owed.went(name));
+            let Subscriber { owed, looked, .. } = &mut self.subscribers[subscriber];
+            // Of what there was no variant for it, it knows.
+            let news = members.gone_after(gone_cursor).filter(|name| looked.is_empty() || !looked.knows_absent(name));
+            news.for_each(|name| owed.went(name));
+            let gone: Vec<_> = members.gone_after(gone_cursor).filter(|_| !looked.is_empty()).cloned().collect();
+            gone.iter().for_each(|name| self.forget_gone_look(subscriber, name));
             self.subscribers[walk].gone_cursor = newest;
             self.store.pass(list, Some(gone_cursor), Some(newest));
         }
@@ -76,15 +80,15 @@ impl<V> Cache<V> {
         if name.is_glob() {
             let list = self.store.list_of(type_key, &Interest::Name(name.clone()));
             return list
-                .is_some_and(|list| self.subscribers.holds(id, Target::List(list)) && self.store[list].live == 0);
+                .is_some_and(|list| self.subscribers.holds(id, Target::List(list)) && self.is_empty_for(id, list));
         }
         let slot = self.store.slot_of(type_key, name);
         if let Some(at) = slot
             && self.links_to(id, at).next().is_some()
         {
-            return matches!(self.store[self.store.resolve(at)].state, State::Absent);
+            return self.is_absent_for(id, self.store.resolve(at));
         }
-        let present = slot.is_some_and(|at| self.store[at].state.resource().is_some());
+        let present = slot.is_some_and(|at| self.seen(id, at).is_some());
         !present || !self.covered(id, type_key, name)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use xdstp_uri::ResourceName;
 
 use crate::arena::Key;
-use crate::keys::SubscriberKey;
+use crate::keys::{SelectorKey, SubscriberKey};
 use crate::moments::Seq;
 use crate::resource::Resource;
 
@@ -29,6 +29,8 @@ pub(crate) struct Departed<V> {
     pub(crate) born: Seq,
     pub(crate) gone: Seq,
     pub(crate) at: Instant,
+    /// For whom it was there, if it was a variant.
+    pub(crate) by: Option<Vec<Option<SelectorKey>>>,
 }
 
 impl<V> Default for Departures<V> {
@@ -51,11 +53,12 @@ impl<V> Departures<V> {
         resource: Resource<V>,
         lived: std::ops::Range<Seq>,
         at: Instant,
+        by: Option<Vec<Option<SelectorKey>>>,
     ) {
         if self.readers.is_empty() {
             return;
         }
-        self.departed.push_back(Departed { name: name.clone(), resource, born: lived.start, gone: lived.end, at });
+        self.departed.push_back(Departed { name: name.clone(), resource, born: lived.start, gone: lived.end, at, by });
         self.departed.drain(..self.departed.len().saturating_sub(MOST));
     }
 

@@ -96,6 +96,8 @@ pub(crate) struct Gone {
     pub(crate) born: Seq,
     /// Somebody asked for it, and nobody here has seen it.
     pub(crate) unseen: bool,
+    /// It had no variants, or none at first.
+    pub(crate) plain: bool,
 }
 
 /// How far a collection is answered. What is in it is there; that something is not, only a complete answer says.

@@ -12,7 +12,7 @@ impl<V> Store<V> {
         }
         let at = self.resolve(at);
         let slot = &self.slots[at];
-        if slot.state.resource().is_none() || self.is_watched(at) {
+        if !slot.state.is_present() || self.is_watched(at) {
             return;
         }
         if slot.lists().any(|list| self.lists[list].watchers.count > 0) {

@@ -6,6 +6,7 @@ use crate::index::Keyed;
 use crate::keys::{ListKey, SlotKey, TypeKey};
 use crate::moments::{Moment, Seq};
 use crate::resource::Resource;
+use crate::store::varied::Varied;
 use crate::watchers::Watchers;
 
 /// One name of one type.
@@ -54,20 +55,53 @@ pub(crate) enum State<V> {
     /// Known not to exist.
     Absent,
     Present(Resource<V>),
+    /// There are variants of it.
+    Varied(Box<Varied<V>>),
 }
 
 impl<V> State<V> {
+    pub(crate) fn is_present(&self) -> bool {
+        matches!(self, Self::Present(_) | Self::Varied(_))
+    }
+
+    /// Whether it has no variants, or had none when it got them.
+    pub(crate) fn was_plain(&self) -> bool {
+        match self {
+            Self::Unknown | Self::Absent => false,
+            Self::Present(_) => true,
+            Self::Varied(varied) => varied.was_plain,
+        }
+    }
+
+    /// How many resources there are.
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::Unknown | Self::Absent => 0,
+            Self::Present(_) => 1,
+            Self::Varied(varied) => varied.len(),
+        }
+    }
+
+    pub(crate) fn varied(&self) -> Option<&Varied<V>> {
+        if let Self::Varied(varied) = self { Some(varied) } else { None }
+    }
+
+    pub(crate) fn varied_mut(&mut self) -> Option<&mut Varied<V>> {
+        if let Self::Varied(varied) = self { Some(varied) } else { None }
+    }
+
+    /// The resource, if it has no variants.
     pub(crate) fn resource(&self) -> Option<&Resource<V>> {
         match self {
             Self::Present(resource) => Some(resource),
-            Self::Unknown | Self::Absent => None,
+            Self::Unknown | Self::Absent | Self::Varied(_) => None,
         }
     }
 
     pub(crate) fn resource_mut(&mut self) -> Option<&mut Resource<V>> {
         match self {
             Self::Present(resource) => Some(resource),
-            Self::Unknown | Self::Absent => None,
+            Self::Unknown | Self::Absent | Self::Varied(_) => None,
         }
     }
 }

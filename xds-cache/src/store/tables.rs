@@ -17,6 +17,7 @@ use crate::store::aliases::Aliases;
 use crate::store::departures::Departures;
 use crate::store::idle::Idle;
 use crate::store::list::{Answer, List};
+use crate::store::selectors::Selectors;
 use crate::store::slot::{Place, Slot, State};
 use crate::watchers::Watchers;
 
@@ -30,6 +31,11 @@ pub(crate) struct Store<V> {
     pub(crate) type_keys: HashMap<TypeUrl, TypeKey>,
     pub(super) slots: Arena<SlotKey, Slot<V>>,
     pub(super) lists: Arena<ListKey, List>,
+    pub(crate) selectors: Selectors,
+    /// Names whose variants changed, and are to be settled.
+    pub(crate) stale: Vec<SlotKey>,
+    /// How many selections were made anew because variants changed.
+    pub(crate) selected: u64,
     /// The lists that have tombstones, by the age of the oldest.
     pub(crate) buried: BTreeSet<(Instant, ListKey)>,
     pub(crate) moments: Moments,
@@ -69,6 +75,9 @@ impl<V> Store<V> {
             type_keys: HashMap::new(),
             slots: Arena::default(),
             lists: Arena::default(),
+            selectors: Selectors::default(),
+            stale: Vec::new(),
+            selected: 0,
             buried: BTreeSet::new(),
             moments: Moments::default(),
             present: 0,
@@ -131,15 +140,15 @@ impl<V> Store<V> {
     pub(crate) fn put(&mut self, at: SlotKey, resource: Resource<V>, now: Instant) {
         let slot = &mut self.slots[at];
         let before = std::mem::replace(&mut slot.state, State::Present(resource));
-        self.present += usize::from(before.resource().is_none());
+        self.present += usize::from(!before.is_present());
         slot.changed_at = Some(self.moments.of(now));
     }
 
-    /// The resource of a slot is not there any more. It is returned.
-    pub(crate) fn take(&mut self, at: SlotKey) -> Option<Resource<V>> {
-        let State::Present(resource) = std::mem::replace(&mut self.slots[at].state, State::Absent) else { return None };
-        self.present -= 1;
-        Some(resource)
+    /// What is in a slot is not there any more. It is returned.
+    pub(crate) fn take(&mut self, at: SlotKey) -> State<V> {
+        let before = std::mem::replace(&mut self.slots[at].state, State::Absent);
+        self.present -= before.count();
+        before
     }
 
     /// The slot of the name that a text is the canonical form of, if there is one.
@@ -258,12 +267,12 @@ impl<V> Store<V> {
     }
 
     pub(crate) fn is_here(&self, type_key: TypeKey, name: &ResourceName) -> bool {
-        self.slot_of(type_key, name).is_some_and(|at| self.slots[at].state.resource().is_some())
+        self.slot_of(type_key, name).is_some_and(|at| self.slots[at].state.is_present())
     }
 
     pub(crate) fn drop_slot_if_unused(&mut self, at: SlotKey) {
         let slot = &self.slots[at];
-        if slot.watchers.count == 0 && slot.state.resource().is_none() {
+        if slot.watchers.count == 0 && !slot.state.is_present() {
             self.types[slot.type_key].names.remove(&self.slots, at);
             self.slots.remove(at);
             self.idle.remove(Target::Slot(at));

@@ -1,13 +1,13 @@
 //! All subscribers, and their links.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use xdstp_uri::ResourceName;
 
 use crate::arena::{Arena, indexed};
 use crate::id::SubscriberId;
 use crate::index::Index;
-use crate::keys::{LinkKey, SubscriberKey, Target, TypeKey, WalkKey};
+use crate::keys::{LinkKey, SelectorKey, SubscriberKey, Target, TypeKey, WalkKey};
 use crate::moments::Seq;
 use crate::resource::Version;
 use crate::subscribers::link::{Ends, Link, Walk};
@@ -23,6 +23,8 @@ pub(crate) struct Subscribers {
     pub(crate) held: Index<LinkKey, Link>,
     /// Those that brought something along: all of which not everything was compared.
     pub(crate) bringing: BTreeSet<SubscriberKey>,
+    /// How many select among what they want of a target by what, if not by default.
+    pub(crate) selecting: BTreeMap<(Target, SelectorKey), u32>,
     /// How many there were.
     pub(crate) generation: u32,
 }

@@ -2,7 +2,7 @@
 
 use crate::arena::Arena;
 use crate::id::SubscriberId;
-use crate::keys::{LinkKey, SubscriberKey, Target};
+use crate::keys::{LinkKey, SelectorKey, SubscriberKey, Target};
 use crate::subscribers::all::Subscribers;
 use crate::subscribers::link::{Chain, Link};
 use crate::subscribers::subscriber::Subscriber;
@@ -63,6 +63,34 @@ impl Subscribers {
             if !subscriber.has_changes() {
                 woken.push(SubscriberId::of(key, subscriber.generation));
             }
+            let head = match target {
+                Target::Slot(_) => &mut subscriber.slots,
+                Target::List(_) => &mut subscriber.lists,
+            };
+            push(&mut self.links, head, at, Chain::Work);
+        }
+    }
+
+    /// The same, but only of subscribers who select by something that `is_affected`.
+    pub(crate) fn mark_some(
+        &mut self,
+        target: Target,
+        clean: &mut Option<LinkKey>,
+        is_affected: impl Fn(Option<SelectorKey>) -> bool,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        let mut next = *clean;
+        while let Some(at) = next {
+            let Link { subscriber: key, next: after, .. } = self.links[at];
+            next = after;
+            let subscriber = &mut self.all[key];
+            if !is_affected(subscriber.selector) {
+                continue;
+            }
+            if !subscriber.has_changes() {
+                woken.push(SubscriberId::of(key, subscriber.generation));
+            }
+            unlink(&mut self.links, clean, at);
             let head = match target {
                 Target::Slot(_) => &mut subscriber.slots,
                 Target::List(_) => &mut subscriber.lists,

@@ -1,5 +1,7 @@
 //! Links come and go.
 
+use std::collections::btree_map::Entry;
+
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, Target};
 use crate::subscribers::all::Subscribers;
@@ -27,6 +29,9 @@ impl Subscribers {
             last.came(at);
         }
         watchers.count += 1;
+        if let Some(selector) = subscriber.selector {
+            *self.selecting.entry((target, selector)).or_default() += 1;
+        }
         self.push(&mut watchers.clean, at, Chain::Work);
         self.held.insert(&self.links, at);
         at
@@ -37,13 +42,18 @@ impl Subscribers {
         self.unchain(&mut watchers.clean, at);
         watchers.count -= 1;
         self.held.remove(&self.links, at);
-        let Link { subscriber, walk, .. } = self.links.remove(at);
+        let Link { subscriber, walk, target, .. } = self.links.remove(at);
         let subscriber = &mut self.all[subscriber];
-        subscriber.parting.remove(&at);
-        // A map hashes what is to be removed though it is empty.
-        if !subscriber.aliased.is_empty() {
-            subscriber.aliased.remove(&at);
+        if let Some(selector) = subscriber.selector
+            && let Entry::Occupied(mut others) = self.selecting.entry((target, selector))
+        {
+            *others.get_mut() -= 1;
+            if *others.get() == 0 {
+                others.remove();
+            }
         }
+        subscriber.parting.remove(&at);
+        subscriber.aliased.remove(at);
         subscriber.owed.brought_mut().take_sweep(at);
         walk.map(|walk| self.walks.remove(walk))
     }

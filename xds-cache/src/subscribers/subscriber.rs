@@ -1,17 +1,19 @@
 //! One subscriber: what it is interested in, and what it is yet to be told.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use xdstp_uri::ResourceName;
-
-use crate::keys::{LinkKey, TypeKey};
+use crate::keys::{LinkKey, SelectorKey, TypeKey};
+use crate::subscribers::aliased::Aliased;
 use crate::subscribers::claims::Claims;
 use crate::subscribers::full_state::FullState;
+use crate::subscribers::looked::Looked;
 use crate::subscribers::owed::Owed;
 
 pub(crate) struct Subscriber {
     pub(crate) generation: u32,
     pub(crate) type_key: TypeKey,
+    /// By what it selects among variants.
+    pub(crate) selector: Option<SelectorKey>,
     /// The chain of links to names that changed.
     pub(crate) slots: Option<LinkKey>,
     /// The chain of links to collections that changed.
@@ -26,20 +28,23 @@ pub(crate) struct Subscriber {
     /// No link before this one is to a name that was not answered.
     pub(crate) first_unanswered: usize,
     /// What was sent for an alias, by its link.
-    pub(crate) aliased: HashMap<LinkKey, ResourceName>,
+    pub(crate) aliased: Aliased,
     /// How often it said what it holds.
     pub(crate) resumes: u32,
     /// The last full state it was sent, if it is sent any.
     pub(crate) full_state: Option<Box<FullState>>,
+    /// What it has looked at of names that have variants.
+    pub(crate) looked: Looked,
     /// A part of it is closed.
     pub(crate) closing: bool,
 }
 
 impl Subscriber {
-    pub(crate) fn new(type_key: TypeKey, generation: u32) -> Self {
+    pub(crate) fn new(type_key: TypeKey, selector: Option<SelectorKey>, generation: u32) -> Self {
         Self {
             generation,
             type_key,
+            selector,
             slots: None,
             lists: None,
             links: Vec::new(),
@@ -47,9 +52,10 @@ impl Subscriber {
             owed: Owed::default(),
             claims: Claims::default(),
             first_unanswered: 0,
-            aliased: HashMap::new(),
+            aliased: Aliased::default(),
             resumes: 0,
             full_state: None,
+            looked: Looked::default(),
             closing: false,
         }
     }

@@ -6,7 +6,7 @@ use xdstp_uri::ResourceName;
 
 use crate::Cache;
 use crate::keys::{LinkKey, ListKey, SubscriberKey, Target, TypeKey};
-use crate::store::{Answer, State};
+use crate::store::{Answer, State, Varied};
 use crate::subscribers::{Chain, Ends, Names};
 
 /// Panics when a chain, a count or an index is wrong, or something nobody uses was kept.
@@ -16,7 +16,8 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     check_lists(cache);
     check_errors(cache);
     check_aliases(cache);
-    let present = cache.store.slots().values().filter(|slot| slot.state.resource().is_some()).count();
+    check_selections(cache);
+    let present: usize = cache.store.slots().values().map(|slot| slot.state.count()).sum();
     assert_eq!(cache.store.present, present);
     let names: usize = cache.store.types().values().map(|of| of.names.len()).sum();
     let lists: usize = cache.store.types().values().map(|of| of.globs.len() + 1).sum();
@@ -31,6 +32,39 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     }
 }
 
+/// A selection is kept as long as somebody has looked at it and wants it; and who selects by what is counted.
+fn check_selections<V>(cache: &Cache<V>) {
+    assert!(cache.store.stale.is_empty(), "an edit is settled when it ends");
+    let mut lookers = BTreeMap::new();
+    for subscriber in cache.subscribers.all.values() {
+        for name in subscriber.looked.iter() {
+            let (Some(look), Some(at)) = (subscriber.looked.get(name), cache.store.slot_of(subscriber.type_key, name))
+            else {
+                continue;
+            };
+            let varied = cache.store[at].state.varied().filter(|varied| varied.since == look.of);
+            if varied.is_some() {
+                *lookers.entry((at, subscriber.selector)).or_default() += 1;
+            }
+        }
+    }
+    let mut kept = BTreeMap::new();
+    for (at, slot) in cache.store.slots().iter() {
+        let varied = slot.state.varied();
+        assert!(varied.is_none_or(|varied| varied.len() > 0), "{} has no variant", slot.name);
+        let selections = varied.into_iter().flat_map(Varied::lookers);
+        kept.extend(selections.map(|(key, lookers)| ((at, key), lookers)));
+    }
+    assert_eq!(kept, lookers, "selections and who looked at them");
+    let mut selecting = BTreeMap::new();
+    for link in cache.subscribers.links.values() {
+        if let Some(selector) = cache.subscribers[link.subscriber].selector {
+            *selecting.entry((link.target, selector)).or_default() += 1;
+        }
+    }
+    assert_eq!(cache.subscribers.selecting, selecting);
+}
+
 /// What is kept by glob is what a look at each name says.
 fn check_brought<V>(cache: &Cache<V>, type_key: TypeKey) {
     let url = &cache.store[type_key].url;
@@ -39,7 +73,7 @@ fn check_brought<V>(cache: &Cache<V>, type_key: TypeKey) {
         let id = cache.subscribers.id_of(key);
         let here = |name: &&ResourceName| {
             let slot = cache.store.slot_of(type_key, name);
-            slot.is_some_and(|at| cache.store[at].state.resource().is_some())
+            slot.is_some_and(|at| cache.store[at].state.is_present())
         };
         let missing: Vec<_> = subscriber.owed.brought().iter().filter(|name| !here(name)).cloned().collect();
         let waits = |name: &&ResourceName| cache.covered(id, type_key, name) && !cache.is_answered(id, type_key, name);
@@ -74,6 +108,8 @@ fn check_links<V>(cache: &Cache<V>) {
             // The state, and the error of the name: that may have been the newer one, and be over.
             let failure = cache.store[slot.type_key].errors.get(&slot.name);
             let newest = failure.map_or(slot.seq, |failure| failure.seq.max(slot.seq));
+            // Of variants, those may have changed that the subscriber does not select.
+            let newest = if slot.state.varied().is_some() { 0 } else { newest };
             assert!((newest..=cache.store.seq).contains(&cache.subscribers[at].cursor), "up to date");
         }
     }
@@ -115,7 +151,7 @@ fn check_slots<V>(cache: &Cache<V>) {
     for (key, slot) in cache.store.slots().iter() {
         let watchers = cache.subscribers.links.values().filter(|link| link.target == Target::Slot(key)).count();
         assert_eq!(slot.watchers.count as usize, watchers, "{}", slot.name);
-        let present = slot.state.resource().is_some();
+        let present = slot.state.is_present();
         assert!(present || watchers > 0, "{} is kept for nobody", slot.name);
         assert_eq!(slot.seq == 0, matches!(slot.state, State::Unknown));
         assert_eq!(cache.store.slot_of(slot.type_key, &slot.name), Some(key));
@@ -193,6 +229,6 @@ fn check_aliases<V>(cache: &Cache<V>) {
         assert_eq!(listed, names.iter().map(|name| of.aliases.of(name).len()).sum::<usize>());
     }
     for subscriber in cache.subscribers.all.values() {
-        assert!(subscriber.aliased.keys().all(|at| subscriber.links.contains(at)), "sent by a link that is gone");
+        assert!(subscriber.aliased.links().all(|at| subscriber.links.contains(&at)), "sent by a link that is gone");
     }
 }

@@ -89,7 +89,10 @@ impl<V> Cache<V> {
         last: &'a FullState,
     ) -> impl Iterator<Item = &'a Departed<V>> {
         let was_in = move |departed: &&Departed<V>| {
-            let Departed { name, born, gone, .. } = departed;
+            let Departed { name, born, gone, by, .. } = departed;
+            if by.as_ref().is_some_and(|by| !by.contains(&self.subscribers[id].selector)) {
+                return false;
+            }
             if !(*born..*gone).contains(&last.of) && last.leaving.get(name) != Some(gone) {
                 return false;
             }
@@ -132,7 +135,7 @@ impl<V> Cache<V> {
         let owed = &self.subscribers[id].owed;
         let slot = self.store.slot_of(type_key, name);
         match slot.map(|at| (at, &self.store[at].state)) {
-            Some((_, State::Present(_))) => false,
+            Some((at, _)) if self.seen(id, at).is_some() => false,
             // It asked for it anew, and is not answered.
             Some((at, State::Unknown)) if self.was_sent(id, at) => true,
             // Of what it left by name, a collection of its that was not answered may say something else.

@@ -352,7 +352,7 @@ pub(crate) fn contests<'a>(
     match pull {
         Pull::Put { name, .. } if news == News::OwnPut => said.insert((*name).clone(), false).map(|_| (*name, news)),
         Pull::Put { name, .. } => Some((name, news)),
-        Pull::Removed { name } if !name.is_glob() => Some((name, news)),
+        Pull::Removed { name, .. } if !name.is_glob() => Some((name, news)),
         _ => None,
     }
 }
@@ -362,7 +362,7 @@ pub(crate) fn news_of(federation: &Federation, part: &Part, pull: &Pull<'_, Fram
     let own = |name: &ResourceName| part.scope.key.is_at(federation.place(name.authority()));
     match pull {
         Pull::Put { name, .. } if own(name) => News::OwnPut,
-        Pull::Removed { name } if own(name) => News::OwnGone,
+        Pull::Removed { name, .. } if own(name) => News::OwnGone,
         Pull::Removed { .. } => News::OtherGone,
         _ => News::OtherPut,
     }

@@ -156,7 +156,7 @@ fn pulled((routes, id): &mut (Routes, SubscriberId)) -> Vec<String> {
     routes.pull(*id, Removals::Include, &mut |pull| {
         match pull {
             Pull::Put { name, .. } => said.push(format!("+{name}")),
-            Pull::Removed { name } => said.push(format!("-{name}")),
+            Pull::Removed { name, .. } => said.push(format!("-{name}")),
             _ => {}
         }
         ControlFlow::Continue(())

@@ -6,7 +6,9 @@ pub(crate) mod forward;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{
+    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
@@ -37,6 +39,11 @@ pub trait Source {
 
     /// A subscriber for one type of the stream.
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId;
+
+    /// A subscriber that selects among the variants of names by this (TP2). A source that leaves this out has no variants.
+    fn open_selecting(&mut self, type_url: &TypeUrl, _selector: &Selector) -> SubscriberId {
+        self.open(type_url)
+    }
 
     /// The subscriber is gone, having done this much.
     fn close(&mut self, id: SubscriberId, tally: &Tally);

@@ -145,8 +145,8 @@ impl Reader {
         let pulled = source.pull(self.id, removals, &mut |pull| {
             after |= visits.len() >= part;
             match pull {
-                Pull::Put { name, resource } => visits.push(Visit::Put(name.clone(), resource.version.clone())),
-                Pull::Removed { name } => visits.push(Visit::Removed(name.clone())),
+                Pull::Put { name, resource, .. } => visits.push(Visit::Put(name.clone(), resource.version.clone())),
+                Pull::Removed { name, .. } => visits.push(Visit::Removed(name.clone())),
                 _ => {}
             }
             if visits.len() < part { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -39,7 +39,7 @@ pub(crate) fn lives<S: Edit>(history: &mut History<S>) -> Step {
     source.resume(id, Vec::new());
     let (mut told, mut looked_up) = (Vec::new(), Vec::new());
     source.pull(id, Removals::Include, &mut |pull| {
-        if let Pull::Put { name, resource } = pull {
+        if let Pull::Put { name, resource, .. } = pull {
             told.push((name.to_string(), resource.value.ttl()));
         }
         ControlFlow::Continue(())
@@ -102,7 +102,7 @@ fn tell(source: &mut impl Source, id: SubscriberId, part: usize) -> Vec<String> 
         let pulled = source.pull(id, Removals::Include, &mut |pull| {
             match pull {
                 Pull::Put { name, .. } => changes.push(format!("+{name}")),
-                Pull::Removed { name } => changes.push(format!("-{name}")),
+                Pull::Removed { name, .. } => changes.push(format!("-{name}")),
                 _ => {}
             }
             if changes.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -241,8 +241,8 @@ impl Model {
         let mut said = Vec::new();
         let pulled = self.world.cache.pull(client.id, Removals::Include, &mut |pull| {
             said.push(match pull {
-                Pull::Put { name, resource } => (name.clone(), Some(resource.version.to_string())),
-                Pull::Removed { name } => (name.clone(), None),
+                Pull::Put { name, resource, .. } => (name.clone(), Some(resource.version.to_string())),
+                Pull::Removed { name, .. } => (name.clone(), None),
             });
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

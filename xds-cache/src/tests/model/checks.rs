@@ -17,10 +17,10 @@ impl Model {
         let has_additions = self.cache.has_additions(client.id);
         let pulled = self.cache.pull(client.id, removals, &mut |pull| {
             said.push(match pull {
-                Pull::Put { name, resource } => {
+                Pull::Put { name, resource, .. } => {
                     (name.clone(), Some((resource.version.clone(), Some(resource.digest()))))
                 }
-                Pull::Removed { name } => (name.clone(), None),
+                Pull::Removed { name, .. } => (name.clone(), None),
             });
             if said.len() < entries { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

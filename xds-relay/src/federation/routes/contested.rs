@@ -66,10 +66,8 @@ impl Routes {
                     stubs.push(Stub::of(&name, &scope, &resource));
                     continue;
                 }
-                Counts::Other(_, resource) | Counts::ByAlias(_, resource) => {
-                    visitor(Pull::Put { name: &name, resource: &resource })
-                }
-                Counts::Gone => visitor(Pull::Removed { name: &name }),
+                Counts::Other(_, resource) | Counts::ByAlias(_, resource) => visitor(Pull::put(&name, &resource)),
+                Counts::Gone => visitor(Pull::removed(&name)),
             };
             if gone {
                 let place = federation.place(name.authority());

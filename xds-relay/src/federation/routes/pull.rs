@@ -108,7 +108,7 @@ impl Routes {
                     return contest(name, news);
                 }
                 let name = match &pull {
-                    Pull::Put { name, resource } if shared && resource.value.do_not_cache() => {
+                    Pull::Put { name, resource, .. } if shared && resource.value.do_not_cache() => {
                         stubs.push(Stub::of(name, &part.scope, resource));
                         return if stubs.len() < MAX_NOTED {
                             ControlFlow::Continue(())
@@ -116,7 +116,7 @@ impl Routes {
                             ControlFlow::Break(())
                         };
                     }
-                    Pull::Put { name, .. } | Pull::Removed { name } => name,
+                    Pull::Put { name, .. } | Pull::Removed { name, .. } => name,
                     _ => return visitor(pull),
                 };
                 if shared && private.contains_key(*name) {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tonic::Status;
 use xdstp_cache::{
-    Cache, Failed, Interest, Outcome, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Outcome, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -135,6 +136,13 @@ impl Source for SharedSource {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let mut served = self.shared.lock();
         let id = served.cache.open(type_url);
+        served.wakes.insert(id, self.wake.clone());
+        id
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        let mut served = self.shared.lock();
+        let id = served.cache.open_selecting(type_url, selector);
         served.wakes.insert(id, self.wake.clone());
         id
     }

@@ -176,7 +176,7 @@ impl Delta {
         let (rule, references) = (outgoing.rule, &mut *outgoing.references);
         source.pull(*id, removals, &mut |pull| {
             match pull {
-                Pull::Put { name, resource } => {
+                Pull::Put { name, resource, .. } => {
                     let ttl = resource.value.remaining_ttl(now).filter(|_| with_ttl);
                     transmit.push_delta(spelling.of(name), resource, ttl);
                     refreshes.put(told, name, &resource.version, ttl);
@@ -186,7 +186,7 @@ impl Delta {
                     }
                     Reference::collect(rule, &resource.value, references);
                 }
-                Pull::Removed { name } => {
+                Pull::Removed { name, .. } => {
                     let own = spelling.of(name);
                     if rule.absent_by_alias && !holds.remove(name) && !name.is_glob() {
                         transmit.push_absent_alias(own);

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Subscribed, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, Subscribed, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -14,6 +15,10 @@ use crate::server::tally::Tally;
 impl Source for Cache<Frame> {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         Self::open(self, type_url)
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        Self::open_selecting(self, type_url, selector)
     }
 
     fn close(&mut self, id: SubscriberId, _: &Tally) {

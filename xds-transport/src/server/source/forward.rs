@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{
+    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
@@ -133,6 +135,10 @@ impl<S: Source + ?Sized> Source for &mut S {
         (**self).open(type_url)
     }
 
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        (**self).open_selecting(type_url, selector)
+    }
+
     fn close(&mut self, id: SubscriberId, tally: &Tally) {
         (**self).close(id, tally);
     }
@@ -143,6 +149,10 @@ impl<S: Source + ?Sized> Source for Box<S> {
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         (**self).open(type_url)
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        (**self).open_selecting(type_url, selector)
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {

@@ -110,11 +110,11 @@ impl Source for Books<'_> {
         let (no_tombstones, denied) = (self.has(Fault::LoseTombstone), self.has(Fault::LoseReturnOfDenied));
         let mut held = self.memory.held.get_mut(&id);
         let mut visitor = |pull: Pull<'_, Frame>| {
-            let (Pull::Put { name, .. } | Pull::Removed { name }) = &pull else { return visitor(pull) };
+            let (Pull::Put { name, .. } | Pull::Removed { name, .. }) = &pull else { return visitor(pull) };
             held.as_mut().map(|held| held.remove(*name));
             match &pull {
                 Pull::Removed { .. } if no_tombstones => ControlFlow::Continue(()),
-                Pull::Removed { name } if !denied && lost.contains(*name) => ControlFlow::Continue(()),
+                Pull::Removed { name, .. } if !denied && lost.contains(*name) => ControlFlow::Continue(()),
                 Pull::Put { name, .. } if denied && lost.contains(*name) => ControlFlow::Continue(()),
                 _ => visitor(pull),
             }

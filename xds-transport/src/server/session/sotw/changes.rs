@@ -26,13 +26,13 @@ impl Sotw {
         offered.begin();
         let pulled = source.pull(*id, Removals::Include, &mut |pull| {
             match pull {
-                Pull::Put { name, resource } => {
+                Pull::Put { name, resource, .. } => {
                     push(&mut transmit, &wanted.spelling, refreshes, outgoing, name, resource);
                     Reference::collect(outgoing.rule, &resource.value, references);
                     running.put(name, &resource.version, &wanted.names);
                     offered.put(name);
                 }
-                Pull::Removed { name } => {
+                Pull::Removed { name, .. } => {
                     running.remove(name);
                     refused.forget(name);
                 }

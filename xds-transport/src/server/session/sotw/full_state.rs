@@ -46,7 +46,7 @@ impl Sotw {
                     changed = true;
                     Reference::collect(outgoing.rule, &resource.value, references);
                 }
-                Pull::Removed { name } if self.wanted.lists(name) => changed = true,
+                Pull::Removed { name, .. } if self.wanted.lists(name) => changed = true,
                 _ => left = true,
             }
             ControlFlow::Continue(())

@@ -1,0 +1,143 @@
+//! What a subscriber sees of a name, and what it has looked at.
+
+use std::sync::Arc;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::id::SubscriberId;
+use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target};
+use crate::resource::Resource;
+use crate::store::View;
+use crate::subscribers::{Look, Subscriber};
+use crate::variant::Variant;
+
+impl<V> Cache<V> {
+    /// What a subscriber sees of a slot.
+    #[inline]
+    pub(crate) fn seen(&self, id: SubscriberId, at: SlotKey) -> Option<&Resource<V>> {
+        self.store.select(at, self.subscribers[id].selector).map(|(_, resource)| resource)
+    }
+
+    /// The same, if a subscriber sees anything of the name in it.
+    pub(crate) fn seen_by_name(&self, id: SubscriberId, name: &ResourceName) -> Option<&Resource<V>> {
+        self.seen(id, self.store.slot_of(self.subscribers[id].type_key, name)?)
+    }
+
+    /// Whether it is known that there is nothing in a slot for a subscriber.
+    pub(crate) fn is_absent_for(&self, id: SubscriberId, at: SlotKey) -> bool {
+        self.store.is_absent_for(at, self.subscribers[id].selector)
+    }
+
+    /// Whether a collection has nothing for a subscriber.
+    pub(crate) fn is_empty_for(&self, id: SubscriberId, list: ListKey) -> bool {
+        self.store[list].live == 0 || !self.store.members(list).any(|at| self.seen(id, at).is_some())
+    }
+
+    /// A subscriber looks at a name that has variants. What it sees, what it holds of the name, and whether it looked at
+    /// that already.
+    pub(crate) fn look_at(&mut self, id: SubscriberId, at: SlotKey) -> Option<(View, Vec<Arc<Variant>>, bool)> {
+        let Self { store, subscribers, .. } = self;
+        let Subscriber { selector, type_key, looked, .. } = &mut subscribers[id];
+        let name = store[at].name.clone();
+        let before = looked.get(&name).map(|look| look.of);
+        let view = store.look(at, *selector, before)?;
+        let look = looked.entry(&name);
+        let seen = (look.of, look.seq) == (view.of, view.seq);
+        (look.of, look.seq) = (view.of, view.seq);
+        let held = look.held.clone();
+        let (key, type_key) = (*selector, *type_key);
+        if let (Some(chosen), Some(other)) = (&view.chosen, &view.other) {
+            self.report(type_key, &name, key, chosen.clone(), other.clone());
+        }
+        Some((view, held, seen))
+    }
+
+    /// What a subscriber looked at of a name, as long as that has the variants that it had.
+    pub(crate) fn look_of(&self, id: SubscriberId, name: &ResourceName) -> Option<&Look> {
+        let Subscriber { looked, type_key, .. } = &self.subscribers[id];
+        if looked.is_empty() {
+            return None;
+        }
+        let look = looked.get(name)?;
+        let varied = self.store[self.store.slot_of(*type_key, name)?].state.varied()?;
+        Some(look).filter(|look| look.of == varied.since)
+    }
+
+    /// Whether a subscriber was told that there is no variant of a name for it: that the name is gone is no news then.
+    pub(crate) fn knows_absent(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let Subscriber { looked, owed, .. } = &self.subscribers[id];
+        !looked.is_empty() && looked.knows_absent(name) && !owed.removals().contains(name)
+    }
+
+    /// A subscriber is told that it has nothing of a name any more. The variants that it may have held.
+    pub(crate) fn take_held(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Arc<Variant>> {
+        let Subscriber { looked, type_key, .. } = &mut self.subscribers[id];
+        let type_key = *type_key;
+        let look = if looked.is_empty() { None } else { looked.get_mut(name) };
+        let Some(held) = look.map(|look| std::mem::take(&mut look.held)) else { return Vec::new() };
+        if self.look_of(id, name).is_none() || !self.is_wanted(id, type_key, name) {
+            self.forget_look(id, name);
+        }
+        held
+    }
+
+    /// A subscriber is sent the resource of a name that has no variants: it holds no variant any more.
+    pub(crate) fn replace_held(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Arc<Variant>> {
+        let look = self.subscribers[id].looked.remove(name);
+        let mut held = look.map_or_else(Vec::new, |look| look.held);
+        held.retain(|held| !held.is_plain());
+        held
+    }
+
+    /// What a link is to is to be sent again, whatever was looked at.
+    pub(crate) fn look_anew(&mut self, link: LinkKey) {
+        let (target, subscriber) = (self.subscribers[link].target, self.subscribers[link].subscriber);
+        let names = self.looked_at(self.subscribers.id_of(subscriber), target);
+        let looked = &mut self.subscribers[subscriber].looked;
+        for name in names {
+            if let Some(look) = looked.get_mut(&name) {
+                look.seq = 0;
+            }
+        }
+    }
+
+    /// The names of what a subscriber looked at by a target.
+    pub(crate) fn looked_at(&self, id: SubscriberId, target: Target) -> Vec<ResourceName> {
+        let looked = &self.subscribers[id].looked;
+        match target {
+            _ if looked.is_empty() => Vec::new(),
+            Target::Slot(at) => vec![self.store[at].name.clone()],
+            Target::List(list) => self.names_within(looked, list),
+        }
+    }
+
+    /// What a subscriber may not want any more: where it does not, and is not to be told of it, it looks at it no more.
+    pub(crate) fn look_away(&mut self, id: SubscriberId, names: Vec<ResourceName>) {
+        for name in names {
+            let Subscriber { owed, type_key, .. } = &self.subscribers[id];
+            if !owed.removals().contains(&name) && !self.is_wanted(id, *type_key, &name) {
+                self.forget_look(id, &name);
+            }
+        }
+    }
+
+    /// What a subscriber knows to be absent needs no look any more, once there are no variants of it.
+    pub(crate) fn forget_gone_look(&mut self, subscriber: SubscriberKey, name: &ResourceName) {
+        let Subscriber { looked, type_key, .. } = &mut self.subscribers[subscriber];
+        let is_varied = |at: SlotKey| self.store[at].state.varied().is_some();
+        if looked.knows_absent(name) && !self.store.slot_of(*type_key, name).is_some_and(is_varied) {
+            looked.remove(name);
+        }
+    }
+
+    pub(crate) fn forget_look(&mut self, id: SubscriberId, name: &ResourceName) {
+        let Self { store, subscribers, .. } = self;
+        let Subscriber { looked, selector, type_key, .. } = &mut subscribers[id];
+        if let Some(look) = looked.remove(name)
+            && let Some(at) = store.slot_of(*type_key, name)
+        {
+            store.look_away(at, *selector, look.of);
+        }
+    }
+}

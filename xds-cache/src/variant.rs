@@ -1,0 +1,119 @@
+//! Variants of a name, and who gets which: TP2.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use xds_matcher::draft::Subscription;
+use xds_matcher::{Constraint, DynamicParameters};
+use xdstp_uri::ResourceName;
+
+use crate::resource::TypeUrl;
+
+/// What tells one variant of a name from its others: whom it is for.
+///
+/// A resource without variants is one whose only variant is [plain](Self::plain).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Variant {
+    /// Of the final form of TP2: who sends parameters that satisfy this gets it.
+    Constraints(Constraint),
+    /// Of the draft: who sends constraints that these satisfy gets it.
+    Parameters(DynamicParameters),
+}
+
+static PLAIN: Variant = Variant::Constraints(Constraint::unconstrained());
+
+impl Variant {
+    /// The variant that is for everybody.
+    pub fn plain() -> &'static Self {
+        &PLAIN
+    }
+
+    /// Whether it is for everybody, in either form.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            Self::Constraints(_) => *self == PLAIN,
+            Self::Parameters(parameters) => parameters.is_empty(),
+        }
+    }
+}
+
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constraints(constraint) => constraint.fmt(f),
+            Self::Parameters(parameters) => parameters.fmt(f),
+        }
+    }
+}
+
+/// By what a subscriber selects among variants. By default it has no parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Selector {
+    /// Of the final form of TP2: the parameters that a client sends.
+    Parameters(DynamicParameters),
+    /// Of the draft: the constraints that a client sends.
+    Constraints(Subscription),
+}
+
+pub(crate) static DEFAULT: Selector = Selector::Parameters(DynamicParameters::new());
+
+impl Selector {
+    /// Whether it says nothing: who has it gets what one without parameters gets.
+    pub fn is_default(&self) -> bool {
+        match self {
+            Self::Parameters(parameters) => parameters.is_empty(),
+            Self::Constraints(constraints) => constraints.to_parameters().is_ok_and(|exact| exact.is_empty()),
+        }
+    }
+}
+
+impl Default for Selector {
+    fn default() -> Self {
+        DEFAULT.clone()
+    }
+}
+
+impl Hash for Selector {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Self::Parameters(parameters) => parameters.hash(state),
+            Self::Constraints(constraints) => constraints.constraint().hash(state),
+        }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Parameters(parameters) => parameters.fmt(f),
+            Self::Constraints(constraints) => constraints.constraint().fmt(f),
+        }
+    }
+}
+
+/// Two variants of a name are equally good for somebody, which is for their control plane to avoid: TP2 does not say who gets
+/// which. Here it is the first, in the order of `xds_matcher`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Overlap {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The name.
+    pub name: ResourceName,
+    /// For whom.
+    pub selector: Selector,
+    /// The variant that is served.
+    pub served: Arc<Variant>,
+    /// One that is not, and might as well be.
+    pub other: Arc<Variant>,
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, selector, served, other, .. } = self;
+        write!(f, "two variants of {name} are for {selector}: {served}, which is served, and {other}")
+    }
+}
