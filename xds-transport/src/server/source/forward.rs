@@ -126,6 +126,7 @@ macro_rules! forward {
     };
 }
 
+#[cfg(feature = "grpc-server")]
 pub(crate) use forward;
 
 impl<S: Source + ?Sized> Source for &mut S {
