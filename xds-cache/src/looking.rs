@@ -9,7 +9,7 @@ use crate::id::SubscriberId;
 use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target};
 use crate::resource::Resource;
 use crate::store::View;
-use crate::subscribers::{Look, Subscriber};
+use crate::subscribers::{Link, Look, Subscriber};
 use crate::variant::Variant;
 
 impl<V> Cache<V> {
@@ -27,6 +27,11 @@ impl<V> Cache<V> {
     /// Whether it is known that there is nothing in a slot for a subscriber.
     pub(crate) fn is_absent_for(&self, id: SubscriberId, at: SlotKey) -> bool {
         self.store.is_absent_for(at, self.subscribers[id].selector)
+    }
+
+    /// Whether a name has variants, and none for a subscriber.
+    pub(crate) fn lacks_all_variants(&self, id: SubscriberId, at: SlotKey) -> bool {
+        self.store[at].state.varied().is_some() && self.seen(id, at).is_none()
     }
 
     /// Whether a collection has nothing for a subscriber.
@@ -90,13 +95,16 @@ impl<V> Cache<V> {
         held
     }
 
-    /// What a link is to is to be sent again, whatever was looked at.
+    /// What a link is to is to be sent again, whatever was looked at. Of the members of a collection, that there is nothing for
+    /// the subscriber is no part of what is sent.
     pub(crate) fn look_anew(&mut self, link: LinkKey) {
         let (target, subscriber) = (self.subscribers[link].target, self.subscribers[link].subscriber);
         let names = self.looked_at(self.subscribers.id_of(subscriber), target);
         let looked = &mut self.subscribers[subscriber].looked;
         for name in names {
-            if let Some(look) = looked.get_mut(&name) {
+            if let Some(look) = looked.get_mut(&name)
+                && (matches!(target, Target::Slot(_)) || !look.held.is_empty())
+            {
                 look.seq = 0;
             }
         }
@@ -109,6 +117,29 @@ impl<V> Cache<V> {
             _ if looked.is_empty() => Vec::new(),
             Target::Slot(at) => vec![self.store[at].name.clone()],
             Target::List(list) => self.names_within(looked, list),
+        }
+    }
+
+    /// A subscriber leaves a target. What it may have been sent by that before there were variants, and did not look at since,
+    /// something else of its may cover.
+    pub(crate) fn keep_plain(&mut self, id: SubscriberId, link: LinkKey) {
+        let Link { target, sent, .. } = self.subscribers[link];
+        let opened = self.subscribers.walk(link).map(|walk| walk.opened);
+        let may_hold = |at: &SlotKey| {
+            let varied = self.store[*at].state.varied()?;
+            let held = match opened {
+                Some(opened) => varied.was_plain && opened < varied.since,
+                None => sent,
+            };
+            let name = &self.store[*at].name;
+            (held && self.subscribers[id].looked.get(name).is_none()).then(|| name.clone())
+        };
+        let names: Vec<_> = match target {
+            Target::Slot(at) => may_hold(&at).into_iter().collect(),
+            Target::List(list) => self.store.members(list).filter_map(|at| may_hold(&at)).collect(),
+        };
+        for name in names {
+            self.subscribers[id].looked.entry(&name).held = vec![Arc::new(Variant::plain().clone())];
         }
     }
 

@@ -154,13 +154,13 @@ impl<V> Cache<V> {
     ) -> ControlFlow<()> {
         let Target::Slot(at) = self.subscribers[link].target else { return ControlFlow::Continue(()) };
         let seq = self.store[at].seq;
-        let news = self.subscribers[link].cursor < seq;
+        let passed = self.subscribers[link].cursor;
         self.note_error(link, at);
         // It may have passed an error that is newer than the state.
         let cursor = &mut self.subscribers[link].cursor;
         *cursor = seq.max(*cursor);
         self.rechain(link, Chain::Clean);
-        if !news {
+        if passed >= seq {
             return ControlFlow::Continue(());
         }
         let sends = if self.has_aliases(link) { self.send_by_alias(link, at) } else { at };
@@ -169,7 +169,7 @@ impl<V> Cache<V> {
                 self.subscribers[link].sent = true;
                 self.put(id, sends, visitor)
             }
-            State::Varied(_) => self.pull_varied(id, sends, Some(link), visitor),
+            State::Varied(_) => self.pull_varied(id, sends, Some((link, passed)), visitor),
             State::Absent => {
                 let name = self.store[at].name.clone();
                 if self.knows_absent(id, &name) {

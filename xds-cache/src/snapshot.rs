@@ -11,7 +11,7 @@ use crate::moments::{NEVER, Seq};
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::{Failure, ResourceError};
-use crate::store::{Answer, Gone, Slot, Store, Varied, Went, glob_of};
+use crate::store::{Answer, Gone, Slot, Store, Turn, Turns, Varied, glob_of};
 use crate::variant::Variant;
 
 /// One thing that a cache knows.
@@ -43,6 +43,17 @@ pub enum Known<V> {
         /// The variant.
         variant: Arc<Variant>,
         /// How long ago it went.
+        ago: Duration,
+    },
+    /// A variant came to a name that had others: who was away may hold what it took the place of.
+    CameVariant {
+        /// The type.
+        type_url: TypeUrl,
+        /// The name.
+        name: ResourceName,
+        /// The variant.
+        variant: Arc<Variant>,
+        /// How long ago it came.
         ago: Duration,
     },
     /// A resource is there.
@@ -109,6 +120,7 @@ impl<V> Known<V> {
                 Known::Present { type_url, name, variant, aliases, resource }
             }
             Self::WentVariant { type_url, name, variant, ago } => Known::WentVariant { type_url, name, variant, ago },
+            Self::CameVariant { type_url, name, variant, ago } => Known::CameVariant { type_url, name, variant, ago },
             Self::Answered { type_url, collection, extent } => Known::Answered { type_url, collection, extent },
             Self::Failed { type_url, name, error, by_name } => Known::Failed { type_url, name, error, by_name },
             Self::TypeVersion { type_url, version } => Known::TypeVersion { type_url, version },
@@ -146,7 +158,7 @@ impl<V> Cache<V> {
             let (type_url, version) = (of.url.clone(), of.version.clone()?);
             Some(Known::TypeVersion { type_url, version })
         });
-        let beside = self.known_went(now).chain(self.known_answers()).chain(self.known_errors()).chain(versions);
+        let beside = self.known_turns(now).chain(self.known_answers()).chain(self.known_errors()).chain(versions);
         self.known_gone(now).chain(present).chain(beside)
     }
 
@@ -176,14 +188,21 @@ impl<V> Cache<V> {
         gone.into_iter().map(|(_, gone)| gone)
     }
 
-    fn known_went(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
+    fn known_turns(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
         let varied = self.store.slots().values().filter_map(|slot| Some((slot, slot.state.varied()?)));
         varied.flat_map(move |(slot, varied)| {
-            varied.went().iter().map(move |went| {
+            let of = move |turn: &Turn| {
                 let (type_url, name) = (self.store[slot.type_key].url.clone(), slot.name.clone());
-                let ago = now.saturating_duration_since(went.at);
-                Known::WentVariant { type_url, name, variant: went.variant.clone(), ago }
-            })
+                (type_url, name, turn.variant.clone(), now.saturating_duration_since(turn.at))
+            };
+            let went = varied.went.iter().map(move |went| {
+                let (type_url, name, variant, ago) = of(went);
+                Known::WentVariant { type_url, name, variant, ago }
+            });
+            went.chain(varied.came.iter().map(move |came| {
+                let (type_url, name, variant, ago) = of(came);
+                Known::CameVariant { type_url, name, variant, ago }
+            }))
         })
     }
 
@@ -231,11 +250,7 @@ impl<V> Cache<V> {
         for known in known {
             match known {
                 Known::Present { type_url, name, variant: Some(variant), resource, .. } => {
-                    cache.change_type(&type_url, now, |cache, type_key| {
-                        cache.store_variant(type_key, &name, &variant, resource, now, &mut Vec::new())
-                    });
-                    // Nobody has selected any: this puts it in its place in the order of changes.
-                    cache.settle(&mut Vec::new());
+                    cache.restore_variant(&type_url, &name, &variant, resource, now);
                 }
                 Known::Present { type_url, name, variant: None, aliases, resource } => {
                     cache.upsert_raw_with_aliases(&type_url, &name, aliases, resource, now, &mut Vec::new());
@@ -250,14 +265,10 @@ impl<V> Cache<V> {
                     }
                 }
                 Known::WentVariant { type_url, name, variant, ago } => {
-                    let slot = cache.store.find(&type_url, &name);
-                    if let (Some(slot), Some(at)) = (slot, now.checked_sub(ago)) {
-                        let seq = cache.store.seq;
-                        let varied = cache.store[slot].state.varied_mut();
-                        varied
-                            .into_iter()
-                            .for_each(|varied| varied.remember(Went { variant: variant.clone(), seq, at }));
-                    }
+                    cache.restore_turn(&type_url, &name, variant, now.checked_sub(ago), |varied| &mut varied.went);
+                }
+                Known::CameVariant { type_url, name, variant, ago } => {
+                    cache.restore_turn(&type_url, &name, variant, now.checked_sub(ago), |varied| &mut varied.came);
                 }
                 Known::Answered { type_url, collection, extent } => {
                     cache.store.restore_answer(&type_url, &collection, extent);
@@ -271,6 +282,43 @@ impl<V> Cache<V> {
         cache.expire(now);
         (cache.totals, cache.visits) = Default::default();
         cache
+    }
+
+    fn restore_variant(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        variant: &Variant,
+        resource: Resource<V>,
+        now: Instant,
+    ) {
+        self.change_type(type_url, now, |cache, type_key| {
+            cache.store_variant(type_key, name, variant, resource, now, &mut Vec::new())
+        });
+        // Nobody has selected any: this puts it in its place in the order of changes.
+        self.settle(&mut Vec::new());
+        // When it came is known apart from that.
+        if let Some(at) = self.store.find(type_url, name)
+            && let Some(varied) = self.store[at].state.varied_mut()
+        {
+            varied.came = Turns::default();
+        }
+    }
+
+    fn restore_turn(
+        &mut self,
+        type_url: &TypeUrl,
+        name: &ResourceName,
+        variant: Arc<Variant>,
+        at: Option<Instant>,
+        turns: impl Fn(&mut Varied<V>) -> &mut Turns,
+    ) {
+        let seq = self.store.seq;
+        if let (Some(slot), Some(at)) = (self.store.find(type_url, name), at)
+            && let Some(varied) = self.store[slot].state.varied_mut()
+        {
+            turns(varied).note(Turn { variant, seq, at });
+        }
     }
 
     fn restore_gone(&mut self, type_url: &TypeUrl, glob: ResourceName, gone: Gone) {

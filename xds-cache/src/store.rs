@@ -15,6 +15,7 @@ mod selectors;
 mod slot;
 mod tables;
 mod tombstones;
+mod turns;
 mod varied;
 
 pub use aliases::Aliases;
@@ -24,4 +25,5 @@ pub(crate) use list::{Answer, Gone, List};
 pub(crate) use selection::View;
 pub(crate) use slot::{Slot, State};
 pub(crate) use tables::Store;
-pub(crate) use varied::{Lost, Settled, Varied, Went};
+pub(crate) use turns::{Turn, Turns};
+pub(crate) use varied::{Lost, Settled, Varied};

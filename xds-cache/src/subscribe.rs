@@ -80,8 +80,8 @@ impl<V> Cache<V> {
         let watchers = self.store.watchers_mut(target);
         let at = self.subscribers.link(id, target, watchers, walk, holds);
         let watchers = watchers.count;
+        self.look_anew(at);
         if let Target::Slot(slot) = target {
-            self.look_anew(at);
             let sends = self.store.resolve(slot);
             // It may have what that stands for, and know so.
             self.follow_alias(at, slot, sends);
@@ -183,7 +183,9 @@ impl<V> Cache<V> {
     /// list is sent it again (rule 48).
     fn restart_within(&mut self, id: SubscriberId, list: ListKey) {
         for at in self.links_within(id, list) {
-            if self.subscribers[at].cursor > 0 {
+            // Of variants for others there is nothing to send.
+            let Link { cursor, target, .. } = self.subscribers[at];
+            if cursor > 0 && !matches!(target, Target::Slot(at) if self.lacks_all_variants(id, at)) {
                 self.restart(at);
             }
         }

@@ -39,6 +39,7 @@ impl<V> Cache<V> {
         let keeps = target != wildcard && self.subscribers.holds(id, wildcard);
         let pending = self.left_within(id, target, keeps);
         let in_full_state = self.in_full_state_by(id, at);
+        self.keep_plain(id, at);
         let looked = self.looked_at(id, target);
         let last = self.drop_link(at);
         self.leave_in_full_state(id, in_full_state);

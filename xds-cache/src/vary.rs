@@ -12,7 +12,7 @@ use crate::keys::{SelectorKey, SlotKey, Target, TypeKey};
 use crate::moments::Seq;
 use crate::outcome::Outcome;
 use crate::resource::{Resource, TypeUrl};
-use crate::store::{Settled, Slot, State, Went};
+use crate::store::{Settled, Slot, State, Turn};
 use crate::variant::{Overlap, Variant};
 
 /// How many overlaps are kept for whoever asks.
@@ -141,10 +141,10 @@ impl<V> Cache<V> {
         let gone = list.gone.iter().rev().find(|gone| gone.plain && gone.name == slot.name);
         let went = gone.map(|gone| {
             let variant = Arc::new(Variant::plain().clone());
-            Went { variant, seq: gone.seq, at: gone.at }
+            Turn { variant, seq: gone.seq, at: gone.at }
         });
         if let (Some(went), Some(varied)) = (went, self.store[at].state.varied_mut()) {
-            varied.remember(went);
+            varied.went.note(went);
         }
     }
 

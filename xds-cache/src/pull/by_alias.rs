@@ -16,8 +16,9 @@ impl<V> Cache<V> {
     pub(crate) fn send_by_alias(&mut self, link: LinkKey, at: SlotKey) -> SlotKey {
         let Link { subscriber, .. } = self.subscribers[link];
         let sends = self.store.resolve(at);
-        let there = self.store[sends].state.is_present();
-        for other in self.links_to(self.subscribers.id_of(subscriber), sends).collect::<Vec<_>>() {
+        let id = self.subscribers.id_of(subscriber);
+        let there = self.seen(id, sends).is_some();
+        for other in self.links_to(id, sends).collect::<Vec<_>>() {
             let Target::Slot(at) = self.subscribers[other].target else { continue };
             let link = &mut self.subscribers[other];
             link.cursor = self.store[at].seq.max(link.cursor);

@@ -10,39 +10,47 @@ use crate::change_set::Pull;
 use crate::id::SubscriberId;
 use crate::keys::{LinkKey, SlotKey};
 use crate::moments::Seq;
-use crate::store::{Gone, List, View, Went};
-use crate::subscribers::Subscriber;
+use crate::store::{Gone, List, View};
+use crate::subscribers::{Subscriber, Walk};
 use crate::variant::Variant;
 
 impl<V> Cache<V> {
     /// Visits what a subscriber selects of a name, if that changed since it looked; `by_name`: its link to just this name,
-    /// otherwise it is a member of a collection.
+    /// and where that was, otherwise it is a member of a collection.
     #[inline(never)]
     pub(super) fn pull_varied(
         &mut self,
         id: SubscriberId,
         at: SlotKey,
-        by_name: Option<LinkKey>,
+        by_name: Option<(LinkKey, Seq)>,
         visitor: &mut dyn FnMut(Pull<'_, V>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let name = self.store[at].name.clone();
         let looked_before = self.subscribers[id].looked.get(&name).is_some();
+        let knew_absent = self.knows_absent(id, &name);
         let Some((view, held, seen)) = self.look_at(id, at) else { return ControlFlow::Continue(()) };
         if seen {
             return ControlFlow::Continue(());
         }
-        let was_sent = by_name.is_some_and(|link| self.subscribers[link].sent);
+        let link = by_name.map(|(link, _)| link);
+        let was_sent = link.is_some_and(|link| self.subscribers[link].sent);
         let held = if looked_before { held } else { self.may_hold_variants(id, at, &name, was_sent, &view) };
+        // It was told that there is none at all, which is the same to it.
+        let passed = |absent| by_name.is_some_and(|(_, passed)| passed >= absent);
+        let was_told = !looked_before && !was_sent && view.absent.is_some_and(passed);
+        // Nor does anybody remember which of its variants it had when all of it went.
+        let may_hold = !held.is_empty() || !looked_before && self.is_yet_to_hear_of(id, &name, |_| true);
         let View { chosen, seq, .. } = view;
         match chosen {
             Some(chosen) => {
-                if let Some(link) = by_name {
+                if let Some(link) = link {
                     self.subscribers[link].sent = true;
                 }
                 self.put_variant(id, at, &chosen, held, visitor)
             }
+            None if knew_absent || was_told && !may_hold => ControlFlow::Continue(()),
             None => {
-                self.lacks_variant(id, &name, by_name, held, seq);
+                self.lacks_variant(id, &name, link, (held, may_hold), seq);
                 ControlFlow::Continue(())
             }
         }
@@ -104,22 +112,21 @@ impl<V> Cache<V> {
         id: SubscriberId,
         name: &ResourceName,
         by_name: Option<LinkKey>,
-        held: Vec<Arc<Variant>>,
+        (held, may_hold): (Vec<Arc<Variant>>, bool),
         seq: Seq,
     ) {
-        let holds = !held.is_empty();
         let look = self.subscribers[id].looked.entry(name);
         (look.held, look.seq) = (held, seq);
         if let Some(link) = by_name {
             let sent = std::mem::take(&mut self.subscribers[link].sent);
-            self.subscribers[id].owed.absent(name.clone(), sent || holds);
-        } else if holds {
+            self.subscribers[id].owed.absent(name.clone(), sent || may_hold);
+        } else if may_hold {
             self.subscribers[id].owed.went(name);
         }
     }
 
     /// What a subscriber that did not look at the variants of a name may hold of it: what that was without any, and where it
-    /// was away, or says that it holds something, those that went meanwhile and were for it.
+    /// was away, or says that it holds something, those that were for it and went meanwhile, or that another took the place of.
     fn may_hold_variants(
         &self,
         id: SubscriberId,
@@ -130,13 +137,17 @@ impl<V> Cache<V> {
     ) -> Vec<Arc<Variant>> {
         let Subscriber { type_key, selector, ref owed, .. } = self.subscribers[id];
         let brought = owed.brought().contains(name);
-        let away = |went: &Went| {
-            self.covering(id, type_key, name).any(|link| {
-                let to_glob = self.subscribers[link].to_list().filter(|(list, _)| self.store[*list].glob.is_some());
-                to_glob.is_some_and(|(_, walk)| went.seq <= self.subscribers[walk].opened)
-            })
-        };
-        let mut held = self.store.went(at, selector, |went| brought || away(went));
+        let globs = self.covering(id, type_key, name).filter_map(|link| {
+            let (list, walk) = self.subscribers[link].to_list()?;
+            self.store[list].glob.as_ref().map(|_| self.subscribers[walk].opened)
+        });
+        // It was away until then: what came later it does not hold.
+        let came = globs.max();
+        let was_there = |since: Seq| brought || came.is_some_and(|came| since <= came);
+        let mut held = self.store.went(at, selector, |went| was_there(went.min(view.of)));
+        if let Some(chosen) = &view.chosen {
+            held.extend(self.store.superseded(at, selector, chosen, |came| was_there(came.unwrap_or(view.of))));
+        }
         if (was_sent || self.may_hold_plain(id, name, view)) && !held.iter().any(|held| held.is_plain()) {
             held.push(Arc::new(Variant::plain().clone()));
         }
@@ -151,13 +162,20 @@ impl<V> Cache<V> {
         if owed.is_leaving(name) || owed.brought().contains(name) {
             return true;
         }
-        self.covering(id, type_key, name).any(|link| {
+        let was_before = |link| self.subscribers.walk(link).is_some_and(|walk| walk.opened < view.of);
+        view.was_plain && self.covering(id, type_key, name).any(was_before)
+            || self.is_yet_to_hear_of(id, name, |gone| gone.plain)
+    }
+
+    /// Whether a name went from a collection of a subscriber's, that has not told so.
+    fn is_yet_to_hear_of(&self, id: SubscriberId, name: &ResourceName, counts: impl Fn(&Gone) -> bool) -> bool {
+        self.covering(id, self.subscribers[id].type_key, name).any(|link| {
             let Some((list, walk)) = self.subscribers[link].to_list() else { return false };
-            let walk = &self.subscribers[walk];
+            let Walk { gone_cursor, .. } = self.subscribers[walk];
             let List { gone, owed, .. } = &self.store[list];
-            let untold = |gone: &&Gone| gone.seq > walk.gone_cursor;
+            let untold = |gone: &&Gone| gone.seq > gone_cursor;
             let mut untold = gone.iter().rev().take_while(untold).chain(owed.iter().rev().take_while(untold));
-            view.was_plain && walk.opened < view.of || untold.any(|gone| gone.plain && gone.name == *name)
+            untold.any(|gone| gone.name == *name && counts(gone))
         })
     }
 }

@@ -60,6 +60,23 @@ impl Compiled {
         }
     }
 
+    /// All that are for who has a selector.
+    pub(crate) fn matching(&self, selector: &Selector) -> Vec<&Arc<Variant>> {
+        let (finals, drafts) = match selector {
+            Selector::Parameters(parameters) => {
+                (self.finals.matches(parameters), self.drafts.matches_final(parameters))
+            }
+            Selector::Constraints(constraints) => {
+                let finals = match constraints.to_parameters() {
+                    Ok(parameters) => self.finals.matches(&parameters),
+                    Err(_) => self.plain.iter().collect(),
+                };
+                (finals, self.drafts.matches(constraints))
+            }
+        };
+        finals.into_iter().chain(drafts).collect()
+    }
+
     fn choose_final(&self, parameters: &DynamicParameters) -> Choice {
         let selected = self.finals.select(parameters);
         let others = if selected.is_ambiguous() { self.finals.matches(parameters) } else { Vec::new() };

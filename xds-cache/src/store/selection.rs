@@ -9,7 +9,8 @@ use crate::resource::Resource;
 use crate::store::compiled::Compiled;
 use crate::store::slot::State;
 use crate::store::tables::Store;
-use crate::store::varied::{Settled, Varied, Went};
+use crate::store::turns::{MOST, Turn};
+use crate::store::varied::{Settled, Varied};
 use crate::variant::Variant;
 
 /// What somebody sees who looks at a name that has variants.
@@ -17,6 +18,8 @@ pub(crate) struct View {
     /// Since when it has variants.
     pub(crate) of: Seq,
     pub(crate) was_plain: bool,
+    /// When it was known to be absent, if it was before.
+    pub(crate) absent: Option<Seq>,
     /// When what is selected last changed.
     pub(crate) seq: Seq,
     pub(crate) chosen: Option<Arc<Variant>>,
@@ -54,11 +57,12 @@ impl<V> Store<V> {
         }
         let since = self.next_seq();
         let slot = &mut self[at];
-        let plain = match std::mem::replace(&mut slot.state, State::Absent) {
-            State::Present(resource) => Some((resource, slot.seq)),
-            _ => None,
+        let (plain, absent) = match std::mem::replace(&mut slot.state, State::Absent) {
+            State::Present(resource) => (Some((resource, slot.seq)), None),
+            State::Absent => (None, Some(slot.seq)),
+            State::Unknown | State::Varied(_) => (None, None),
         };
-        slot.state = State::Varied(Box::new(Varied::new(since, plain)));
+        slot.state = State::Varied(Box::new(Varied::new(since, plain, absent)));
     }
 
     /// The variants of a slot are as they are to be.
@@ -78,9 +82,9 @@ impl<V> Store<V> {
         let slot = &mut slots[at];
         let seq = slot.seq;
         let varied = slot.state.varied_mut()?;
-        let (since, was_plain) = (varied.since, varied.was_plain);
+        let (since, was_plain, absent) = (varied.since, varied.was_plain, varied.absent);
         let (selected, other) = varied.look(key, of != Some(since), seq, selectors);
-        Some(View { of: since, was_plain, seq: selected.seq, chosen: selected.chosen.clone(), other })
+        Some(View { of: since, was_plain, absent, seq: selected.seq, chosen: selected.chosen.clone(), other })
     }
 
     /// The variants for a selector that went of what is in a slot, not too long ago, and `may_be_held`.
@@ -88,16 +92,38 @@ impl<V> Store<V> {
         &self,
         at: SlotKey,
         key: Option<SelectorKey>,
-        may_be_held: impl Fn(&Went) -> bool,
+        may_be_held: impl Fn(Seq) -> bool,
     ) -> Vec<Arc<Variant>> {
-        let went = self[at].state.varied().map_or(&[][..], |varied| varied.went());
-        let age = |went: &&Went| self.now.map_or(Duration::ZERO, |now| now.saturating_duration_since(went.at));
+        let went = self[at].state.varied().into_iter().flat_map(|varied| varied.went.iter());
         let selector = self.selectors.of(key);
-        went.iter()
-            .filter(|went| may_be_held(went) && age(went) < self.options.tombstone_age)
+        went.filter(|went| may_be_held(went.seq) && self.is_remembered(went))
             .filter(|went| Compiled::is_for(&went.variant, selector))
             .map(|went| went.variant.clone())
             .collect()
+    }
+
+    /// The variants for a selector that are still in a slot, and that the chosen one may have taken the place of, not too
+    /// long ago: it came after they did. `may_be_held` is told when that was, where it is known.
+    pub(crate) fn superseded(
+        &self,
+        at: SlotKey,
+        key: Option<SelectorKey>,
+        chosen: &Variant,
+        may_be_held: impl Fn(Option<Seq>) -> bool,
+    ) -> Vec<Arc<Variant>> {
+        let Some(varied) = self[at].state.varied() else { return Vec::new() };
+        if !varied.came.of(chosen).is_some_and(|turn| self.is_remembered(turn)) {
+            return Vec::new();
+        }
+        let came = |variant: &Variant| varied.came.of(variant).map(|turn| turn.seq);
+        let others = varied.matching(key, &self.selectors).into_iter();
+        let older = others.filter(|other| ***other != *chosen && !varied.came.is_after(other, chosen));
+        older.filter(|other| may_be_held(came(other))).take(MOST).cloned().collect()
+    }
+
+    fn is_remembered(&self, turn: &Turn) -> bool {
+        let age = self.now.map_or(Duration::ZERO, |now| now.saturating_duration_since(turn.at));
+        age < self.options.tombstone_age
     }
 
     /// One looks no more at what had variants since a moment.

@@ -10,10 +10,8 @@ use crate::outcome::Outcome;
 use crate::resource::Resource;
 use crate::store::compiled::{Choice, Compiled};
 use crate::store::selectors::Selectors;
+use crate::store::turns::{Turn, Turns};
 use crate::variant::Variant;
-
-/// How many variants that went are remembered of a name.
-const MAX_WENT: usize = 8;
 
 /// The variants of a name.
 ///
@@ -25,8 +23,13 @@ pub(crate) struct Varied<V> {
     by_digest: HashMap<u128, Arc<Variant>>,
     /// What was removed since the last time it was settled.
     removed: Vec<(Arc<Variant>, Body<V>)>,
-    /// What was removed before that, oldest first, for those who were away.
-    went: Vec<Went>,
+    /// What was added since then.
+    added: Vec<Arc<Variant>>,
+    /// What was removed before that, and what was added to others, for those who were away.
+    pub(crate) went: Turns,
+    pub(crate) came: Turns,
+    /// It had no others yet: what comes now takes the place of nothing.
+    is_new: bool,
     compiled: OnceLock<Box<Compiled>>,
     /// By selector, the selections that somebody has looked at, and still may want.
     selections: HashMap<Option<SelectorKey>, Selected>,
@@ -34,6 +37,8 @@ pub(crate) struct Varied<V> {
     pub(crate) since: Seq,
     /// Whether the name was there, without variants, when it got them.
     pub(crate) was_plain: bool,
+    /// When the name was known to be absent, if it was when it got them.
+    pub(crate) absent: Option<Seq>,
     /// It waits to be settled.
     pub(crate) stale: bool,
     /// There are others than when it was settled.
@@ -46,13 +51,6 @@ struct Body<V> {
     resource: Resource<V>,
     /// When it last changed.
     seq: Seq,
-}
-
-/// A variant that went, of a name that has others.
-pub(crate) struct Went {
-    pub(crate) variant: Arc<Variant>,
-    pub(crate) seq: Seq,
-    pub(crate) at: Instant,
 }
 
 /// What one selector selects: one state for all who have it.
@@ -84,19 +82,23 @@ pub(crate) struct Lost<V> {
 }
 
 impl<V> Varied<V> {
-    /// Of a name that may have been there without variants, as it was since a moment.
-    pub(crate) fn new(since: Seq, plain: Option<(Resource<V>, Seq)>) -> Self {
+    /// Of a name that may have been there without variants, or known to be absent, as it was since a moment.
+    pub(crate) fn new(since: Seq, plain: Option<(Resource<V>, Seq)>, absent: Option<Seq>) -> Self {
         let was_plain = plain.is_some();
         let plain = plain.map(|(resource, seq)| (Arc::new(Variant::plain().clone()), Body { resource, seq }));
         Self {
             by_digest: plain.iter().map(|(variant, body)| (body.resource.digest(), variant.clone())).collect(),
             bodies: plain.into_iter().collect(),
             removed: Vec::new(),
-            went: Vec::new(),
+            added: Vec::new(),
+            went: Turns::default(),
+            came: Turns::default(),
+            is_new: !was_plain,
             compiled: OnceLock::new(),
             selections: HashMap::new(),
             since,
             was_plain,
+            absent,
             stale: false,
             set_changed: true,
             touched: false,
@@ -135,7 +137,7 @@ impl<V> Varied<V> {
     }
 
     fn choose(&self, key: Option<SelectorKey>, selectors: &Selectors) -> Choice {
-        self.compiled.get_or_init(|| Box::new(Compiled::new(self.bodies.keys()))).choose(selectors.of(key))
+        self.compiled().choose(selectors.of(key))
     }
 
     /// The variant is this one from now on.
@@ -150,7 +152,8 @@ impl<V> Varied<V> {
         let Some((variant, _)) = self.bodies.get_key_value(variant) else {
             self.change_set();
             let variant = Arc::new(variant.clone());
-            self.went.retain(|went| went.variant != variant);
+            self.went.forget(&variant);
+            self.added.push(variant.clone());
             self.by_digest.insert(digest, variant.clone());
             self.bodies.insert(variant, Body { resource, seq });
             return Outcome::Added;
@@ -191,16 +194,13 @@ impl<V> Varied<V> {
         was_there
     }
 
-    /// A variant went: who was away may hold it.
-    pub(crate) fn remember(&mut self, went: Went) {
-        self.went.retain(|before| before.variant != went.variant);
-        self.went.push(went);
-        self.went.drain(..self.went.len().saturating_sub(MAX_WENT));
+    /// All variants that are for who has a selector.
+    pub(crate) fn matching(&self, key: Option<SelectorKey>, selectors: &Selectors) -> Vec<&Arc<Variant>> {
+        self.compiled().matching(selectors.of(key))
     }
 
-    /// What went, oldest first.
-    pub(crate) fn went(&self) -> &[Went] {
-        &self.went
+    fn compiled(&self) -> &Compiled {
+        self.compiled.get_or_init(|| Box::new(Compiled::new(self.bodies.keys())))
     }
 
     fn change_set(&mut self) {
@@ -210,10 +210,7 @@ impl<V> Varied<V> {
 
     /// Makes the selections anew that somebody has looked at; those that change do so now.
     pub(crate) fn settle(&mut self, now: Seq, at: Option<Instant>, selectors: &Selectors) -> Settled<V> {
-        let removed: Vec<_> = self.removed.iter().map(|(variant, _)| variant.clone()).collect();
-        for (variant, at) in removed.into_iter().zip(at.into_iter().cycle()) {
-            self.remember(Went { variant, seq: now, at });
-        }
+        self.note_turns(now, at);
         let mut selections = std::mem::take(&mut self.selections);
         let mut settled = Settled { selected: 0, overlaps: Vec::new(), lost: Vec::new() };
         for (key, selected) in &mut selections {
@@ -235,6 +232,20 @@ impl<V> Varied<V> {
         self.removed = Vec::new();
         (self.stale, self.set_changed, self.touched) = (false, false, false);
         settled
+    }
+
+    /// Remembers for those who are away what came and went.
+    fn note_turns(&mut self, seq: Seq, at: Option<Instant>) {
+        let added = std::mem::take(&mut self.added);
+        let is_new = std::mem::replace(&mut self.is_new, false);
+        let Some(at) = at else { return };
+        for (variant, _) in &self.removed {
+            self.came.forget(variant);
+            self.went.note(Turn { variant: variant.clone(), seq, at });
+        }
+        for variant in added.into_iter().filter(|added| !is_new && self.bodies.contains_key(added)) {
+            self.came.note(Turn { variant, seq, at });
+        }
     }
 
     fn select_anew(

@@ -1,6 +1,7 @@
 //! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
 
 use crate::random::Random;
+use crate::variants::Form;
 use crate::world::{Of, Setup, World};
 
 /// Numbers stand for types, names and interests of the [`World`].
@@ -85,6 +86,20 @@ impl History {
     pub(crate) fn pausing(seed: u64) -> Self {
         let mut history = Self::random(seed);
         history.setup.looks = 1 + seed as usize % 3;
+        history
+    }
+
+    /// The same of names that have variants. What these live for is not theirs to say yet.
+    pub(crate) fn varied(seed: u64) -> Self {
+        let mut history = Self::random(seed);
+        history.setup.variants = Some(if seed.is_multiple_of(2) { Form::Final } else { Form::Draft });
+        history.setup.ttl = false;
+        history.steps.retain_mut(|step| {
+            if let Step::Put(.., ttl) = step {
+                *ttl = None;
+            }
+            !matches!(step, Step::Lend(..))
+        });
         history
     }
 

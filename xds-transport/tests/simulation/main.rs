@@ -26,6 +26,7 @@ mod origin;
 mod pair;
 mod random;
 mod requests;
+mod variants;
 mod world;
 
 use faults::Fault;
@@ -36,6 +37,8 @@ use pair::{Counts, run, transcript};
 const SEEDS: u64 = 2000;
 /// And with an origin that pauses.
 const PAUSING: u64 = 1000;
+/// And with variants.
+const VARIED: u64 = 1000;
 /// Further ones that failed once.
 const FAILED: [u64; 7] = [1_393_558, 2_006_436, 2_049_363, 3_032_129, 3_067_304, 3_198_119, 4_027_247];
 
@@ -48,6 +51,12 @@ fn every_history_converges_and_keeps_the_rules() {
 #[test]
 fn who_looks_at_little_at_a_time_says_the_same() {
     keeps_the_rules(History::pausing, PAUSING, &[]);
+}
+
+/// Whoever has one of the variants of a name is told what it would be told if the name had no others.
+#[test]
+fn who_selects_among_variants_is_told_of_its_own() {
+    keeps_the_rules(History::varied, VARIED, &[]);
 }
 
 /// Runs so many histories, and those that failed once.

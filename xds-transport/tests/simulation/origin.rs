@@ -10,6 +10,7 @@ use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, SubscriberI
 use xdstp_uri::ResourceName;
 
 use crate::faults::{Fault, Memory};
+use crate::variants::{Form, Varied};
 use crate::world::{Of, World};
 
 /// `google.rpc.Code.UNAVAILABLE`.
@@ -71,7 +72,9 @@ impl Replica {
         options.wildcard_covers_xdstp = world.setup.wildcard_covers_xdstp;
         options.tombstones = world.setup.tombstones;
         options.looks = world.setup.looks;
-        Self { cache: Cache::new(options), woken: Vec::new(), memory: Memory::default() }
+        let mut memory = Memory::default();
+        memory.selector = world.setup.variants.map(|form| form.selector().clone()).unwrap_or_default();
+        Self { cache: Cache::new(options), woken: Vec::new(), memory }
     }
 }
 
@@ -139,7 +142,11 @@ impl Origin {
         }
         self.content[of].insert(name.clone(), (body, resource.clone()));
         for Replica { cache, woken, .. } in &mut self.replicas {
-            cache.put(&world.rules, &world.kinds[of].url, name, resource.clone(), now, woken).unwrap();
+            let url = &world.kinds[of].url;
+            match world.setup.variants {
+                Some(form) => form.put(Varied { cache, woken, url, name, now }, body, &resource),
+                None => _ = cache.put(&world.rules, url, name, resource.clone(), now, woken).unwrap(),
+            }
         }
         if news {
             self.give_version(world, of);
@@ -170,9 +177,16 @@ impl Origin {
     }
 
     fn remove_name(&mut self, world: &World, of: Of, name: &ResourceName, now: Instant) {
+        // What others have of it may stay; that the whole name is gone ends what is wrong with it.
+        let stays = self.moment.is_multiple_of(2) && self.body(of, name).is_some() && self.error(of, name).is_none();
+        let varied = world.setup.variants.filter(|_| stays);
         self.forget(of, name);
         for Replica { cache, woken, .. } in &mut self.replicas {
-            cache.remove(&world.kinds[of].url, name, now, woken);
+            let url = &world.kinds[of].url;
+            match varied {
+                Some(form) => form.remove(Varied { cache, woken, url, name, now }),
+                None => cache.remove(url, name, now, woken),
+            }
         }
         self.give_version(world, of);
     }
@@ -182,9 +196,27 @@ impl Origin {
         if self.body(of, name).is_some() {
             self.errors[of].remove(name);
             self.note(of, name);
+        } else if world.setup.variants.is_some() {
+            return;
         }
         for Replica { cache, woken, .. } in &mut self.replicas {
             cache.touch(&world.kinds[of].url, name, woken);
+        }
+    }
+
+    /// What is for others comes, or goes, where nothing is wrong: what comes would end that.
+    pub(crate) fn vary(&mut self, world: &World, of: Of, name: usize, which: usize, body: Option<u8>, now: Instant) {
+        let name = &world.kinds[of].names[name];
+        let failing = self.errors[of].keys().any(|failing| name.answers(failing));
+        let has_others = |form: &Form| self.body(of, name).is_none_or(|body| form.has_others(body));
+        let Some(form) = world.setup.variants.filter(|form| !failing && has_others(form)) else { return };
+        let resource = body.map(|body| world.resource(of, name, body, None));
+        if resource.is_none() && !self.content[of].contains_key(name) {
+            // What came and went before anybody looked may be told once more to be absent.
+            self.note(of, name);
+        }
+        for Replica { cache, woken, .. } in &mut self.replicas {
+            form.vary(Varied { cache, woken, url: &world.kinds[of].url, name, now }, which, resource.as_ref());
         }
     }
 
@@ -235,8 +267,12 @@ impl Origin {
         }
         for (of, content) in self.content.iter().enumerate() {
             let url = &world.kinds[of].url;
-            for (name, (_, resource)) in content {
-                anew.cache.upsert_raw(url, name, resource.clone(), now, &mut anew.woken);
+            for (name, (body, resource)) in content {
+                let Replica { cache, woken, .. } = &mut anew;
+                match world.setup.variants {
+                    Some(form) => form.put(Varied { cache, woken, url, name, now }, *body, resource),
+                    None => _ = cache.upsert_raw(url, name, resource.clone(), now, woken),
+                }
             }
             for (name, (error, _)) in &self.errors[of] {
                 anew.cache.fail(url, name, error.clone(), now, &mut anew.woken);
@@ -354,6 +390,7 @@ impl Origin {
             }
             let kept: BTreeSet<_> = cache
                 .resources()
+                .filter(|stored| world.setup.variants.is_none_or(|form| form.is_own(stored.variant)))
                 .map(|stored| (stored.type_url.as_str(), stored.name, stored.watchers, stored.resource.is_some()))
                 .collect();
             let content = self.content.iter().enumerate();

@@ -112,6 +112,7 @@ impl<'a> Pair<'a> {
         for step in steps {
             self.say(|| format!("{step:?}"));
             self.apply(*step)?;
+            self.vary()?;
             let pause = self.random.pick(&[0, 0, 1, 5, 50]);
             self.run_until(self.now + pause)?;
         }

@@ -11,6 +11,7 @@ use xdstp_cache::{Interest, Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::random::Random;
+use crate::variants::Form;
 
 const TYPES: [&str; 6] = [
     "envoy.config.cluster.v3.Cluster",
@@ -55,6 +56,8 @@ pub(crate) struct Setup {
     pub(crate) filler: usize,
     /// How many names the origin looks at before it pauses.
     pub(crate) looks: usize,
+    /// Names have variants, of which the client gets the one that is for it.
+    pub(crate) variants: Option<Form>,
 }
 
 impl Setup {
@@ -74,6 +77,7 @@ impl Setup {
             reorder: random.one_in(3),
             filler: if random.one_in(8) { 256 * 1024 } else { 0 },
             looks: usize::MAX,
+            variants: None,
         }
     }
 }

@@ -228,12 +228,9 @@ impl Model {
     fn subscribe(&mut self, who: usize, interest: &Interest) {
         let Some(mut client) = self.clients[who].take() else { return };
         self.cache.subscribe(client.id, interest);
-        let before: BTreeSet<_> = universe().filter(|name| self.wanted(&client, name)).collect();
-        let again = !client.interests.insert(interest.clone());
+        client.interests.insert(interest.clone());
         for name in universe().filter(|name| self.matches(interest, name)) {
-            if again || !interest.is_collection() || !before.contains(&name) {
-                client.owed.insert(name.clone());
-            }
+            client.owed.insert(name.clone());
             client.may_put.insert(name.clone());
             client.may_remove.insert(name.clone());
             client.guessed.insert(name.clone());

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use xds_transport::Frame;
 use xds_transport::server::{Source, Tally};
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Unanswered,
-    Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -23,6 +23,8 @@ pub(crate) struct Books<'a> {
 /// What was said before, for faults that begin there.
 #[derive(Default)]
 pub(crate) struct Memory {
+    /// By what everybody selects among variants.
+    pub(crate) selector: Selector,
     types: BTreeMap<SubscriberId, TypeUrl>,
     /// What a client brought along, until it is told of it.
     held: BTreeMap<SubscriberId, BTreeMap<ResourceName, Version>>,
@@ -64,7 +66,7 @@ impl Books<'_> {
 
 impl Source for Books<'_> {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        let id = self.cache.open(type_url);
+        let id = self.cache.open_selecting(type_url, &self.memory.selector);
         self.memory.types.insert(id, type_url.clone());
         id
     }

@@ -8,6 +8,7 @@ use crate::consumer::Cause;
 use crate::faults::{Books, Fault};
 use crate::messages::{Request, Response, describe_request, describe_response};
 use crate::origin::Replica;
+use crate::world::World;
 
 impl Pair<'_> {
     /// A request arrives at the server.
@@ -25,6 +26,22 @@ impl Pair<'_> {
         // As the gRPC layer does: else nobody looks.
         connection.armed |= server.leaves_work(now, &source);
         Ok(())
+    }
+
+    /// What is for others changes, of names that are there and of some that are not.
+    pub(super) fn vary(&mut self) -> Result<(), String> {
+        if self.world.setup.variants.is_none() {
+            return Ok(());
+        }
+        let now = self.instant();
+        for _ in 0..2 {
+            let of = self.random.index(World::KINDS);
+            let (name, which) = (self.random.index(World::NAMES), self.random.index(2));
+            let body = self.random.one_in(2).then(|| self.random.below(u64::from(World::BODIES)) as u8);
+            self.say(|| format!("for others: {of} {name} {which} {body:?}"));
+            self.origin.vary(&self.world, of, name, which, body, now);
+        }
+        self.process()
     }
 
     /// Only streams that the cache names, or that wait for their time, are asked.

@@ -103,12 +103,17 @@ impl Model {
         self.failed.remove(name);
         // What was in its place when it comes back is not remembered.
         self.away.iter_mut().flatten().for_each(|(_, held)| _ = held.remove(name));
-        // Who had yet to be told of what is gone, is told that it is.
+        // Who had yet to be told of what is gone, is told that it is: not which variant it was, if only it knows.
         let clients = std::mem::take(&mut self.clients);
         self.clients = clients.map(|client| {
             client.map(|mut client| {
                 if self.wanted(&client, name) {
                     client.may_remove.insert(name.clone());
+                }
+                if client.silent.contains(name)
+                    && let Some((variant, ..)) = client.view.get_mut(name)
+                {
+                    *variant = None;
                 }
                 client
             })

@@ -99,9 +99,8 @@ impl Model {
         assert!(removals == Removals::Include || held.is_none() || silent, "{name} is held: that waits");
         // What was away is told of what it may hold.
         let known = held.and_then(|(number, ..)| number);
-        // What went as a whole while it was away is not remembered by variant.
         let told = known.is_none_or(|number| number == 0 || variants.contains(&number));
-        assert!(told || silent, "{name}: {known:?} is not told");
+        assert!(told, "{name}: {known:?} is not told");
         self.check_guesses(client, name, known, variants);
         assert!(client.may_remove.remove(name), "{name} is removed twice");
         client.brought.remove(name);
