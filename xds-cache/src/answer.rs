@@ -57,7 +57,7 @@ impl<V> Cache<V> {
             return false;
         }
         if let Some(at) = self.store.now
-            && self.store[list].live == 0
+            && self.store.may_be_empty(list)
         {
             let seq = self.store.next_seq();
             self.bury(list, Gone { name: glob.clone(), seq, at, born: NEVER, unseen: false, plain: false }, woken);

@@ -120,26 +120,31 @@ impl<V> Cache<V> {
         }
     }
 
-    /// A subscriber leaves a target. What it may have been sent by that before there were variants, and did not look at since,
-    /// something else of its may cover.
-    pub(crate) fn keep_plain(&mut self, id: SubscriberId, link: LinkKey) {
+    /// A subscriber leaves a target. Of variants that it did not look at, only that says what it may hold, which something else
+    /// of its may cover.
+    pub(crate) fn look_back(&mut self, id: SubscriberId, link: LinkKey) {
+        if self.subscribers[id].links.is_empty() {
+            return;
+        }
         let Link { target, sent, .. } = self.subscribers[link];
-        let opened = self.subscribers.walk(link).map(|walk| walk.opened);
-        let may_hold = |at: &SlotKey| {
-            let varied = self.store[*at].state.varied()?;
-            let held = match opened {
-                Some(opened) => varied.was_plain && opened < varied.since,
-                None => sent,
-            };
-            let name = &self.store[*at].name;
-            (held && self.subscribers[id].looked.get(name).is_none()).then(|| name.clone())
+        let is_new = |at: &SlotKey| {
+            let slot = &self.store[*at];
+            slot.state.varied().is_some() && self.subscribers[id].looked.get(&slot.name).is_none()
         };
-        let names: Vec<_> = match target {
-            Target::Slot(at) => may_hold(&at).into_iter().collect(),
-            Target::List(list) => self.store.members(list).filter_map(|at| may_hold(&at)).collect(),
+        let slots: Vec<_> = match target {
+            Target::Slot(at) => Some(at).filter(is_new).into_iter().collect(),
+            Target::List(list) => self.store.members(list).filter(is_new).collect(),
         };
-        for name in names {
-            self.subscribers[id].looked.entry(&name).held = vec![Arc::new(Variant::plain().clone())];
+        for at in slots {
+            let name = self.store[at].name.clone();
+            let Some((view, ..)) = self.look_at(id, at) else { continue };
+            let held = self.may_hold_variants(id, at, &name, sent, &view);
+            if held.is_empty() {
+                self.forget_look(id, &name);
+            } else {
+                let look = self.subscribers[id].looked.entry(&name);
+                (look.held, look.seq) = (held, 0);
+            }
         }
     }
 

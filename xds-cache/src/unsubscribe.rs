@@ -25,6 +25,7 @@ impl<V> Cache<V> {
         let Some(at) = self.subscribers.link_of(id, target) else { return false };
         let position = self.subscribers[at].position;
         self.subscribers.take_link(id, position as usize);
+        self.look_back(id, at);
         let names = match target {
             Target::Slot(slot) => self.names_of(at, slot),
             Target::List(_) => BTreeSet::new(),
@@ -39,7 +40,6 @@ impl<V> Cache<V> {
         let keeps = target != wildcard && self.subscribers.holds(id, wildcard);
         let pending = self.left_within(id, target, keeps);
         let in_full_state = self.in_full_state_by(id, at);
-        self.keep_plain(id, at);
         let looked = self.looked_at(id, target);
         let last = self.drop_link(at);
         self.leave_in_full_state(id, in_full_state);

@@ -34,11 +34,17 @@ impl<V> Cache<V> {
         }
         let link = by_name.map(|(link, _)| link);
         let was_sent = link.is_some_and(|link| self.subscribers[link].sent);
-        let held = if looked_before { held } else { self.may_hold_variants(id, at, &name, was_sent, &view) };
-        // It was told that there is none at all, which is the same to it.
+        // It was told that there is none at all: that there is none for it is the same to it.
+        let Subscriber { owed, .. } = &self.subscribers[id];
+        let is_untold = was_sent || owed.removals().contains(&name) || owed.brought().contains(&name);
         let passed = |absent| by_name.is_some_and(|(_, passed)| passed >= absent);
-        let was_told = !looked_before && !was_sent && view.absent.is_some_and(passed);
-        // Nor does anybody remember which of its variants it had when all of it went.
+        let was_told = !looked_before && !is_untold && view.absent.is_some_and(passed);
+        let held = match (looked_before, was_told) {
+            (true, _) => held,
+            (false, true) => Vec::new(),
+            (false, false) => self.may_hold_variants(id, at, &name, was_sent, &view),
+        };
+        // Nobody remembers which of its variants it had when all of it went.
         let may_hold = !held.is_empty() || !looked_before && self.is_yet_to_hear_of(id, &name, |_| true);
         let View { chosen, seq, .. } = view;
         match chosen {
@@ -48,7 +54,7 @@ impl<V> Cache<V> {
                 }
                 self.put_variant(id, at, &chosen, held, visitor)
             }
-            None if knew_absent || was_told && !may_hold => ControlFlow::Continue(()),
+            None if knew_absent || was_told => ControlFlow::Continue(()),
             None => {
                 self.lacks_variant(id, &name, link, (held, may_hold), seq);
                 ControlFlow::Continue(())
@@ -127,7 +133,7 @@ impl<V> Cache<V> {
 
     /// What a subscriber that did not look at the variants of a name may hold of it: what that was without any, and where it
     /// was away, or says that it holds something, those that were for it and went meanwhile, or that another took the place of.
-    fn may_hold_variants(
+    pub(crate) fn may_hold_variants(
         &self,
         id: SubscriberId,
         at: SlotKey,
@@ -137,13 +143,13 @@ impl<V> Cache<V> {
     ) -> Vec<Arc<Variant>> {
         let Subscriber { type_key, selector, ref owed, .. } = self.subscribers[id];
         let brought = owed.brought().contains(name);
-        let globs = self.covering(id, type_key, name).filter_map(|link| {
+        let lists = self.covering(id, type_key, name).filter_map(|link| {
             let (list, walk) = self.subscribers[link].to_list()?;
-            self.store[list].glob.as_ref().map(|_| self.subscribers[walk].opened)
+            (brought || self.store[list].glob.is_some()).then(|| self.subscribers[walk].opened)
         });
         // It was away until then: what came later it does not hold.
-        let came = globs.max();
-        let was_there = |since: Seq| brought || came.is_some_and(|came| since <= came);
+        let came = lists.max();
+        let was_there = |since: Seq| came.map_or(brought, |came| since <= came);
         let mut held = self.store.went(at, selector, |went| was_there(went.min(view.of)));
         if let Some(chosen) = &view.chosen {
             held.extend(self.store.superseded(at, selector, chosen, |came| was_there(came.unwrap_or(view.of))));

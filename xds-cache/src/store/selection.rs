@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::keys::{SelectorKey, SlotKey};
+use crate::keys::{ListKey, SelectorKey, SlotKey};
 use crate::moments::Seq;
 use crate::resource::Resource;
 use crate::store::compiled::Compiled;
@@ -119,6 +119,11 @@ impl<V> Store<V> {
         let others = varied.matching(key, &self.selectors).into_iter();
         let older = others.filter(|other| ***other != *chosen && !varied.came.is_after(other, chosen));
         older.filter(|other| may_be_held(came(other))).take(MOST).cloned().collect()
+    }
+
+    /// Whether a collection has nothing for somebody.
+    pub(crate) fn may_be_empty(&self, list: ListKey) -> bool {
+        self.members(list).all(|at| self[at].state.varied().is_some())
     }
 
     fn is_remembered(&self, turn: &Turn) -> bool {

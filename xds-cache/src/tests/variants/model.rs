@@ -255,8 +255,13 @@ impl Model {
                 client.may_remove.insert(name.clone());
                 if wanted {
                     client.may_put.insert(name.clone());
+                    let held = client.view.get(&name).map(|held| (held.0, held.2));
+                    let selected = self.selected(client.selector, &name);
                     if !interest.is_collection() {
                         client.owed.insert(name);
+                    } else if held == selected.map(|(number, _, digest)| (Some(number), Some(digest))) {
+                        // What else covers it sent that before.
+                        client.owed.remove(&name);
                     }
                 } else {
                     client.may_put.remove(&name);
