@@ -9,6 +9,7 @@ use crate::change_set::{Pull, Pulled};
 use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{LinkKey, Target};
+use crate::store::State;
 use crate::subscribers::{Link, Subscriber, Walk};
 
 impl<V> Cache<V> {
@@ -34,11 +35,22 @@ impl<V> Cache<V> {
                 let held = self.take_held(id, &name);
                 visited = visitor(Pull::Removed { name: &name, variants: &held });
             } else {
+                self.keeps_until_answered(id, &name);
                 visited = self.look(pulled);
             }
         }
         self.subscribers[id].owed.defer_removals(waiting);
         visited
+    }
+
+    /// A subscriber asked anew for what it was to be told to be gone: as long as nobody answers, it holds that.
+    fn keeps_until_answered(&mut self, id: SubscriberId, name: &ResourceName) {
+        let slot = self.store.slot_of(self.subscribers[id].type_key, name);
+        if let Some(at) = slot.filter(|at| matches!(self.store[*at].state, State::Unknown))
+            && let Some(link) = self.subscribers.link_of(id, Target::Slot(at))
+        {
+            self.subscribers[link].sent = true;
+        }
     }
 
     /// Takes the tombstones of every collection that has some to tell.

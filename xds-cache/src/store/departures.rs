@@ -29,8 +29,8 @@ pub(crate) struct Departed<V> {
     pub(crate) born: Seq,
     pub(crate) gone: Seq,
     pub(crate) at: Instant,
-    /// For whom it was there, if it was a variant.
-    pub(crate) by: Option<Vec<Option<SelectorKey>>>,
+    /// For whom it was there, and since when there was any for them, if it was a variant.
+    pub(crate) by: Option<Vec<(Option<SelectorKey>, Seq)>>,
 }
 
 impl<V> Default for Departures<V> {
@@ -53,7 +53,7 @@ impl<V> Departures<V> {
         resource: Resource<V>,
         lived: std::ops::Range<Seq>,
         at: Instant,
-        by: Option<Vec<Option<SelectorKey>>>,
+        by: Option<Vec<(Option<SelectorKey>, Seq)>>,
     ) {
         if self.readers.is_empty() {
             return;

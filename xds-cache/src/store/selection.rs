@@ -80,10 +80,10 @@ impl<V> Store<V> {
     pub(crate) fn look(&mut self, at: SlotKey, key: Option<SelectorKey>, of: Option<Seq>) -> Option<View> {
         let Self { slots, selectors, .. } = self;
         let slot = &mut slots[at];
-        let seq = slot.seq;
+        let lived = (slot.born, slot.seq);
         let varied = slot.state.varied_mut()?;
         let (since, was_plain, absent) = (varied.since, varied.was_plain, varied.absent);
-        let (selected, other) = varied.look(key, of != Some(since), seq, selectors);
+        let (selected, other) = varied.look(key, of != Some(since), lived, selectors);
         Some(View { of: since, was_plain, absent, seq: selected.seq, chosen: selected.chosen.clone(), other })
     }
 

@@ -58,6 +58,8 @@ pub(crate) struct Selected {
     pub(crate) chosen: Option<Arc<Variant>>,
     /// When it last changed.
     pub(crate) seq: Seq,
+    /// Since when there is one.
+    born: Seq,
     /// How many subscribers have looked at it.
     lookers: u32,
     /// What it was last said to be as good as.
@@ -77,7 +79,7 @@ pub(crate) struct Settled<V> {
 /// A variant that went, and who had it.
 pub(crate) struct Lost<V> {
     pub(crate) variant: Arc<Variant>,
-    pub(crate) by: Vec<Option<SelectorKey>>,
+    pub(crate) by: Vec<(Option<SelectorKey>, Seq)>,
     pub(crate) resource: Option<Resource<V>>,
 }
 
@@ -224,8 +226,10 @@ impl<V> Varied<V> {
             if news || before != selected.chosen {
                 selected.seq = now;
             }
-            if let (Some(before), None) = (before, &selected.chosen) {
-                self.lose(before, *key, &mut settled);
+            match (before, &selected.chosen) {
+                (Some(before), None) => self.lose(before, (*key, selected.born), &mut settled),
+                (None, Some(_)) => selected.born = now,
+                (Some(_), Some(_)) | (None, None) => {}
             }
         }
         self.selections = selections;
@@ -264,14 +268,14 @@ impl<V> Varied<V> {
         (selected.chosen, selected.other) = (chosen, other);
     }
 
-    fn lose(&mut self, variant: Arc<Variant>, key: Option<SelectorKey>, settled: &mut Settled<V>) {
+    fn lose(&mut self, variant: Arc<Variant>, by: (Option<SelectorKey>, Seq), settled: &mut Settled<V>) {
         if let Some(lost) = settled.lost.iter_mut().find(|lost| lost.variant == variant) {
-            lost.by.push(key);
+            lost.by.push(by);
             return;
         }
         let removed = self.removed.iter().position(|(removed, _)| *removed == variant);
         let resource = removed.map(|at| self.removed.swap_remove(at).1.resource);
-        settled.lost.push(Lost { variant, by: vec![key], resource });
+        settled.lost.push(Lost { variant, by: vec![by], resource });
     }
 
     /// All of it goes: what somebody had of it.
@@ -280,7 +284,7 @@ impl<V> Varied<V> {
         self.removed.extend(std::mem::take(&mut self.bodies));
         for (key, selected) in std::mem::take(&mut self.selections) {
             if let Some(chosen) = selected.chosen {
-                self.lose(chosen, key, &mut settled);
+                self.lose(chosen, (key, selected.born), &mut settled);
             }
         }
         settled.lost
@@ -292,16 +296,17 @@ impl<V> Varied<V> {
         &mut self,
         key: Option<SelectorKey>,
         is_new: bool,
-        seq: Seq,
+        (born, seq): (Seq, Seq),
         selectors: &Selectors,
     ) -> (&Selected, Option<Arc<Variant>>) {
         let mut overlap = None;
         if !self.selections.contains_key(&key) {
             let Choice { chosen, other } = self.choose(key, selectors);
             overlap.clone_from(&other);
-            self.selections.insert(key, Selected { chosen, seq, lookers: 0, other });
+            self.selections.insert(key, Selected { chosen, seq, born, lookers: 0, other });
         }
-        let selected = self.selections.entry(key).or_insert(Selected { chosen: None, seq, lookers: 0, other: None });
+        let none = Selected { chosen: None, seq, born, lookers: 0, other: None };
+        let selected = self.selections.entry(key).or_insert(none);
         selected.lookers += u32::from(is_new);
         (selected, overlap)
     }

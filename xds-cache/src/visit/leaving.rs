@@ -90,9 +90,12 @@ impl<V> Cache<V> {
     ) -> impl Iterator<Item = &'a Departed<V>> {
         let was_in = move |departed: &&Departed<V>| {
             let Departed { name, born, gone, by, .. } = departed;
-            if by.as_ref().is_some_and(|by| !by.contains(&self.subscribers[id].selector)) {
-                return false;
-            }
+            let selector = self.subscribers[id].selector;
+            let born = match by {
+                Some(by) => by.iter().find(|(key, _)| *key == selector).map(|(_, since)| since),
+                None => Some(born),
+            };
+            let Some(born) = born else { return false };
             if !(*born..*gone).contains(&last.of) && last.leaving.get(name) != Some(gone) {
                 return false;
             }
