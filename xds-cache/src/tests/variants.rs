@@ -208,6 +208,53 @@ fn rule_100_who_was_away_is_told_that_its_variant_is_gone_though_its_name_is_not
 }
 
 #[test]
+fn who_was_away_is_told_which_of_its_variants_another_one_took_the_place_of() {
+    let mut world = World::authoritative();
+    let prod = parameters(&[("env", "prod")]);
+    world.vary(MEMBER, &[("exists(env)", Some("1")), ("env=test", Some("1"))]);
+    let away = world.selecting(&prod, &[GLOB]);
+    assert_eq!(world.selected(away), [format!("{MEMBER}@1 (exists(env))")]);
+    world.cache.close(away);
+    world.vary(MEMBER, &[("env=prod", Some("2"))]);
+    let expected = [format!("{MEMBER}@2 (env=prod) for (exists(env))")];
+    let back = world.selecting(&prod, &[GLOB]);
+    assert_eq!(world.selected(back), expected);
+    // It is back, and does not look before that happens.
+    world.vary(MEMBER, &[("env=prod", None)]);
+    world.cache.close(back);
+    let back = world.selecting(&prod, &[GLOB, MEMBER]);
+    world.vary(MEMBER, &[("env=prod", Some("2"))]);
+    world.cache.unsubscribe(back, &interest(GLOB));
+    assert_eq!(world.selected(back), expected, "whatever it wants it by, by then");
+}
+
+#[test]
+fn rule_37_what_others_get_is_no_news_to_who_was_told_that_there_is_none() {
+    let mut world = World::authoritative();
+    let id = world.selecting(&Selector::default(), &[MEMBER]);
+    assert_eq!(world.selected(id), [format!("-{MEMBER}")]);
+    for version in [Some("1"), None, Some("2")] {
+        world.vary(MEMBER, &[("env=prod", version)]);
+        assert_eq!(world.selected(id), [""; 0], "{version:?}");
+    }
+    world.cache.subscribe(id, &interest(MEMBER));
+    assert_eq!(world.selected(id), [format!("-{MEMBER}")], "rule 48");
+    world.cache.subscribe(id, &interest(GLOB));
+    assert_eq!(world.selected(id), [format!("-{GLOB}")]);
+}
+
+#[test]
+fn rule_48_who_asks_for_a_glob_is_sent_of_its_members_what_it_selects_again() {
+    let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
+    world.vary(MEMBER, &[("env=prod", Some("1"))]);
+    let id = world.selecting(&parameters(&[("env", "prod")]), &["*"]);
+    let expected = [format!("{MEMBER}@1 (env=prod)")];
+    assert_eq!(world.selected(id), expected);
+    world.cache.subscribe(id, &interest(GLOB));
+    assert_eq!(world.selected(id), expected);
+}
+
+#[test]
 fn rule_122_a_full_state_has_the_variant_that_is_gone_as_long_as_removals_wait() {
     let mut world = World::authoritative();
     world.vary("a", &[("env=prod", Some("1")), ("env=test", Some("2"))]);

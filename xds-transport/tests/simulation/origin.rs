@@ -1,5 +1,7 @@
 //! What the origin holds, and the replicas that serve it.
 
+mod others;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -10,7 +12,7 @@ use xdstp_cache::{Cache, Interest, Options, Resource, ResourceError, SubscriberI
 use xdstp_uri::ResourceName;
 
 use crate::faults::{Fault, Memory};
-use crate::variants::{Form, Varied};
+use crate::variants::Varied;
 use crate::world::{Of, World};
 
 /// `google.rpc.Code.UNAVAILABLE`.
@@ -201,22 +203,6 @@ impl Origin {
         }
         for Replica { cache, woken, .. } in &mut self.replicas {
             cache.touch(&world.kinds[of].url, name, woken);
-        }
-    }
-
-    /// What is for others comes, or goes, where nothing is wrong: what comes would end that.
-    pub(crate) fn vary(&mut self, world: &World, of: Of, name: usize, which: usize, body: Option<u8>, now: Instant) {
-        let name = &world.kinds[of].names[name];
-        let failing = self.errors[of].keys().any(|failing| name.answers(failing));
-        let has_others = |form: &Form| self.body(of, name).is_none_or(|body| form.has_others(body));
-        let Some(form) = world.setup.variants.filter(|form| !failing && has_others(form)) else { return };
-        let resource = body.map(|body| world.resource(of, name, body, None));
-        if resource.is_none() && !self.content[of].contains_key(name) {
-            // What came and went before anybody looked may be told once more to be absent.
-            self.note(of, name);
-        }
-        for Replica { cache, woken, .. } in &mut self.replicas {
-            form.vary(Varied { cache, woken, url: &world.kinds[of].url, name, now }, which, resource.as_ref());
         }
     }
 
