@@ -145,7 +145,10 @@ impl<V> Cache<V> {
         let brought = owed.brought().contains(name);
         let lists = self.covering(id, type_key, name).filter_map(|link| {
             let (list, walk) = self.subscribers[link].to_list()?;
-            (brought || self.store[list].glob.is_some()).then(|| self.subscribers[walk].opened)
+            let Walk { opened, complete, .. } = self.subscribers[walk];
+            // Once a glob was complete, it was told of all that had no variants then, and looked at the rest.
+            let was_away = self.store[list].glob.is_some() && !complete;
+            (brought || was_away).then_some(opened)
         });
         // It was away until then: what came later it does not hold.
         let came = lists.max();
