@@ -87,6 +87,16 @@ impl<V> Cache<V> {
         held
     }
 
+    /// A subscriber is told why it has nothing of a name: that there is nothing is news once that is over.
+    pub(crate) fn unlook(&mut self, id: SubscriberId, name: &ResourceName) {
+        let looked = &mut self.subscribers[id].looked;
+        if !looked.is_empty()
+            && let Some(look) = looked.get_mut(name)
+        {
+            look.seq = 0;
+        }
+    }
+
     /// A subscriber is sent the resource of a name that has no variants: it holds no variant any more.
     pub(crate) fn replace_held(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Arc<Variant>> {
         let look = self.subscribers[id].looked.remove(name);

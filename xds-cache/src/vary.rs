@@ -164,6 +164,7 @@ impl<V> Cache<V> {
         if let Some(varied) = self.store[at].state.varied_mut() {
             // That the error is over is told by sending the resource again, to each its own.
             varied.touched |= recovers;
+            varied.recovered |= recovers;
         }
         if let Some(glob) = name.glob_parent() {
             self.recover(type_key, glob, woken);

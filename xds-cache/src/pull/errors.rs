@@ -54,6 +54,7 @@ impl<V> Cache<V> {
             subscriber.owed.told_error(&name, removed);
             if removed {
                 self.take_held(id, &name);
+                self.unlook(id, &name);
             }
             let subscriber = &self.subscribers[id];
             let of = &self.store[subscriber.type_key];

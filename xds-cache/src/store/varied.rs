@@ -45,6 +45,8 @@ pub(crate) struct Varied<V> {
     set_changed: bool,
     /// All of it is to be sent again.
     pub(crate) touched: bool,
+    /// It failed before: who has none of it was told so, and is told that this is over.
+    pub(crate) recovered: bool,
 }
 
 struct Body<V> {
@@ -104,6 +106,7 @@ impl<V> Varied<V> {
             stale: false,
             set_changed: true,
             touched: false,
+            recovered: false,
         }
     }
 
@@ -222,7 +225,7 @@ impl<V> Varied<V> {
                 self.select_anew(*key, selected, selectors, &mut settled);
             }
             let body = selected.chosen.as_ref().and_then(|chosen| self.bodies.get(chosen));
-            let news = body.is_some_and(|body| self.touched || body.seq > selected.seq);
+            let news = body.map_or(self.recovered, |body| self.touched || body.seq > selected.seq);
             if news || before != selected.chosen {
                 selected.seq = now;
             }
@@ -234,7 +237,7 @@ impl<V> Varied<V> {
         }
         self.selections = selections;
         self.removed = Vec::new();
-        (self.stale, self.set_changed, self.touched) = (false, false, false);
+        (self.stale, self.set_changed, self.touched, self.recovered) = (false, false, false, false);
         settled
     }
 

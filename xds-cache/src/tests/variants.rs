@@ -244,6 +244,32 @@ fn rule_37_what_others_get_is_no_news_to_who_was_told_that_there_is_none() {
 }
 
 #[test]
+fn that_an_error_is_over_is_told_to_who_has_no_variant_before_and_after() {
+    for ends in [false, true] {
+        let mut world = World::authoritative();
+        world.vary(MEMBER, &[("env=test", Some("1"))]);
+        let id = world.selecting(&parameters(&[("env", "prod")]), &[MEMBER]);
+        assert_eq!(world.selected(id), [format!("-{MEMBER}")]);
+        world.fail(MEMBER, ResourceError::PERMISSION_DENIED);
+        assert_eq!(world.selected(id), [""; 0]);
+        let mut told = 0;
+        world.cache.pull_errors(id, Removals::Include, &mut |_| {
+            told += 1;
+            ControlFlow::Continue(())
+        });
+        assert_eq!(told, 1);
+        if ends {
+            world.remove(MEMBER);
+        } else {
+            world.vary(MEMBER, &[("env=test", Some("2"))]);
+        }
+        assert_eq!(world.selected(id), [format!("-{MEMBER}")], "{ends}");
+        world.vary(MEMBER, &[("env=test", Some("3"))]);
+        assert_eq!(world.selected(id), [""; 0], "{ends}: once");
+    }
+}
+
+#[test]
 fn rule_48_who_asks_for_a_glob_is_sent_of_its_members_what_it_selects_again() {
     let mut world = World::new(Options { wildcard_covers_xdstp: true, ..Options::default() });
     world.vary(MEMBER, &[("env=prod", Some("1"))]);

@@ -89,6 +89,9 @@ impl Model {
     pub(super) fn put(&mut self, name: &ResourceName, number: usize, version: u8, digest: u8) {
         if self.failed.remove(name) {
             self.owe_all(name);
+            // Who has none of it is told that the error is over.
+            let clients = self.clients.iter_mut().flatten();
+            clients.for_each(|client| _ = client.may_remove.insert(name.clone()));
         }
         if number > 0 {
             self.varied.insert(name.clone());
