@@ -1,5 +1,7 @@
 //! What happens in a history: drawn from its seed before it runs, so that steps can be left out.
 
+use xds_transport::Protocol;
+
 use crate::random::Random;
 use crate::variants::Form;
 use crate::world::{Of, Setup, World};
@@ -92,7 +94,8 @@ impl History {
     /// The same of names that have variants. What these live for is not theirs to say yet.
     pub(crate) fn varied(seed: u64) -> Self {
         let mut history = Self::random(seed);
-        history.setup.variants = Some(if seed.is_multiple_of(2) { Form::Final } else { Form::Draft });
+        let plain = history.setup.protocol == Protocol::Delta;
+        history.setup.variants = Some(Form { draft: seed % 2 == 1, plain });
         history.setup.ttl = false;
         history.steps.retain_mut(|step| {
             if let Step::Put(.., ttl) = step {

@@ -15,9 +15,11 @@ use xdstp_uri::ResourceName;
 
 /// In which form of TP2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Final,
-    Draft,
+pub(crate) struct Form {
+    pub(crate) draft: bool,
+    /// Names have no variants at times. What takes the place of such a one, and goes before anybody is told, full states do
+    /// not repeat: they repeat what it took the place of.
+    pub(crate) plain: bool,
 }
 
 struct Forms {
@@ -64,10 +66,7 @@ pub(crate) struct Varied<'a> {
 
 impl Form {
     fn forms(self) -> &'static Forms {
-        match self {
-            Self::Final => &FINAL,
-            Self::Draft => &DRAFT,
-        }
+        if self.draft { &DRAFT } else { &FINAL }
     }
 
     /// What the client sends for everything.
@@ -83,7 +82,7 @@ impl Form {
     /// The variant of a body. That of one that comes again is what it was, or else it would be news.
     fn own(self, body: u8) -> &'static Variant {
         let own = &self.forms().own;
-        &own[usize::from(body) % own.len()]
+        &own[usize::from(body) % (own.len() - usize::from(!self.plain))]
     }
 
     /// Whether others may be there beside a body: that a name gets its first variants has it sent again as it was.
