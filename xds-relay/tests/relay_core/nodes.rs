@@ -65,7 +65,7 @@ fn rule_154_a_node_that_cannot_be_decoded_is_refused() {
                 assert_eq!(refused.code(), 3, "INVALID_ARGUMENT");
                 let words = refused.to_string();
                 assert!(words.starts_with("a node that is refused: ") && words.contains(reason), "{words}");
-                assert!(stream.poll_transmit(world.now, &mut routes).unwrap().is_none());
+                assert_eq!(stream.poll_transmit(world.now, &mut routes).unwrap_err(), refused, "it stays so");
                 stream.close(&mut routes);
             }
         }

@@ -198,6 +198,7 @@ mod tests {
         one.close(id, &Tally::default());
         put(&one.shared, b"2");
         assert!(!one.wake.take_due());
-        assert_eq!((one.shared.lock().wakes.len(), one.shared.lock().cache.subscriber_count()), (1, 1));
+        let served = one.shared.lock();
+        assert_eq!((served.wakes.len(), served.cache.subscriber_count()), (1, 1));
     }
 }
