@@ -151,7 +151,7 @@ fn acknowledgements(counter: &mut Counter) {
         let first = first_request(workload.asks(0, size), Vec::new());
         stream.handle_message(Instant::now(), first, &mut cache).unwrap();
         let response = stream.poll_transmit(Instant::now(), &mut cache).unwrap().unwrap();
-        assert_eq!(response.resources, size);
+        assert_eq!(response.resources as usize, size);
         acknowledge(counter, "ACK, by names in the response", size, &mut stream, &mut cache);
     }
     for size in [10, 100, 1_000] {

@@ -124,6 +124,7 @@ macro_rules! forward {
     };
 }
 
+#[cfg(feature = "grpc-server")]
 pub(crate) use forward;
 
 impl<S: Source + ?Sized> Source for &mut S {
