@@ -36,6 +36,8 @@
 
 use std::path::Path;
 
+use xds_transport::wire::Node;
+
 use crate::text_file;
 use crate::yaml;
 
@@ -59,7 +61,7 @@ pub use self::explain::{ExplainedRule, Explanation, Verdict};
 pub use self::key::{Key, KeyError};
 pub use self::request::{Request, RequestJson};
 
-use self::evaluate::{MAX_KEY, TOO_LONG};
+use self::evaluate::{MAX_KEY, Names, TOO_LONG};
 use self::model::{Fragment, Rule};
 use self::reader::Reader;
 
@@ -123,7 +125,16 @@ impl Rules {
     /// # Errors
     /// It may share with nobody, for this reason: no rule matches, or one that does has nothing to take.
     pub fn key(&self, request: &Request<'_>) -> Result<Key, KeyError> {
-        self.apply(request, |_, _, _| ())
+        self.apply(request, Names::Requested, |_, _, _| ())
+    }
+
+    /// What requests of a node for a type have in common with those that they may share each resource with: the key, but for
+    /// what it has of names. Whoever gets a resource by its name needs no other key for each name.
+    ///
+    /// # Errors
+    /// As [`key`](Self::key), but for what names lack.
+    pub fn group(&self, node: &Node, type_url: &str) -> Result<Key, KeyError> {
+        self.apply(&Request { node, type_url, resource_names: &[] }, Names::Any, |_, _, _| ())
     }
 
     /// The key, and why it is that: what became of each rule.
@@ -132,7 +143,7 @@ impl Rules {
         let unseen = |rule: &Rule| ExplainedRule { line: rule.line, verdict: Verdict::NotReached };
         let mut fragments: Vec<Vec<_>> =
             self.fragments.iter().map(|fragment| fragment.rules.iter().map(unseen).collect()).collect();
-        let key = self.apply(request, |fragment, rule, verdict| {
+        let key = self.apply(request, Names::Requested, |fragment, rule, verdict| {
             if let Some(explained) = fragments.get_mut(fragment).and_then(|rules: &mut Vec<_>| rules.get_mut(rule)) {
                 explained.verdict = verdict();
             }
@@ -145,12 +156,16 @@ impl Rules {
     fn apply(
         &self,
         request: &Request<'_>,
+        names: Names,
         mut seen: impl FnMut(usize, usize, &dyn Fn() -> Verdict),
     ) -> Result<Key, KeyError> {
         if request.type_url.is_empty() {
             return Err(KeyError::NoType);
         }
-        if types::ENDPOINTS.contains(&request.type_url) && request.resource_names.is_empty() {
+        if names == Names::Requested
+            && types::ENDPOINTS.contains(&request.type_url)
+            && request.resource_names.is_empty()
+        {
             return Err(KeyError::NoNames);
         }
         let mut key = Key::default();
@@ -163,7 +178,7 @@ impl Rules {
                         seen(place, index, &|| Verdict::NotMatched(rule.condition.why_not(request)));
                         continue;
                     }
-                    Ok(true) => rule.result.piece(request),
+                    Ok(true) => rule.result.piece(request, names),
                     Err(error) => Err(error),
                 };
                 seen(place, index, &|| match &outcome {

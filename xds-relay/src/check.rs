@@ -16,10 +16,12 @@ use crate::{origins, tls};
 /// ```
 ///
 /// # Errors
-/// [`Error::Origin`]: a file is bad; with file, line, column and field. [`Error::Tls`]: a certificate or a key is.
+/// [`Error::Origin`]: a file is bad; with file, line, column and field. [`Error::Tls`]: a certificate or a key is. [`Error::Aggregation`]: the
+/// aggregation rules are.
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
+    check_aggregation(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
         if let OriginKind::Files { directory, descriptors } = &origin.kind {
@@ -38,12 +40,20 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
+    check_aggregation(config)?;
     match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
         None => Ok(Vec::new()),
         Some(origin) => {
             let reason = "this program was built without the feature `file-origin`".to_owned();
             Err(Error::Origin { origin: origin.name.clone(), reason })
         }
+    }
+}
+
+fn check_aggregation(config: &Config) -> Result<(), Error> {
+    match &config.aggregation {
+        Some(aggregation) => aggregation.load().map(drop).map_err(Error::Aggregation),
+        None => Ok(()),
     }
 }
 

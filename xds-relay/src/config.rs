@@ -18,6 +18,7 @@ use xdstp_uri::ResourceName;
 use crate::text_file::{self, Unread};
 use crate::yaml;
 
+mod aggregation;
 mod error;
 mod example_mesh;
 mod fields;
@@ -29,6 +30,7 @@ mod tls;
 mod values;
 
 pub use self::{
+    aggregation::{Aggregation, Unmatched},
     error::ConfigError,
     example_mesh::{EXAMPLE, ExampleMesh},
     node_field::{NodeField, NodeFieldError},
@@ -75,6 +77,8 @@ pub struct Config {
     /// What nodes must agree in to share old-style resources, never empty: one that lacks any of it shares with no other
     /// node. `None`: every distinct node is a group of its own.
     pub share_by: Option<Vec<NodeField>>,
+    /// By which rules requests share old-style resources; `share_by` is for those that no rule is for, then.
+    pub aggregation: Option<Aggregation>,
     /// What a stream is told of which nothing is known while its origin cannot be reached.
     pub unknown: Unknown,
     /// How long a name that nobody wants any more stays subscribed upstream.

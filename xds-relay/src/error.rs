@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use xdstp_client::tls::TlsError;
 
+use crate::aggregation::RulesError;
 use crate::causes::with_causes;
 
 /// Why a relay cannot start or go on.
@@ -32,6 +33,9 @@ pub enum Error {
     /// What clients are to be spoken to with is not good.
     #[error("tls: {}", with_causes(.0))]
     Tls(TlsError),
+    /// The rules of `aggregation` are not good.
+    #[error("aggregation: {0}")]
+    Aggregation(RulesError),
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::{filter::Targets, util::SubscriberInitExt as _};
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay,
-    config::{Origin, OriginKind},
+    config::{Aggregation, Origin, OriginKind},
 };
 
 mod causes;
@@ -41,6 +41,10 @@ struct Arguments {
     /// The configuration, a YAML file
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Aggregation rules, a YAML file, in place of those of the configuration
+    #[arg(long, short, value_name = "FILE")]
+    aggregation_rules: Option<PathBuf>,
 
     /// Check the configuration and its resource files, and exit: 0 if they are good, 2 if not
     #[arg(long, requires = "config")]
@@ -86,7 +90,9 @@ fn main() -> ExitCode {
             ExitCode::from(match failure {
                 Failure::Config(_)
                 | Failure::Keys(keys::Failure::Rules(_))
-                | Failure::Relay(xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_)) => BAD_CONFIGURATION,
+                | Failure::Relay(
+                    xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_) | xds_relay::Error::Aggregation(_),
+                ) => BAD_CONFIGURATION,
                 _ => FAILED,
             })
         }
@@ -110,13 +116,16 @@ enum Failure {
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (config, example) = match &arguments.config {
+    let (mut config, example) = match &arguments.config {
         Some(file) => (Config::load(file)?, None),
         None => {
             let example = ExampleMesh::unpack().map_err(Failure::Example)?;
             (example.config()?, Some(example))
         }
     };
+    if let Some(rules) = arguments.aggregation_rules {
+        config.aggregation.get_or_insert_with(|| Aggregation::new(&rules)).rules = rules.clone();
+    }
     if arguments.check {
         let files = xds_relay::check(&config)?;
         say(&format!("good: {}\n", summary(&config, &files)));

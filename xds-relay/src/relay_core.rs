@@ -1,6 +1,7 @@
 //! A relay without I/O: a federation, the streams that it serves, and what only a relay decides. Who shares with whom is
 //! [`NodeGrouping`]'s; sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
+mod by_rules;
 mod client_node;
 mod configured;
 mod core;
@@ -16,6 +17,7 @@ mod stream_entry;
 mod streams;
 mod view;
 
+pub use self::by_rules::ByRules;
 pub use self::client_node::ClientNode;
 pub use self::core::RelayCore;
 pub use self::files::FromFile;

@@ -25,7 +25,7 @@ use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
-use crate::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::snapshot::{ConfigDump, Readiness};
 use crate::tls;
 
@@ -67,17 +67,10 @@ impl Relay {
     /// # Errors
     /// As [`bind`](Self::bind).
     pub async fn bind_grouped(config: Config, grouping: Option<Box<dyn NodeGrouping>>) -> Result<Self, Error> {
-        let grouping = grouping.unwrap_or_else(|| match &config.share_by {
-            Some(fields) => Box::new(ShareBy::new(fields.clone())),
-            None => {
-                if asks_for_nodes(&config) {
-                    tracing::info!(
-                        "no share_by: every distinct node is a group of its own and shares no old-style resources"
-                    );
-                }
-                Box::new(EveryNode)
-            }
-        });
+        let grouping = match grouping {
+            Some(grouping) => grouping,
+            None => configured(&config)?,
+        };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
         // Relays name each other by it when they find a loop.
@@ -233,6 +226,23 @@ fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<boo
     let origin = config.origin(&config.default_origin);
     let endpoint = origin.map(|origin| origins::endpoint(config, origin)).transpose()?.flatten();
     Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(Pool::new), core.clone(), end))
+}
+
+/// Who shares what by the configuration.
+fn configured(config: &Config) -> Result<Box<dyn NodeGrouping>, Error> {
+    if config.share_by.is_none() && config.aggregation.is_none() && asks_for_nodes(config) {
+        tracing::info!(
+            "no share_by and no aggregation: every distinct node is a group of its own and shares no old-style resources"
+        );
+    }
+    let otherwise: Box<dyn NodeGrouping> = match &config.share_by {
+        Some(fields) => Box::new(ShareBy::new(fields.clone())),
+        None => Box::new(EveryNode),
+    };
+    let Some(aggregation) = &config.aggregation else { return Ok(otherwise) };
+    let rules = aggregation.load().map_err(Error::Aggregation)?;
+    rules.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(Box::new(ByRules::new(rules, aggregation.unmatched, otherwise)))
 }
 
 /// Whether an origin is asked for each node group apart: what comes from files is shared in any case.

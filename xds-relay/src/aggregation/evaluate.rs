@@ -12,6 +12,15 @@ pub(super) const MAX_KEY: usize = 1 << 20;
 
 pub(super) const TOO_LONG: KeyError = KeyError::TooLong { max: MAX_KEY };
 
+/// Which names a request asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Those that are in it.
+    Requested,
+    /// It does not matter: what is asked for by one name is never an answer to another.
+    Any,
+}
+
 impl Match {
     /// Whether the request is one that this is about.
     ///
@@ -71,19 +80,19 @@ impl StringMatch {
 }
 
 impl Outcome {
-    /// What it comes to for a request, in one piece.
-    pub(super) fn piece(&self, request: &Request<'_>) -> Result<Piece, KeyError> {
+    /// What it comes to for a request, in one piece; or for requests with whatever names.
+    pub(super) fn piece(&self, request: &Request<'_>, names: Names) -> Result<Piece, KeyError> {
         let mut piece = Piece::default();
-        self.add_to(&mut piece, request)?;
+        self.add_to(&mut piece, request, names)?;
         Ok(piece)
     }
 
-    fn add_to(&self, piece: &mut Piece, request: &Request<'_>) -> Result<(), KeyError> {
+    fn add_to(&self, piece: &mut Piece, request: &Request<'_>, names: Names) -> Result<(), KeyError> {
         match self {
             Self::Text(text) => piece.part(text),
             Self::All(members) => {
                 for member in members {
-                    member.add_to(piece, request)?;
+                    member.add_to(piece, request, names)?;
                     if piece.text().len() > MAX_KEY {
                         return Err(TOO_LONG);
                     }
@@ -110,6 +119,7 @@ impl Outcome {
                 let found = request.node.metadata.as_ref().and_then(|metadata| at(metadata, path));
                 piece.part(&action.apply(text_of(found.ok_or(KeyError::NoSuchMetadata)?))?);
             }
+            Self::Name(index, action) if names == Names::Any => piece.name(&action.made_of_name(*index)),
             Self::Name(index, action) => {
                 let name = request.resource_names.get(*index).ok_or(KeyError::NoSuchName)?;
                 piece.part(&action.apply(name)?);
@@ -120,6 +130,14 @@ impl Outcome {
 }
 
 impl Action {
+    /// What it makes of a name, in words: the same where it makes the same of each.
+    fn made_of_name(&self, index: usize) -> String {
+        match self {
+            Self::Exact => format!("(name {index})"),
+            Self::Replace(pattern, template) => format!("(name {index}, {:?} as {template:?})", pattern.source()),
+        }
+    }
+
     fn apply(&self, text: &str) -> Result<String, KeyError> {
         match self {
             Self::Exact if text.is_empty() => Err(KeyError::EmptyExact),

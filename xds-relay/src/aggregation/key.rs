@@ -38,12 +38,20 @@ pub(super) struct Piece {
     text: String,
     /// Where its parts end in the text: the results that it was put together from.
     ends: Vec<usize>,
+    /// Which of these stand for whatever is made of a resource name.
+    names: Vec<usize>,
 }
 
 impl Piece {
     pub(super) fn part(&mut self, text: &str) {
         self.text.push_str(text);
         self.ends.push(self.text.len());
+    }
+
+    /// A part that differs by resource name: its text says how it is made of that.
+    pub(super) fn name(&mut self, made: &str) {
+        self.names.push(self.ends.len());
+        self.part(made);
     }
 
     /// Belongs to the part that comes next.
@@ -99,6 +107,8 @@ impl Key {
             for piece in fragment {
                 number(&mut bytes, piece.ends.len());
                 piece.ends.iter().for_each(|&end| number(&mut bytes, end));
+                number(&mut bytes, piece.names.len());
+                piece.names.iter().for_each(|&name| number(&mut bytes, name));
                 number(&mut bytes, piece.text.len());
                 bytes.extend_from_slice(piece.text.as_bytes());
             }
@@ -120,7 +130,11 @@ impl fmt::Display for Key {
             }
             for (index, piece) in fragment.iter().enumerate() {
                 let separator = if index == 0 { "" } else { "," };
-                let parts: Vec<String> = piece.parts().map(|part| format!("{part:?}")).collect();
+                let part = |(index, part): (usize, &str)| match piece.names.contains(&index) {
+                    true => part.to_owned(),
+                    false => format!("{part:?}"),
+                };
+                let parts: Vec<String> = piece.parts().enumerate().map(part).collect();
                 write!(f, "{separator}{}", parts.join("+"))?;
             }
         }

@@ -9,11 +9,13 @@ pub(super) const FIELDS: &[&str] = &[
     "origins",
     "default_origin",
     "share_by",
+    "aggregation",
     "unknown",
     "linger",
     "drain",
     "limits",
 ];
+pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
 pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
 pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
@@ -98,6 +100,7 @@ mod tests {
         let at = |path: &[&str]| path.iter().fold(&root, |node, key| node.entry(key).unwrap());
         has(&[&root], FIELDS);
         has(&[at(&["tls"])], TLS_FIELDS);
+        has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
         has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
@@ -107,7 +110,7 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
-        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem"] {
+        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml"] {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
@@ -129,6 +132,7 @@ mod tests {
         };
         for (prefix, fields) in [
             ("tls.", TLS_FIELDS),
+            ("aggregation.", AGGREGATION_FIELDS),
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
@@ -136,7 +140,7 @@ mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            for field in fields.iter().filter(|field| !["tls", "node", "limits"].contains(field)) {
+            for field in fields.iter().filter(|field| !["tls", "node", "limits", "aggregation"].contains(field)) {
                 row(&format!("{prefix}{field}"));
             }
         }

@@ -14,6 +14,7 @@ use xds_transport::Protocol;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
     DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Unknown, XdstpStreams,
+    aggregation::aggregation,
     own_address::OwnAddresses,
     tls::{self, OriginTls},
 };
@@ -37,6 +38,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
+    let aggregation = root.field("aggregation", |node| aggregation(node, &file))?;
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
@@ -54,6 +56,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         origins,
         default_origin,
         share_by,
+        aggregation,
         unknown,
         linger,
         drain,

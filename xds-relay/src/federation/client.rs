@@ -16,6 +16,14 @@ pub(crate) trait Client: Send + Sync + 'static {
     /// When it must not join any: its stream ends with this reason (rule 154).
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError>;
 
+    /// The group of the client's node for one type, where that is not the one for all.
+    ///
+    /// # Errors
+    /// When it is to have nothing of the type: its stream ends with this reason.
+    fn group_for(&self, _node: &Bytes, _type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
+        Ok(None)
+    }
+
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;
 

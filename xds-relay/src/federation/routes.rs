@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use slab::Slab;
-use xds_transport::server::weight;
+use xds_transport::server::{Refused, weight};
 use xdstp_cache::{Interest, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
@@ -40,15 +40,16 @@ pub struct Routes {
     node: Bytes,
     /// The group of the node; none before the stream has said who it is.
     group: Option<NodeGroup>,
-    /// The scopes of this node's group, by origin, once something of them was asked for.
-    group_scopes: HashMap<usize, Arc<Scope>>,
+    /// The scopes of this node's groups, by origin, and by type where groups go by it, once something of them was asked for.
+    group_scopes: HashMap<(usize, Option<TypeUrl>), Arc<Scope>>,
     /// What this stream fetches for itself, by origin (rule 121).
     private: HashMap<usize, Arc<Scope>>,
     subscribers: Slab<Subscriber>,
     view: Arc<View>,
     /// What it asked for, among what all streams together may.
     names: Share,
-    refused: Option<OverLimit>,
+    /// Why the stream is to end, once its request is handled.
+    refused: Option<Refused>,
 }
 
 impl Routes {
@@ -78,23 +79,40 @@ impl Routes {
     }
 
     /// None for old-style names of who has not said who it is, and where there are too many.
-    fn route(&mut self, interest: &Interest) -> Option<Arc<Scope>> {
-        let Self { federation, node, group, group_scopes, number, .. } = self;
-        let scope = match federation.place(authority_of(interest)) {
-            Place::Authority { authority, origin } => federation.authority_scope(authority, origin),
-            Place::Group { origin } => match group_scopes.get(&origin) {
-                Some(scope) => Ok(scope.clone()),
-                None => federation
-                    .group_scope(origin, group.as_ref()?, node, *number)
-                    .inspect(|scope| _ = group_scopes.insert(origin, scope.clone())),
-            },
+    fn route(&mut self, type_url: &TypeUrl, interest: &Interest) -> Option<Arc<Scope>> {
+        let scope = match self.federation.place(authority_of(interest)) {
+            Place::Authority { authority, origin } => self.federation.authority_scope(authority, origin),
+            Place::Group { origin } => self.group_scope(type_url, origin)?,
         };
-        scope.map_err(|error| self.refuse(error)).ok()
+        scope.map_err(|error| self.refuse(&error)).ok()
+    }
+
+    fn group_scope(&mut self, type_url: &TypeUrl, origin: usize) -> Option<Result<Arc<Scope>, OverLimit>> {
+        // It ends, and a request may list a hundred thousand names that would each be looked at for nothing.
+        if self.refused.is_some() {
+            return None;
+        }
+        let for_all = self.group.as_ref()?;
+        let own = match self.client.group_for(&self.node, type_url) {
+            Ok(own) => own,
+            Err(error) => {
+                self.refused.get_or_insert(Refused::new(error.to_string()));
+                return None;
+            }
+        };
+        let by = (origin, own.is_some().then(|| type_url.clone()));
+        if let Some(scope) = self.group_scopes.get(&by) {
+            return Some(Ok(scope.clone()));
+        }
+        let scope = self.federation.group_scope(origin, own.as_ref().unwrap_or(for_all), &self.node, self.number);
+        Some(scope.inspect(|scope| _ = self.group_scopes.insert(by, scope.clone())))
     }
 
     /// The stream ends once its request is handled.
-    fn refuse(&mut self, error: OverLimit) {
-        self.refused.get_or_insert(error);
+    fn refuse(&mut self, error: &OverLimit) {
+        if self.refused.is_none() {
+            self.refused = Some(Refused::new(self.client.refused(error)));
+        }
     }
 
     /// A subscriber asks for one more name, of a scope whose requests have so much room.
@@ -104,7 +122,7 @@ impl Routes {
         subscriber.names += weight;
         let fits = room.map_or(Ok(()), |room| subscriber.grows(room, name));
         if let Err(error) = self.names.grow(weight).and(fits) {
-            self.refuse(error);
+            self.refuse(&error);
         }
     }
 
@@ -114,12 +132,12 @@ impl Routes {
         if let Some(part) = subscriber.part(&self.federation, interest) {
             return Some(part.clone());
         }
-        let most = self.federation.limits.authorities_per_stream;
+        let (type_url, most) = (subscriber.type_url.clone(), self.federation.limits.authorities_per_stream);
         if subscriber.parts.len() >= most {
-            self.refuse(OverLimit { key: "authorities_per_stream", what: "authorities on one stream", most });
+            self.refuse(&OverLimit { key: "authorities_per_stream", what: "authorities on one stream", most });
             return None;
         }
-        let scope = self.route(interest)?;
+        let scope = self.route(&type_url, interest)?;
         let subscriber = self.subscribers.get_mut(id.index())?;
         let part = self.view.open(scope, &subscriber.type_url, &self.waker);
         if subscriber.opening {

@@ -5,6 +5,7 @@ use prost::Message;
 use sha2::{Digest, Sha256};
 use xds_transport::server::NodeError;
 use xds_transport::wire::{Node, Value, value};
+use xdstp_cache::TypeUrl;
 
 use crate::config::NodeField;
 use crate::federation::node_group::NodeGroup;
@@ -35,6 +36,20 @@ pub trait NodeGrouping: Send + Sync + 'static {
     /// # Errors
     /// When the node must not join any group: its stream ends with this reason (rule 154).
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError>;
+
+    /// Whether a node may be in other groups for other types: then [`group_for`](Self::group_for) says in which.
+    fn goes_by_type(&self) -> bool {
+        false
+    }
+
+    /// The group of a node for one type; without one, its stream shares nothing of the type with any other.
+    ///
+    /// # Errors
+    /// When it is to have nothing of the type: its stream ends with this reason.
+    fn group_for(&self, node: &ClientNode, type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
+        let _ = type_url;
+        self.group(node).map(Some)
+    }
 }
 
 /// Every distinct node is its own group: safe, and shares nothing. Nodes are distinct that differ in any field, known

@@ -29,12 +29,26 @@ impl ServedClient {
     }
 }
 
+/// The first byte of the key of a group that is one stream: no grouping's keys begin with it where groups go by type.
+const ALONE: u8 = 2;
+
 impl Client for ServedClient {
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError> {
         let node = ClientNode::decode(node.clone())?;
         let group = self.relay.grouping.group(&node)?;
         lock(&self.entry.node_id).clone_from(&node.message().id);
         Ok(group)
+    }
+
+    fn group_for(&self, node: &Bytes, type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
+        let grouping = &self.relay.grouping;
+        if !grouping.goes_by_type() {
+            return Ok(None);
+        }
+        let group = grouping.group_for(&ClientNode::decode(node.clone())?, type_url)?;
+        Ok(Some(group.unwrap_or_else(|| {
+            NodeGroup::new([&[ALONE], &self.number.to_be_bytes()[..]].concat(), format!("stream {}", self.number))
+        })))
     }
 
     fn refused(&self, error: &OverLimit) -> String {

@@ -170,6 +170,37 @@ proptest! {
         }
     }
 
+    /// Whoever is in one group has one key for each name; and where there are keys, there are groups.
+    #[test]
+    fn a_group_has_one_key_for_each_name(rules in some_rules(), requests in prop::collection::vec(a_request(), 2..6), type_url in 0..3_usize) {
+        for (reading, _) in READINGS {
+            let parsed = parsed(&rules, reading);
+            let of = |request: &Value, names: &Value| {
+                let mut request = request.clone();
+                (request["type_url"], request["resource_names"]) = (TYPES[type_url].into(), names.clone());
+                let written: RequestJson = serde_json::from_value(request.clone()).unwrap();
+                let group = parsed.group(written.as_request().node, TYPES[type_url]).ok();
+                (group, key(&parsed, &request))
+            };
+            for names in requests.iter().map(|request| &request["resource_names"]) {
+                for one in &requests {
+                    let (group, own) = of(one, names);
+                    prop_assert!(group.is_some() || own.is_none());
+                    for other in &requests {
+                        let (others, theirs) = of(other, names);
+                        if group.is_some() && group == others {
+                            prop_assert_eq!(&own, &theirs);
+                        }
+                        let bytes = |key: &Option<Key>| key.as_ref().map(Key::to_bytes);
+                        prop_assert_eq!(group == others, bytes(&group) == bytes(&others));
+                        let shown = |key: &Option<Key>| key.as_ref().map(Key::to_string);
+                        prop_assert_eq!(group == others, shown(&group) == shown(&others));
+                    }
+                }
+            }
+        }
+    }
+
     /// The spelling of fields says nothing.
     #[test]
     fn lower_camel_case_is_the_same(rules in some_rules(), request in a_request()) {

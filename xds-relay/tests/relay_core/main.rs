@@ -5,6 +5,7 @@
 mod support;
 
 mod absence;
+mod aggregation;
 mod aliases;
 mod conversion;
 mod counters;

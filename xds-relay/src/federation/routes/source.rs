@@ -55,8 +55,7 @@ impl Source for Routes {
     }
 
     fn refused(&mut self) -> Option<Refused> {
-        let error = self.refused.take()?;
-        Some(Refused::new(self.client.refused(&error)))
+        self.refused.take()
     }
 
     fn ends(&mut self, error: &ProtocolError) {
@@ -155,7 +154,7 @@ impl Source for Routes {
                 let weight = held.iter().map(|(name, version)| held_weight(name, version.as_str())).sum();
                 match self.names.grow(weight) {
                     Ok(()) => subscriber.brought += weight,
-                    Err(error) => self.refuse(error),
+                    Err(error) => self.refuse(&error),
                 }
             }
         }

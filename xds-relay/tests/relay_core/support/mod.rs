@@ -48,6 +48,8 @@ pub(crate) struct Relay {
     links: Vec<Link>,
 }
 
+pub(crate) type GroupingOf = Box<dyn FnOnce(Box<dyn NodeGrouping>) -> Box<dyn NodeGrouping>>;
+
 /// What a relay is connected to.
 #[derive(Clone, Copy)]
 pub(crate) enum Feeder {
@@ -90,10 +92,24 @@ impl World {
     }
 
     pub(crate) fn add_relay(&mut self, text: &str, fed_by: Vec<Feeder>) -> usize {
+        self.add_relay_grouped(text, fed_by, None)
+    }
+
+    /// One that groups nodes by what is made of what its configuration says.
+    pub(crate) fn add_relay_grouped(
+        &mut self,
+        text: &str,
+        fed_by: Vec<Feeder>,
+        grouping_of: Option<GroupingOf>,
+    ) -> usize {
         let config = Config::parse("relay.yaml", text).unwrap();
         let grouping: Box<dyn NodeGrouping> = match &config.share_by {
             Some(fields) => Box::new(ShareBy::new(fields.clone())),
             None => Box::new(EveryNode),
+        };
+        let grouping = match grouping_of {
+            Some(grouping_of) => grouping_of(grouping),
+            None => grouping,
         };
         let dialed = Arc::new(Mutex::new(Vec::new()));
         let protocols = config.origins.iter().map(link::protocol_of).collect();
