@@ -79,6 +79,11 @@ impl Form {
         self.forms().own.contains(variant.unwrap_or(Variant::plain()))
     }
 
+    /// Whether it is one of those for others.
+    pub(crate) fn is_other(self, variant: Option<&Variant>, which: usize) -> bool {
+        variant.is_some_and(|variant| self.forms().others.get(which) == Some(variant))
+    }
+
     /// The variant of a body. That of one that comes again is what it was, or else it would be news.
     fn own(self, body: u8) -> &'static Variant {
         let own = &self.forms().own;

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use xdstp_uri::ResourceName;
+
 use super::{Origin, Replica};
 use crate::variants::{Form, Varied};
 use crate::world::{Of, World};
@@ -17,9 +19,23 @@ impl Origin {
         if resource.is_none() && !self.content[of].contains_key(name) {
             // What came and went before anybody looked may be told once more to be absent.
             self.note(of, name);
+            if self.has_only(world, of, name, form, which) {
+                self.removed[of].insert(name.clone(), self.moment);
+            }
         }
         for Replica { cache, woken, .. } in &mut self.replicas {
             form.vary(Varied { cache, woken, url: &world.kinds[of].url, name, now }, which, resource.as_ref());
         }
+    }
+    /// Whether all that some replica has of a name is this one for others.
+    fn has_only(&self, world: &World, of: Of, name: &ResourceName, form: Form, which: usize) -> bool {
+        let url = &world.kinds[of].url;
+        self.replicas.iter().any(|Replica { cache, .. }| {
+            let there = cache
+                .resources()
+                .filter(|stored| stored.name == name && *stored.type_url == *url && stored.resource.is_some());
+            let mut variants = there.map(|stored| stored.variant).peekable();
+            variants.peek().is_some() && variants.all(|variant| form.is_other(variant, which))
+        })
     }
 }
