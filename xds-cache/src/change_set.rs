@@ -16,7 +16,7 @@ pub enum Pull<'a, V> {
         /// Its name.
         name: &'a ResourceName,
         /// Which of the name's variants it is; `None` for the [plain](Variant::plain) one, which may be the only one.
-        variant: Option<&'a Variant>,
+        variant: Option<&'a Arc<Variant>>,
         /// The variants of the name that this one takes the place of: they are gone for the subscriber, with this. A client
         /// that hears of one without the other would have both, or for a moment none. It is the one that it was sent; if
         /// that was before it came back, those that it may have been sent then.

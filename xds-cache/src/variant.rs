@@ -14,7 +14,6 @@ use crate::resource::TypeUrl;
 ///
 /// A resource without variants is one whose only variant is [plain](Self::plain).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
 pub enum Variant {
     /// Of the final form of TP2: who sends parameters that satisfy this gets it.
     Constraints(Constraint),
@@ -50,7 +49,6 @@ impl fmt::Display for Variant {
 
 /// By what a subscriber selects among variants. By default it has no parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Selector {
     /// Of the final form of TP2: the parameters that a client sends.
     Parameters(DynamicParameters),

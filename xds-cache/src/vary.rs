@@ -46,7 +46,7 @@ impl<V: Clone> Edit<'_, V> {
     /// cache.subscribe(subscriber, &Interest::Name(cart));
     /// cache.pull(subscriber, Removals::Include, &mut |pull| {
     ///     let Pull::Put { variant, resource, .. } = pull else { unreachable!() };
-    ///     assert_eq!((variant, resource.value), (Some(&canary), "canary"));
+    ///     assert_eq!((variant.map(|variant| &**variant), resource.value), (Some(&canary), "canary"));
     ///     ControlFlow::Continue(())
     /// });
     /// # Ok::<(), xdstp_uri::ParseError>(())

@@ -225,9 +225,13 @@ impl Frame {
     }
 
     /// Appends the encoded `Resource` but for its body: everything up to the body's length.
-    pub(crate) fn put_head(&self, into: &mut impl BufMut, name: &str, version: &Version, ttl: Option<Duration>) {
+    #[inline]
+    pub(crate) fn put_head(&self, into: &mut impl BufMut, name: Named<'_>, version: &Version, ttl: Option<Duration>) {
         walk::put_bytes(into, 1, version.as_str().as_bytes());
-        walk::put_bytes(into, 3, name.as_bytes());
+        match name {
+            Named::Plain(name) => walk::put_bytes(into, 3, name.as_bytes()),
+            Named::Encoded(fields) => into.put_slice(fields),
+        }
         if let Some(beside) = &self.0.beside {
             into.put_slice(&beside.wrapper);
         }
@@ -238,10 +242,11 @@ impl Frame {
     }
 
     /// The encoded length of the whole `Resource`, body included.
-    pub(crate) fn encoded_len(&self, name: &str, version: &Version, ttl: Option<Duration>) -> usize {
+    #[inline]
+    pub(crate) fn encoded_len(&self, name: Named<'_>, version: &Version, ttl: Option<Duration>) -> usize {
         let ttl = ttl.map_or(0, |ttl| walk::delimited_len(6, duration_len(ttl)));
         walk::bytes_len(1, version.as_str().len())
-            + walk::bytes_len(3, name.len())
+            + name.encoded_len()
             + self.0.beside.as_ref().map_or(0, |beside| beside.wrapper.len())
             + ttl
             + walk::delimited_len(2, self.any().len())
@@ -260,6 +265,30 @@ impl Frame {
         if beside.is_some() || self.0.beside.is_some() {
             Arc::make_mut(&mut self.0).beside = beside;
         }
+    }
+}
+
+/// How a `Resource` says what it is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Named<'a> {
+    Plain(&'a str),
+    /// By these encoded fields of it, which say its variant, too.
+    Encoded(&'a [u8]),
+}
+
+impl Named<'_> {
+    #[inline]
+    fn encoded_len(self) -> usize {
+        match self {
+            Self::Plain(name) => walk::bytes_len(3, name.len()),
+            Self::Encoded(fields) => fields.len(),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Named<'a> {
+    fn from(name: &'a str) -> Self {
+        Self::Plain(name)
     }
 }
 

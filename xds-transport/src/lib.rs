@@ -3,6 +3,7 @@
 
 pub mod client;
 mod deadlines;
+mod dialect;
 mod frame;
 #[cfg(any(feature = "grpc-client", feature = "grpc-server"))]
 #[cfg_attr(docsrs, doc(cfg(any(feature = "grpc-client", feature = "grpc-server"))))]
@@ -18,6 +19,7 @@ pub mod testing;
 mod types;
 pub mod wire;
 
+pub use dialect::Dialect;
 pub use frame::{Frame, WrongType};
 pub use protocol::Protocol;
 pub use put::{Misfit, Put};

@@ -5,11 +5,15 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use xdstp_cache::{TypeUrl, Version};
+use thiserror::Error;
+use xds_matcher::DynamicParameters;
+use xdstp_cache::{TypeUrl, Variant, Version};
 use xdstp_uri::ResourceName;
 
+use crate::Dialect;
 use crate::frame::Frame;
 use crate::types::TypeRules;
+use crate::wire::parameters::{self, LocatorError, VariantName};
 use crate::wire::shape::{self, Undecodable};
 use crate::wire::walk::{self, Field, FieldValue, Fields, WalkError};
 use crate::wire::{RESOURCE_TYPE_URL, ResourceError};
@@ -28,6 +32,8 @@ pub struct Response {
     pub resources: Vec<Received>,
     /// Names in `removed_resources` (delta), as spelled.
     pub removed: Vec<ResourceName>,
+    /// Variants in `removed_resource_names` (delta, TP2).
+    pub removed_variants: Vec<(ResourceName, Variant)>,
     /// TP3 errors, decoded.
     pub errors: Vec<ResourceError>,
     /// What could not be read, and why: each is a reason for a NACK.
@@ -48,6 +54,8 @@ pub struct Received {
     pub frame: Option<Frame>,
     /// How long it lives without being refreshed.
     pub ttl: Option<Duration>,
+    /// Which of the variants of the name it is, where the response says so (TP2).
+    pub variant: Option<Variant>,
 }
 
 /// One resource that could not be read.
@@ -68,11 +76,19 @@ impl Rejected {
 }
 
 impl Response {
-    /// Walks an encoded `DeltaDiscoveryResponse`.
+    /// Walks an encoded `DeltaDiscoveryResponse` of a server that speaks the final form of TP2, if it speaks any.
     ///
     /// # Errors
     /// When the message itself is not protobuf. A resource that cannot be read is in [`rejected`](Self::rejected).
     pub fn from_delta(message: Bytes) -> Result<Self, WalkError> {
+        Self::from_delta_in(Dialect::Final, message)
+    }
+
+    /// The same of a server that speaks a dialect.
+    ///
+    /// # Errors
+    /// Those of [`from_delta`](Self::from_delta).
+    pub fn from_delta_in(dialect: Dialect, message: Bytes) -> Result<Self, WalkError> {
         let mut response = Self::default();
         let mut wrapped = Vec::new();
         for field in Fields::of(&message) {
@@ -86,22 +102,32 @@ impl Response {
                 (7, FieldValue::Bytes(plane)) => {
                     response.control_plane = walk::text_at(plane, &[1]).unwrap_or_default().to_owned();
                 }
+                (8, FieldValue::Bytes(name)) if dialect == Dialect::Final => response.push_removed_variant(name),
                 (9, FieldValue::Bytes(error)) => response.push_error(error),
                 _ => {}
             }
         }
         for (index, resource) in wrapped.into_iter().enumerate() {
-            response.push_wrapped(resource, index, &message);
+            response.push_wrapped(dialect, resource, index, &message);
         }
         response.reject_duplicates();
         Ok(response)
     }
 
-    /// Walks an encoded `DiscoveryResponse`; names inside bare resources are found by `rules`.
+    /// Walks an encoded `DiscoveryResponse`, of a server that speaks the final form of TP2, if it speaks any; names inside
+    /// bare resources are found by `rules`.
     ///
     /// # Errors
     /// When the message itself is not protobuf. A resource that cannot be read is in [`rejected`](Self::rejected).
     pub fn from_sotw(message: Bytes, rules: &TypeRules) -> Result<Self, WalkError> {
+        Self::from_sotw_in(Dialect::Final, message, rules)
+    }
+
+    /// The same of a server that speaks a dialect.
+    ///
+    /// # Errors
+    /// Those of [`from_sotw`](Self::from_sotw).
+    pub fn from_sotw_in(dialect: Dialect, message: Bytes, rules: &TypeRules) -> Result<Self, WalkError> {
         let mut response = Self::default();
         let mut resources = Vec::new();
         for field in Fields::of(&message) {
@@ -122,10 +148,11 @@ impl Response {
         let rule = rules.of(&type_url);
         for (index, any) in resources.into_iter().enumerate() {
             match shape::any(any) {
-                Ok((RESOURCE_TYPE_URL, resource)) => response.push_wrapped(resource, index, &message),
+                Ok((RESOURCE_TYPE_URL, resource)) => response.push_wrapped(dialect, resource, index, &message),
                 Ok((inside, _)) => {
                     let frame = Frame::new(message.slice_ref(any)).detached(message.len());
-                    response.push(rule.name_of(any), None, Some((inside, frame)), None, index);
+                    let wrapped = Wrapped { name: rule.name_of(any), ..Wrapped::default() };
+                    response.push(wrapped, Some((inside, frame)), index);
                 }
                 Err(error) => response.reject(rule.name_of(any), index, error),
             }
@@ -144,6 +171,17 @@ impl Response {
         }
     }
 
+    fn push_removed_variant(&mut self, name: &[u8]) {
+        let parsed = VariantName::decode(name).map_err(|error| error.to_string()).and_then(|of| {
+            let name = ResourceName::parse(&of.name).map_err(|error| error.to_string())?;
+            Ok((name, of.variant.unwrap_or_else(|| Variant::plain().clone())))
+        });
+        match parsed {
+            Ok(removed) => self.removed_variants.push(removed),
+            Err(error) => self.rejected.push(Rejected::new("removed_resource_names", error)),
+        }
+    }
+
     fn push_error(&mut self, error: &[u8]) {
         match prost::Message::decode(error) {
             Ok(error) => self.errors.push(error),
@@ -154,28 +192,22 @@ impl Response {
     }
 
     /// An encoded `Resource`, part of `message`. `index` counts from 0, as the resources stand in the response.
-    fn push_wrapped(&mut self, resource: &[u8], index: usize, message: &Bytes) {
-        match Wrapped::walk(resource) {
-            Ok(wrapped) => {
-                let Wrapped { name, version, any, wrapper, ttl, do_not_cache } = wrapped;
-                let content = any.map(|(inside, any)| {
+    fn push_wrapped(&mut self, dialect: Dialect, resource: &[u8], index: usize, message: &Bytes) {
+        match Wrapped::walk(dialect, resource) {
+            Ok(mut wrapped) => {
+                let wrapper = std::mem::take(&mut wrapped.wrapper).freeze();
+                let content = wrapped.any.map(|(inside, any)| {
                     let frame = Frame::new(message.slice_ref(any)).detached(message.len());
-                    (inside, frame.with_wrapper(wrapper, ttl, do_not_cache))
+                    (inside, frame.with_wrapper(wrapper, wrapped.ttl, wrapped.do_not_cache))
                 });
-                self.push(name, version, content, ttl, index);
+                self.push(wrapped, content, index);
             }
             Err(error) => self.reject(name_before_the_fault(resource), index, error),
         }
     }
 
-    fn push(
-        &mut self,
-        name: Option<&str>,
-        version: Option<Version>,
-        content: Option<(&str, Frame)>,
-        ttl: Option<Duration>,
-        index: usize,
-    ) {
+    fn push(&mut self, wrapped: Wrapped<'_>, content: Option<(&str, Frame)>, index: usize) {
+        let Wrapped { name, version, ttl, variant, .. } = wrapped;
         let Some(named) = name.filter(|name| !name.is_empty()) else {
             return self.reject(None, index, "a resource without a name");
         };
@@ -191,7 +223,7 @@ impl Response {
             Ok(collection) if collection.is_glob() || named == "*" => {
                 self.reject(name, index, "the name of a collection, not of a resource");
             }
-            Ok(name) => self.resources.push(Received { name, version, frame, ttl }),
+            Ok(name) => self.resources.push(Received { name, version, frame, ttl, variant }),
             Err(error) => self.reject(name, index, error),
         }
     }
@@ -201,11 +233,14 @@ impl Response {
         self.rejected.push(Rejected { name, reason: reason.to_string() });
     }
 
-    /// Rule 69: a name stands once in a response, and not in both lists.
+    /// Rule 69: a name stands once in a response, and not in both lists; of one that has variants each of them does.
     fn reject_duplicates(&mut self) {
         let mut seen = HashSet::with_capacity(self.resources.len() + self.removed.len());
-        let names = self.resources.iter().map(|resource| &resource.name).chain(&self.removed);
-        let twice: Vec<_> = names.filter(|name| !seen.insert(*name)).cloned().collect();
+        let resources = self.resources.iter().map(|resource| (&resource.name, resource.variant.as_ref()));
+        let removed = self.removed.iter().map(|name| (name, None));
+        let variants = self.removed_variants.iter().map(|(name, variant)| (name, Some(variant)));
+        let all = resources.chain(removed).chain(variants);
+        let twice: Vec<_> = all.filter(|one| !seen.insert(*one)).map(|(name, _)| name.clone()).collect();
         for name in twice {
             let name = name.as_str().to_owned();
             self.rejected.push(Rejected { name, reason: "named twice in one response".into() });
@@ -220,16 +255,17 @@ struct Wrapped<'a> {
     version: Option<Version>,
     /// Its type, and how it is encoded.
     any: Option<(&'a str, &'a [u8])>,
-    wrapper: Bytes,
+    wrapper: BytesMut,
     ttl: Option<Duration>,
     do_not_cache: bool,
+    variant: Option<Variant>,
 }
 
 impl<'a> Wrapped<'a> {
     /// What is passed on must be what its receiver decodes: it refuses the whole response otherwise.
-    fn walk(resource: &'a [u8]) -> Result<Self, Undecodable> {
+    fn walk(dialect: Dialect, resource: &'a [u8]) -> Result<Self, Unreadable> {
         let mut found = Self::default();
-        let mut wrapper = BytesMut::new();
+        let mut parameters = Vec::new();
         let mut fields = Fields::of(resource);
         while let Some(field) = fields.next_encoded() {
             let (field, encoded) = field.map_err(|_| Undecodable::not_a_message("resource"))?;
@@ -238,34 +274,47 @@ impl<'a> Wrapped<'a> {
                 (2, FieldValue::Bytes(any)) => found.any = Some((shape::any(any)?.0, any)),
                 (3, FieldValue::Bytes(name)) => found.name = Some(shape::text("name", name)?),
                 (6, FieldValue::Bytes(ttl)) => found.ttl = Some(duration(ttl)?),
+                (8, FieldValue::Bytes(of)) if dialect == Dialect::Final => found.take_variant(of)?,
+                (8, FieldValue::Bytes(of)) => parameters.push(parameters::entry("dynamic_parameters", of)?),
                 _ => {
                     shape::RESOURCE.check_field(&field)?;
                     found.note(&field);
-                    wrapper.extend_from_slice(encoded);
+                    found.wrapper.extend_from_slice(encoded);
                 }
             }
         }
-        found.wrapper = wrapper.freeze();
+        if !parameters.is_empty() {
+            found.variant = Some(Variant::Parameters(DynamicParameters::from_iter(parameters)));
+        }
         Ok(found)
+    }
+
+    /// TP2: a variant is named in `resource_name`, and `name` is empty.
+    fn take_variant(&mut self, resource_name: &'a [u8]) -> Result<(), Unreadable> {
+        self.variant = VariantName::decode(resource_name)?.variant.filter(|variant| !variant.is_plain());
+        if let Some(name) = walk::text_at(resource_name, &[1]) {
+            self.name.get_or_insert(name);
+        }
+        Ok(())
     }
 
     /// What is needed of a field that is passed on as it is.
     fn note(&mut self, field: &Field<'a>) {
-        match (field.number, field.value) {
-            (7, FieldValue::Bytes(cache_control)) => {
-                self.do_not_cache = Fields::of(cache_control)
-                    .flatten()
-                    .any(|field| field.number == 1 && matches!(field.value, FieldValue::Varint(1..)));
-            }
-            // TP2: a variant is named in `resource_name`, and `name` is empty.
-            (8, FieldValue::Bytes(resource_name)) => {
-                if let Some(name) = walk::text_at(resource_name, &[1]) {
-                    self.name.get_or_insert(name);
-                }
-            }
-            _ => {}
+        if let (7, FieldValue::Bytes(cache_control)) = (field.number, field.value) {
+            self.do_not_cache = Fields::of(cache_control)
+                .flatten()
+                .any(|field| field.number == 1 && matches!(field.value, FieldValue::Varint(1..)));
         }
     }
+}
+
+/// Why a resource cannot be read.
+#[derive(Debug, Error)]
+enum Unreadable {
+    #[error(transparent)]
+    Undecodable(#[from] Undecodable),
+    #[error(transparent)]
+    Variant(#[from] LocatorError),
 }
 
 /// What a resource that cannot be read calls itself, as far as it can be read.

@@ -6,6 +6,7 @@
 
 pub mod collection;
 pub(crate) mod names;
+pub mod parameters;
 pub(crate) mod shape;
 pub mod walk;
 

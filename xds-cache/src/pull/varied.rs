@@ -108,7 +108,7 @@ impl<V> Cache<V> {
         };
         self.visits += 1;
         held.retain(|held| held != chosen);
-        let variant = Some(&**chosen).filter(|variant| !variant.is_plain());
+        let variant = Some(chosen).filter(|variant| !variant.is_plain());
         visitor(Pull::Put { name: &slot.name, variant, replaces: &held, resource })
     }
 

@@ -1,5 +1,6 @@
 //! What a client says that it understands: `client_features` of its node, as far as responses depend on them.
 
+use crate::dialect::Dialect;
 use crate::wire::walk::{FieldValue, Fields};
 
 /// The `client_features` entry by which a relay says that others hold what it does not: a full state that is no more than a
@@ -13,12 +14,14 @@ pub(crate) struct Features {
     pub(crate) ttl: bool,
     /// It is a relay: see [`ASKS_FOR_OTHERS`](crate::server::ASKS_FOR_OTHERS).
     pub(crate) for_others: bool,
+    /// Not of the node: what TP2's fields mean.
+    pub(crate) dialect: Dialect,
 }
 
 impl Features {
-    /// Those of an encoded node, in field 10.
-    pub(crate) fn of(node: &[u8]) -> Self {
-        let mut found = Self::default();
+    /// Those of an encoded node, in field 10, of a client that speaks a dialect.
+    pub(crate) fn of(node: &[u8], dialect: Dialect) -> Self {
+        let mut found = Self { dialect, ..Self::default() };
         for field in Fields::of(node).flatten() {
             let (10, FieldValue::Bytes(feature)) = (field.number, field.value) else { continue };
             match feature {

@@ -2,6 +2,7 @@
 //! file of its own.
 
 mod delta;
+mod located;
 mod odd;
 mod outgoing;
 mod reference;
@@ -40,6 +41,16 @@ pub(crate) enum Session {
     Delta(Box<Delta>),
 }
 
+/// What a session is opened with, beside the first request of its type.
+#[derive(Clone, Copy)]
+pub(crate) struct Opening<'a> {
+    pub(crate) type_url: &'a TypeUrl,
+    pub(crate) rule: &'a TypeRule,
+    pub(crate) now: Instant,
+    pub(crate) features: Features,
+    pub(crate) room: Room,
+}
+
 macro_rules! either {
     ($self:ident, $session:ident => $call:expr) => {
         match $self {
@@ -51,32 +62,26 @@ macro_rules! either {
 
 /// Requests.
 impl Session {
-    /// Opens a session with the first request of its type; what the client has is refreshed at `heartbeats`. There is one
-    /// also when the request ends the stream: its subscriber is to be closed.
+    /// Opens a session with the first request of its type. There is one also when the request ends the stream: its
+    /// subscribers are to be closed.
     pub(crate) fn open_delta(
-        type_url: &TypeUrl,
+        opening: Opening<'_>,
         request: &DeltaDiscoveryRequest,
         names: &[&str],
-        rule: &TypeRule,
-        heartbeats: Option<Instant>,
-        room: Room,
         source: &mut impl Source,
     ) -> (Self, Result<(), ProtocolError>) {
-        let (session, opened) = Delta::open(type_url, request, names, rule, heartbeats, room, source);
+        let (session, opened) = Delta::open(opening, request, names, source);
         (Self::Delta(Box::new(session)), opened)
     }
 
     /// The same over SotW.
     pub(crate) fn open_sotw(
-        type_url: &TypeUrl,
+        opening: Opening<'_>,
         request: &DiscoveryRequest,
         names: &Names<'_>,
-        rule: &TypeRule,
-        features: Features,
-        room: Room,
         source: &mut impl Source,
     ) -> (Self, Result<(), ProtocolError>) {
-        let (session, opened) = Sotw::open(type_url, request, names, rule, features, room, source);
+        let (session, opened) = Sotw::open(opening, request, names, source);
         (Self::Sotw(Box::new(session)), opened)
     }
 
@@ -109,7 +114,7 @@ impl Session {
 
     /// When something must be refreshed.
     pub(crate) fn next_refresh(&self) -> Option<Instant> {
-        self.subscriber().refreshes.next()
+        self.subscriber().next_refresh()
     }
 
     /// Whether the last look was not over when it paused.
@@ -163,6 +168,21 @@ impl Session {
 
     pub(crate) fn id(&self) -> SubscriberId {
         self.subscriber().id
+    }
+
+    /// A number that is another one when a removal has joined those that wait.
+    pub(crate) fn newest_removal(&self, source: &impl Source) -> u64 {
+        self.subscriber().newest_removal(source)
+    }
+
+    /// A name is sent again, if it is asked for.
+    pub(crate) fn resend(&self, name: &ResourceName, source: &mut impl Source) {
+        self.subscriber().resend(name, source);
+    }
+
+    /// The stream is over.
+    pub(crate) fn end(&self, source: &mut impl Source) {
+        self.subscriber().end(source);
     }
 
     pub(crate) fn tally(&self) -> &Tally {

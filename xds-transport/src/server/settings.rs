@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use xdstp_uri::MAX_LEN;
 
+use crate::dialect::Dialect;
 use crate::rate::RateLimit;
 use crate::types::TypeRules;
 
@@ -36,6 +37,10 @@ pub struct Settings {
     /// source that does not hear of one change at once, as a relay from its origin, what stops using them may come later
     /// (rule 122). And a gRPC client asks for the cluster that it goes to only once it has the route. Zero by default.
     pub removals_wait: Duration,
+    /// Which form of TP2 the clients speak, those that speak any.
+    pub dialect: Dialect,
+    /// With how many sets of parameters or constraints a stream may ask for the names of one type: each is a subscriber.
+    pub selectors_per_type: usize,
 }
 
 impl Default for Settings {
@@ -50,6 +55,8 @@ impl Default for Settings {
             requests: None,
             ttl_in_sotw: false,
             removals_wait: Duration::ZERO,
+            dialect: Dialect::Final,
+            selectors_per_type: 1000,
         }
     }
 }

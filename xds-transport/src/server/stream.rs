@@ -304,7 +304,7 @@ impl Stream {
     /// The stream is over: nothing of it stays behind (rule 12).
     pub fn close(&mut self, source: &mut impl Source) {
         for of in self.types.drain() {
-            source.close(of.session.id(), of.session.tally());
+            of.session.end(source);
         }
     }
 
@@ -349,7 +349,7 @@ impl Stream {
         for Reference { type_url, name } in references {
             if let (Some(of), Ok(name)) = (self.types.iter().find(|of| of.url == type_url), ResourceName::parse(&name))
             {
-                source.resend(of.session.id(), &name);
+                of.session.resend(&name, source);
             }
         }
         transmit

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use xdstp_cache::{Resource, ResourceError, TypeUrl, Version};
 
 use crate::Protocol;
-use crate::frame::{Frame, duration_len, put_duration};
+use crate::frame::{Frame, Named, duration_len, put_duration};
 use crate::server::nonce;
 use crate::wire::RESOURCE_TYPE_URL;
 use crate::wire::walk;
@@ -126,7 +126,14 @@ impl Transmit {
     }
 
     /// Appends an element of `DeltaDiscoveryResponse.resources`.
-    pub(crate) fn push_delta(&mut self, name: &str, resource: &Resource<Frame>, ttl: Option<Duration>) {
+    #[inline]
+    pub(crate) fn push_delta<'a>(
+        &mut self,
+        name: impl Into<Named<'a>>,
+        resource: &Resource<Frame>,
+        ttl: Option<Duration>,
+    ) {
+        let name = name.into();
         let Resource { version, value: frame, .. } = resource;
         let length = frame.encoded_len(name, version, ttl);
         // Room for this head and for the fields of the response that follow the last one.
@@ -143,7 +150,13 @@ impl Transmit {
     }
 
     /// Appends an element of `DiscoveryResponse.resources`, in a `Resource` (rule 110).
-    pub(crate) fn push_wrapped(&mut self, name: &str, resource: &Resource<Frame>, ttl: Option<Duration>) {
+    pub(crate) fn push_wrapped<'a>(
+        &mut self,
+        name: impl Into<Named<'a>>,
+        resource: &Resource<Frame>,
+        ttl: Option<Duration>,
+    ) {
+        let name = name.into();
         let Resource { version, value: frame, .. } = resource;
         let wrapped = frame.encoded_len(name, version, ttl);
         let any = walk::delimited_len(1, RESOURCE_TYPE_URL.len()) + walk::delimited_len(2, wrapped);
@@ -186,6 +199,13 @@ impl Transmit {
         self.heads.extend_from_slice(name.as_bytes());
     }
 
+    /// Appends an element of `DeltaDiscoveryResponse.removed_resource_names`: an encoded `ResourceName` (TP2).
+    pub(crate) fn push_removed_name(&mut self, name: &[u8]) {
+        self.removed += 1;
+        walk::put_delimited(&mut self.heads, 8, name.len());
+        self.heads.extend_from_slice(name);
+    }
+
     /// Appends an element of `resource_errors`, which the two protocols number differently (TP3).
     pub(crate) fn push_error(&mut self, protocol: Protocol, name: &str, error: &ResourceError) {
         self.errors += 1;
@@ -206,6 +226,12 @@ impl Transmit {
         self.heads.put_u8(1 << 3);
         walk::put_varint(&mut self.heads, code);
         walk::put_bytes(&mut self.heads, 2, message);
+    }
+
+    /// Appends the removals that another has, which is not closed.
+    pub(crate) fn append(&mut self, removals: Self) {
+        self.removed += removals.removed;
+        self.heads.extend_from_slice(&removals.heads);
     }
 
     /// Appends the fields of the response itself, in any order: protobuf does not mind. From here on it is only taken.

@@ -19,6 +19,7 @@ mod nonces;
 mod on_demand;
 mod order;
 mod over;
+mod parameters;
 mod reconnect;
 mod sessions;
 mod streams;

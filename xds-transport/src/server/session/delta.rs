@@ -1,6 +1,7 @@
 //! One type of one delta stream.
 
 mod held;
+mod located;
 mod requests;
 mod unacked;
 
@@ -10,7 +11,6 @@ use std::ops::ControlFlow;
 use xdstp_cache::{Pull, Pulled, Removals, Version};
 use xdstp_uri::ResourceName;
 
-use crate::Protocol;
 use crate::server::session::delta::unacked::{Puts, Unacked};
 use crate::server::session::odd::{Odd, name_of};
 use crate::server::session::outgoing::{BUDGET, Outgoing, Tells};
@@ -20,6 +20,7 @@ use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::types::{self, TypeRule};
+use crate::{Dialect, Protocol};
 
 pub(crate) use held::versions;
 
@@ -46,6 +47,19 @@ pub(crate) struct Delta {
     /// (rule 106).
     holds: HashSet<ResourceName>,
     absent_by_alias: bool,
+    fields: Fields,
+    dialect: Dialect,
+}
+
+/// Which fields of its requests count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fields {
+    /// By the final form of TP2, names and locators may be mixed (rule 120).
+    #[default]
+    Both,
+    /// By the draft the first request of a type decides, and the other field is ignored.
+    Names,
+    Locators,
 }
 
 /// The names in a response that is being written.
@@ -72,6 +86,8 @@ impl Delta {
             refuses: false,
             holds: HashSet::new(),
             absent_by_alias: rule.absent_by_alias,
+            fields: Fields::Both,
+            dialect: Dialect::Final,
         }
     }
 
@@ -80,7 +96,8 @@ impl Delta {
     }
 
     pub(crate) fn names(&self) -> usize {
-        self.names + self.malformed.weight() + self.spelling.weight()
+        let located = self.subscriber.located.as_ref().map_or(0, |located| located.weight());
+        self.names + self.malformed.weight() + self.spelling.weight() + located
     }
 
     pub(crate) fn expect_no_answer(&mut self) {
@@ -92,11 +109,11 @@ impl Delta {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        self.owes_answer || self.refuses || !self.malformed.is_empty() || source.has_work(self.subscriber.id)
+        self.owes_answer || self.refuses || !self.malformed.is_empty() || self.subscriber.has_work(source)
     }
 
     pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
-        source.has_additions(self.subscriber.id)
+        self.subscriber.has_additions(source)
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -125,7 +142,10 @@ impl Delta {
         let removals = tells.removals();
         let mut transmit = Transmit::new(outgoing.type_url.clone());
         let mut named = Named::default();
-        let pulled = self.pull(&mut transmit, &mut named, removals, outgoing, source);
+        let mut pulled = self.pull(&mut transmit, &mut named, removals, outgoing, source);
+        if self.subscriber.located.is_some() {
+            pulled = pulled.and(self.pull_located(&mut transmit, &mut named, removals, outgoing, source));
+        }
         self.owes_answer |= pulled.empty;
         self.subscriber.paused = pulled.paused;
         if !pulled.more {
@@ -133,6 +153,7 @@ impl Delta {
             // Apart from what changed: a client that refuses that says nothing of what lives on.
             if transmit.is_empty() {
                 self.refresh(&mut transmit, outgoing, source);
+                self.refresh_located(&mut transmit, outgoing, source);
             }
         }
         let mut empty = transmit.is_empty();
@@ -141,11 +162,12 @@ impl Delta {
                 transmit.push_error(Protocol::Delta, "*", &types::no_sotw(outgoing.type_url));
             }
             self.push_errors(&mut transmit, removals, outgoing.rule, source);
+            self.push_located_errors(&mut transmit, removals, source);
             empty = transmit.is_empty();
         }
         // Rule 86: a wildcard or glob is answered even when there is nothing to say, once. Removals that wait are that
         // answer too.
-        let is_complete = || !pulled.more && (removals == Removals::Include || !source.has_work(self.subscriber.id));
+        let is_complete = || !pulled.more && (removals == Removals::Include || !self.subscriber.has_work(source));
         if empty && !(self.owes_answer && is_complete()) {
             return None;
         }

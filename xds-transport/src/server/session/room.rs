@@ -12,6 +12,8 @@ pub(crate) struct Room {
     pub(crate) limit: usize,
     /// How long each may be, in bytes.
     pub(crate) name_bytes: usize,
+    /// With how many sets of dynamic parameters.
+    pub(crate) selectors: usize,
 }
 
 impl Room {

@@ -10,14 +10,14 @@ mod wanted;
 
 use std::time::Instant;
 
-use xdstp_cache::{Removals, Resource, TypeUrl};
+use xdstp_cache::{Removals, Resource};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
 use crate::frame::Frame;
 use crate::server::error::ProtocolError;
-use crate::server::features::Features;
 use crate::server::nonce;
+use crate::server::session::Opening;
 use crate::server::session::outgoing::{Outgoing, Tells};
 use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Refreshes;
@@ -77,14 +77,12 @@ impl Default for Found {
 impl Sotw {
     /// Opens the session with the first request of its type.
     pub(crate) fn open(
-        type_url: &TypeUrl,
+        opening: Opening<'_>,
         request: &DiscoveryRequest,
         names: &Names<'_>,
-        rule: &TypeRule,
-        features: Features,
-        room: Room,
         source: &mut impl Source,
     ) -> (Self, Result<(), ProtocolError>) {
+        let Opening { type_url, rule, features, room, .. } = opening;
         let mut session = Self {
             subscriber: Subscriber::open(type_url, source),
             wanted: Wanted::default(),

@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use crate::Protocol;
+use crate::server::session::located::Located;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::refused::Refused;
 use crate::server::source::Source;
@@ -22,6 +24,8 @@ pub(crate) struct Subscriber {
     pub(crate) refused: Refused,
     /// The source is still looking for what there is to say.
     pub(crate) paused: bool,
+    /// What is asked for with dynamic parameters.
+    pub(crate) located: Option<Box<Located>>,
 }
 
 impl Subscriber {
@@ -30,7 +34,45 @@ impl Subscriber {
         let id = source.open(type_url);
         let tally = Tally { requests: 1, ..Tally::default() };
         let (refreshes, refused) = (Refreshes::default(), Refused::default());
-        Self { id, tally, refreshes, accepted: None, refused, paused: false }
+        Self { id, tally, refreshes, accepted: None, refused, paused: false, located: None }
+    }
+
+    /// Whether there is something to pull, of what is asked for without parameters or with them.
+    #[inline]
+    pub(crate) fn has_work(&self, source: &impl Source) -> bool {
+        source.has_work(self.id) || self.located.as_ref().is_some_and(|located| located.has_work(source))
+    }
+
+    #[inline]
+    pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
+        source.has_additions(self.id) || self.located.as_ref().is_some_and(|located| located.has_additions(source))
+    }
+
+    /// A number that is another one when a removal has joined those that wait.
+    #[inline]
+    pub(crate) fn newest_removal(&self, source: &impl Source) -> u64 {
+        let located = self.located.iter().flat_map(|located| located.ids());
+        located.map(|id| source.newest_removal(id)).fold(source.newest_removal(self.id), u64::wrapping_add)
+    }
+
+    /// When something must be refreshed.
+    #[inline]
+    pub(crate) fn next_refresh(&self) -> Option<Instant> {
+        let located = self.located.as_ref().and_then(|located| located.next_refresh());
+        self.refreshes.next().into_iter().chain(located).min()
+    }
+
+    /// A name is sent again, if it is asked for.
+    pub(crate) fn resend(&self, name: &ResourceName, source: &mut impl Source) {
+        let located = self.located.iter().flat_map(|located| located.ids());
+        std::iter::once(self.id).chain(located).for_each(|id| _ = source.resend(id, name));
+    }
+
+    /// The stream is over.
+    pub(crate) fn end(&self, source: &mut impl Source) {
+        source.close(self.id, &self.tally);
+        let located = self.located.iter().flat_map(|located| located.ids());
+        located.for_each(|id| source.close(id, &Tally::default()));
     }
 
     /// The client answered a response.

@@ -10,11 +10,11 @@ pub(crate) const FEW: usize = 1000;
 /// `initial_resource_versions` more.
 const SHORT: usize = 2 * FEW;
 
-/// Which fields list names: of `DeltaDiscoveryRequest` those that are subscribed, left and held, of `DiscoveryRequest` one.
+/// Which fields list names: of `DeltaDiscoveryRequest` those that are subscribed, left and held, and of both the locators.
 fn lists(protocol: Protocol) -> &'static [u32] {
     match protocol {
-        Protocol::Delta => &[3, 4, 5],
-        Protocol::Sotw => &[3],
+        Protocol::Delta => &[3, 4, 5, 8, 9],
+        Protocol::Sotw => &[3, 7],
     }
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn are_many(protocol: Protocol, message: &[u8], limit: usize) -> Resu
         return Ok(false);
     }
     let lists = lists(protocol);
-    let mut counts = [0_usize; 3];
+    let mut counts = [0_usize; 5];
     // What is no message is for the decoder to tell.
     for field in Fields::of(message).map_while(Result::ok) {
         let at = lists.iter().position(|number| *number == field.number);

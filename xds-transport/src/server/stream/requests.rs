@@ -11,7 +11,7 @@ use crate::Protocol;
 use crate::rate::RateLimit;
 use crate::server::error::ProtocolError;
 use crate::server::features::Features;
-use crate::server::session::{Names, Room, Session, versions};
+use crate::server::session::{Names, Opening, Room, Session, versions};
 use crate::server::settings::Settings;
 use crate::server::source::Source;
 use crate::server::stream::types::Type;
@@ -71,8 +71,8 @@ impl Stream {
         self.identify(&request.node, source)?;
         let room = self.room_for_names(&request.type_url);
         match self.open_type(&request.type_url)? {
-            Some(Type { session: Session::Delta(session), .. }) => {
-                session.handle_request(now, &request, &names, room, source)?;
+            Some(Type { url, session: Session::Delta(session), .. }) => {
+                session.handle_request(now, url, &request, &names, room, source)?;
             }
             Some(_) => {}
             None => self.open_delta(now, &request, &names, room, source)?,
@@ -122,7 +122,7 @@ impl Stream {
                 session.handle_request(now, &request, &names, room, rule, source)?;
             }
             Some(_) => {}
-            None => self.open_sotw(&request, &names, room, source)?,
+            None => self.open_sotw(now, &request, &names, room, source)?,
         }
         unless_refused(source)
     }
@@ -180,7 +180,7 @@ impl Stream {
         // It is a slice of the request, which is large where a client resumes, and lives as long as the stream.
         let node = Bytes::copy_from_slice(node);
         source.identify(&node)?;
-        self.features = Features::of(&node);
+        self.features = Features::of(&node, self.settings.dialect);
         self.features.ttl &= self.protocol == Protocol::Delta || self.settings.ttl_in_sotw;
         self.node = Some(node);
         Ok(())
@@ -192,9 +192,9 @@ impl Stream {
         let others = || self.types.iter().filter(|of| is_other(&of.url));
         let names: usize = others().map(|of| of.session.names()).sum();
         let brought: usize = others().map(|of| of.session.brought()).sum();
-        let Settings { names_per_stream: limit, name_bytes, .. } = self.settings;
+        let Settings { names_per_stream: limit, name_bytes, selectors_per_type: selectors, .. } = self.settings;
         let names = limit.saturating_sub(names + self.refusals.names_but_of(type_url));
-        Room { names, brought: limit.saturating_sub(brought), limit, name_bytes }
+        Room { names, brought: limit.saturating_sub(brought), limit, name_bytes, selectors }
     }
 
     /// What is kept of a stream is bounded: a name that is longer is none, and answered as such (rule 109).
@@ -243,14 +243,15 @@ impl Stream {
     ) -> Result<(), ProtocolError> {
         let url = self.opened_type(&request.type_url);
         let rule = self.settings.rules.of(&url).clone();
-        let (session, opened) =
-            Session::open_delta(&url, request, names, &rule, self.features.ttl.then_some(now), room, source);
+        let opening = Opening { type_url: &url, rule: &rule, now, features: self.features, room };
+        let (session, opened) = Session::open_delta(opening, request, names, source);
         self.types.insert(Type { url, rule, session });
         opened
     }
 
     fn open_sotw(
         &mut self,
+        now: Instant,
         request: &DiscoveryRequest,
         names: &Names<'_>,
         room: Room,
@@ -265,7 +266,8 @@ impl Stream {
             }
             return Ok(());
         }
-        let (session, opened) = Session::open_sotw(&url, request, names, &rule, self.features, room, source);
+        let opening = Opening { type_url: &url, rule: &rule, now, features: self.features, room };
+        let (session, opened) = Session::open_sotw(opening, request, names, source);
         self.types.insert(Type { url, rule, session });
         opened
     }

@@ -104,7 +104,7 @@ impl Type {
     /// Each removal waits, and those that wait wait with it.
     pub(crate) fn join(&self, standing: &mut Standing, now: Instant, source: &impl Source) {
         if standing.removals.is_some() {
-            standing.join(now, source.newest_removal(self.session.id()));
+            standing.join(now, self.session.newest_removal(source));
         }
     }
 

@@ -6,8 +6,9 @@ use std::time::Instant;
 use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::{CanonicalText, ResourceName};
 
-use super::Delta;
+use super::{Delta, Fields};
 use crate::server::error::ProtocolError;
+use crate::server::session::Opening;
 use crate::server::session::delta::held;
 use crate::server::session::delta::unacked::Sent;
 use crate::server::session::odd::name_of;
@@ -19,28 +20,28 @@ use crate::types::TypeRule;
 use crate::wire::{DeltaDiscoveryRequest, Status};
 
 impl Delta {
-    /// Opens the session with the first request of its type; what the client has is refreshed at `heartbeats`.
+    /// Opens the session with the first request of its type.
     pub(crate) fn open(
-        type_url: &TypeUrl,
+        opening: Opening<'_>,
         request: &DeltaDiscoveryRequest,
         names: &[&str],
-        rule: &TypeRule,
-        heartbeats: Option<Instant>,
-        room: Room,
         source: &mut impl Source,
     ) -> (Self, Result<(), ProtocolError>) {
+        let Opening { type_url, rule, now, features, room } = opening;
         let mut session = Self::new(Subscriber::open(type_url, source), rule, source);
+        let names = session.fields_that_count(features.dialect, request, names);
         // Rule 40: no names at all on the first request is a wildcard, for the types that have it.
-        if rule.legacy_wildcard && names.is_empty() {
+        if rule.legacy_wildcard && names.is_empty() && request.resource_locators_subscribe.is_empty() {
             source.subscribe(session.subscriber.id, &Interest::Wildcard);
             (session.wildcard, session.refuses) = (true, session.no_wildcard);
         }
         let held = session.held_by(request);
         let opened = room
             .check_brought(session.brought)
-            .and_then(|()| session.change_subscription(request, names, room, source));
+            .and_then(|()| session.change_subscription(type_url, request, names, room, source));
         if opened.is_ok() {
-            session.resume(held, names, rule, heartbeats, source);
+            let held = session.resume_located(held, source);
+            session.resume(held, names, rule, features.ttl.then_some(now), source);
         }
         (session, opened)
     }
@@ -106,6 +107,7 @@ impl Delta {
     pub(crate) fn handle_request(
         &mut self,
         now: Instant,
+        type_url: &TypeUrl,
         request: &DeltaDiscoveryRequest,
         names: &[&str],
         room: Room,
@@ -114,7 +116,9 @@ impl Delta {
         self.subscriber.tally.requests += 1;
         self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
         // Rule 19: a nonce never gates a change of the subscription.
-        self.change_subscription(request, names, room, source)
+        self.change_subscription(type_url, request, names, room, source)?;
+        self.resume_located(HashMap::new(), source);
+        Ok(())
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
@@ -130,9 +134,11 @@ impl Delta {
             last = nonce;
             if error.is_some() && at + 1 == count {
                 subscriber.refreshes.refused(now, nonce, resources);
+                subscriber.located.iter_mut().for_each(|located| located.was_refused(now, nonce, resources));
                 subscriber.refused.refuse(nonce, puts);
             } else {
                 subscriber.refreshes.accepted(nonce);
+                subscriber.located.iter_mut().for_each(|located| located.accepted(nonce));
                 subscriber.refused.accept(&puts);
             }
         }
@@ -144,12 +150,17 @@ impl Delta {
     /// (rule 51) unless something else covers the name (rules 52, 53): then the source has it to be pulled.
     fn change_subscription(
         &mut self,
+        type_url: &TypeUrl,
         request: &DeltaDiscoveryRequest,
         names: &[&str],
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        let leaving: usize = request.resource_names_unsubscribe.iter().map(|text| weight(text)).sum();
+        let (names, left) = match self.fields {
+            Fields::Locators => (&[][..], &[][..]),
+            Fields::Both | Fields::Names => (names, &*request.resource_names_unsubscribe),
+        };
+        let leaving: usize = left.iter().map(|text| weight(text)).sum();
         let mut again = HashSet::new();
         for text in names {
             let canonical = CanonicalText::new(text);
@@ -164,7 +175,7 @@ impl Delta {
             // Some of what there is may go with the same request.
             room.check(self.names().saturating_sub(leaving))?;
         }
-        for text in &request.resource_names_unsubscribe {
+        for text in left {
             let Ok(name) = name_of(text, room.name_bytes) else {
                 self.malformed.remove(text);
                 continue;
@@ -183,12 +194,21 @@ impl Delta {
                 }
             }
         }
+        if self.fields != Fields::Names {
+            self.change_locators(type_url, request, room, source)?;
+        }
         room.check(self.names())
     }
 
     /// What is written may be no name. Of collections that one request repeats, once is enough: all of each is to be sent
     /// again (rule 48).
-    fn subscribe(&mut self, text: &str, room: Room, again: &mut HashSet<Interest>, source: &mut impl Source) {
+    pub(super) fn subscribe(
+        &mut self,
+        text: &str,
+        room: Room,
+        again: &mut HashSet<Interest>,
+        source: &mut impl Source,
+    ) {
         let name = match name_of(text, room.name_bytes) {
             Ok(name) => name,
             Err(reason) => {

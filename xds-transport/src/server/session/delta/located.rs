@@ -1,0 +1,229 @@
+//! What of a delta session is asked for with dynamic parameters (TP2).
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use xdstp_cache::{Interest, Pulled, Removals, ResourceError, TypeUrl, Version};
+use xdstp_uri::ResourceName;
+
+use super::{Delta, Fields, Named};
+use crate::Dialect;
+use crate::Protocol;
+use crate::frame;
+use crate::server::error::ProtocolError;
+use crate::server::session::located::{Located, Tell};
+use crate::server::session::odd::name_of;
+use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::reference::Reference;
+use crate::server::session::room::Room;
+use crate::server::session::spelling::Spelling;
+use crate::server::source::Source;
+use crate::server::transmit::Transmit;
+use crate::wire::DeltaDiscoveryRequest;
+use crate::wire::parameters::{self, Locator, LocatorError};
+
+/// `google.rpc.Code.INVALID_ARGUMENT`.
+const INVALID_ARGUMENT: i32 = 3;
+
+/// Requests.
+impl Delta {
+    /// The first request of a type decides which fields count, where the dialect has it so; these are its names that do.
+    pub(super) fn fields_that_count<'a>(
+        &mut self,
+        dialect: Dialect,
+        request: &DeltaDiscoveryRequest,
+        names: &'a [&'a str],
+    ) -> &'a [&'a str] {
+        self.dialect = dialect;
+        self.fields = match dialect {
+            Dialect::Final => Fields::Both,
+            Dialect::Draft if request.resource_locators_subscribe.is_empty() => Fields::Names,
+            Dialect::Draft => Fields::Locators,
+        };
+        if self.fields == Fields::Locators { &[] } else { names }
+    }
+
+    /// Subscribes first, then unsubscribes (rule 47).
+    pub(super) fn change_locators(
+        &mut self,
+        type_url: &TypeUrl,
+        request: &DeltaDiscoveryRequest,
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<(), ProtocolError> {
+        for encoded in &request.resource_locators_subscribe {
+            let Some((locator, interest)) = self.locator(encoded, room, source)? else { continue };
+            let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(self.dialect)));
+            let (id, new) = located.subscribe(type_url, &locator.selector, &interest, room.selectors, source)?;
+            if let Interest::Name(name) = &interest {
+                self.spelling.note(name, &locator.name);
+            }
+            if new && interest.is_collection() {
+                let crossing = self.unacked.crossing(&interest);
+                if !crossing.is_empty() {
+                    source.resume(id, crossing);
+                }
+            }
+            room.check(self.names())?;
+        }
+        for encoded in &request.resource_locators_unsubscribe {
+            let Some((locator, interest)) = self.locator(encoded, room, source)? else { continue };
+            let Some(located) = &mut self.subscriber.located else { continue };
+            if located.unsubscribe(&locator.selector, &interest, source) {
+                self.unacked.leave(&interest);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a locator asks for; none where there can be no such thing, which the client is told.
+    fn locator(
+        &mut self,
+        encoded: &[u8],
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<Option<(Locator, Interest)>, ProtocolError> {
+        let locator = match Locator::decode(self.dialect, encoded) {
+            Ok(locator) => locator,
+            Err(LocatorError::Malformed(what)) => return Err(ProtocolError::Malformed(what)),
+            Err(error) => {
+                if let LocatorError::Constraints { name, .. } = &error {
+                    let refused = ResourceError::new(INVALID_ARGUMENT, error.to_string());
+                    let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(self.dialect)));
+                    located.refuse(name, refused);
+                }
+                return Ok(None);
+            }
+        };
+        match name_of(&locator.name, room.name_bytes) {
+            Ok(name) => Ok(Some((locator, Interest::from(name)))),
+            Err(reason) => {
+                if self.malformed.insert(&locator.name) && reason.is_too_long() {
+                    source.too_long_name();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Says to each new selection what the client holds of it. What is left is not asked for by any.
+    ///
+    /// The versions that a client brings along do not say which variants it has of a name: of one that it asks for with
+    /// parameters it may hold any.
+    pub(super) fn resume_located(
+        &mut self,
+        mut held: HashMap<ResourceName, Version>,
+        source: &mut impl Source,
+    ) -> HashMap<ResourceName, Version> {
+        let Some(located) = &mut self.subscriber.located else { return held };
+        for id in located.take_new() {
+            let is_of_it = |name: &ResourceName| located.covers(id, name);
+            let own: Vec<_> =
+                held.keys().filter(|name| is_of_it(name)).map(|name| (name.clone(), Version::from(""))).collect();
+            source.resume(id, own);
+        }
+        held.retain(|name, _| !located.ids().any(|id| located.covers(id, name)));
+        held
+    }
+}
+
+/// Responses.
+impl Delta {
+    pub(super) fn pull_located(
+        &mut self,
+        transmit: &mut Transmit,
+        named: &mut Named,
+        removals: Removals,
+        outgoing: &mut Outgoing<'_>,
+        source: &mut impl Source,
+    ) -> Pulled {
+        let Self { subscriber, spelling, unacked, .. } = self;
+        let Some(located) = &mut subscriber.located else { return Pulled::default() };
+        if transmit.budget_used() >= BUDGET {
+            let mut pulled = Pulled::default();
+            pulled.more = located.has_work(source);
+            return pulled;
+        }
+        let (dialect, crossed) = (located.dialect(), unacked.is_crossed());
+        let (with_ttl, told) = (outgoing.features.ttl, outgoing.told());
+        let (rule, references) = (outgoing.rule, &mut *outgoing.references);
+        let refused = &mut subscriber.refused;
+        located.pull(removals, told, with_ttl, source, &mut |tell| {
+            match &tell {
+                Tell::Put { name, resource, .. } => {
+                    named.puts.push((*name).clone());
+                    Reference::collect(rule, &resource.value, references);
+                }
+                Tell::Removed { name } => {
+                    refused.forget(name);
+                    if crossed {
+                        named.gone.push((*name).clone());
+                    }
+                }
+                Tell::Went { .. } | Tell::Lacks { .. } => {}
+            }
+            push(transmit, dialect, spelling, &tell)
+        })
+    }
+
+    pub(super) fn refresh_located(&mut self, transmit: &mut Transmit, outgoing: &Outgoing<'_>, source: &impl Source) {
+        let Self { subscriber, spelling, .. } = self;
+        let Some(located) = subscriber.located.as_mut().filter(|_| transmit.is_empty()) else { return };
+        let dialect = located.dialect();
+        located.refresh(outgoing.told(), source, &mut |tell| push(transmit, dialect, spelling, &tell));
+    }
+
+    /// What cannot be asked for, and why what can be is not sent.
+    pub(super) fn push_located_errors(
+        &mut self,
+        transmit: &mut Transmit,
+        removals: Removals,
+        source: &mut impl Source,
+    ) {
+        let Self { subscriber, spelling, .. } = self;
+        let Some(located) = &mut subscriber.located else { return };
+        let dialect = located.dialect();
+        while transmit.budget_used() < BUDGET
+            && let Some((name, error)) = located.pop_refused()
+        {
+            transmit.push_error(Protocol::Delta, &name, &error);
+            transmit.push_removed(&name);
+        }
+        if !transmit.is_empty() {
+            return;
+        }
+        let mut removed = Transmit::new(transmit.type_url.clone());
+        located.pull_errors(
+            removals,
+            source,
+            &mut |failed| {
+                transmit.push_error(Protocol::Delta, spelling.of(failed.name), failed.error);
+                goes_on(transmit)
+            },
+            &mut |tell| push(&mut removed, dialect, spelling, &tell),
+        );
+        transmit.append(removed);
+    }
+}
+
+fn push(transmit: &mut Transmit, dialect: Dialect, spelling: &Spelling, tell: &Tell<'_>) -> ControlFlow<()> {
+    match tell {
+        Tell::Put { name, variant: None, resource, ttl } => transmit.push_delta(spelling.of(name), resource, *ttl),
+        Tell::Put { name, variant: Some((variant, selector)), resource, ttl } => {
+            let named = parameters::named(dialect, spelling.of(name), variant, selector);
+            transmit.push_delta(frame::Named::Encoded(&named), resource, *ttl);
+        }
+        Tell::Went { name, variant, selector } => {
+            transmit.push_removed_name(&parameters::resource_name(spelling.of(name), variant, selector));
+        }
+        Tell::Lacks { name, selector } => {
+            transmit.push_removed_name(&parameters::missing_name(spelling.of(name), selector));
+        }
+        Tell::Removed { name } => transmit.push_removed(spelling.of(name)),
+    }
+    goes_on(transmit)
+}
+
+fn goes_on(transmit: &Transmit) -> ControlFlow<()> {
+    if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}

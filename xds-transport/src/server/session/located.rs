@@ -1,0 +1,331 @@
+//! What a client asks for with parameters or constraints (TP2): of each name it gets the variant that is for it.
+//!
+//! Each set of parameters is a subscriber of its own. What several of them select of one name is sent once in a response,
+//! and a variant is told as gone once none of them has it.
+
+mod held;
+
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use foldhash::quality::RandomState;
+use xdstp_cache::{
+    Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl, Variant,
+};
+use xdstp_uri::ResourceName;
+
+use crate::Dialect;
+use crate::frame::Frame;
+use crate::server::error::ProtocolError;
+use crate::server::session::located::held::{Held, Went};
+use crate::server::session::refreshes::{Refreshes, Told};
+use crate::server::source::Source;
+use crate::server::tally::Tally;
+use crate::server::weight::weight;
+
+/// The selections of one session.
+#[derive(Default)]
+pub(crate) struct Located {
+    dialect: Dialect,
+    selections: Vec<Selection>,
+    hasher: RandomState,
+    held: Held,
+    /// What cannot be asked for, and why: the client is yet to be told.
+    refused: Vec<(String, ResourceError)>,
+    /// How many names it counts for.
+    weight: usize,
+}
+
+/// What is asked for with the same parameters.
+struct Selection {
+    id: SubscriberId,
+    hash: u64,
+    selector: Selector,
+    /// With none it ends.
+    interests: HashSet<Interest>,
+    weight: usize,
+    refreshes: Refreshes,
+    /// It is yet to be said what the client holds of it.
+    is_new: bool,
+}
+
+/// What a response tells of a name.
+pub(crate) enum Tell<'a> {
+    /// The resource is this, and it lives for a time.
+    Put {
+        name: &'a ResourceName,
+        /// Its variant, and who it is for; `None` for what has none.
+        variant: Option<(&'a Variant, &'a Selector)>,
+        resource: &'a Resource<Frame>,
+        ttl: Option<Duration>,
+    },
+    /// This variant is gone, and others of the name may not be.
+    Went { name: &'a ResourceName, variant: &'a Variant, selector: &'a Selector },
+    /// There is none for who sends this.
+    Lacks { name: &'a ResourceName, selector: &'a Selector },
+    /// There is none at all.
+    Removed { name: &'a ResourceName },
+}
+
+/// Requests.
+impl Located {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, ..Self::default() }
+    }
+
+    /// An interest with this selector. Whether it is new, and by which subscriber.
+    ///
+    /// # Errors
+    /// When there are as many selectors already as there may be.
+    pub(crate) fn subscribe(
+        &mut self,
+        type_url: &TypeUrl,
+        selector: &Selector,
+        interest: &Interest,
+        most: usize,
+        source: &mut impl Source,
+    ) -> Result<(SubscriberId, bool), ProtocolError> {
+        let hash = self.hasher.hash_one(selector);
+        let at = self.position(hash, selector);
+        if at.is_none() {
+            if self.selections.len() >= most {
+                return Err(ProtocolError::TooMany { what: "sets of dynamic parameters", limit: most });
+            }
+            let weight = weight(&selector.to_string());
+            self.weight += weight;
+            self.selections.push(Selection {
+                id: source.open_selecting(type_url, selector),
+                hash,
+                selector: selector.clone(),
+                interests: HashSet::new(),
+                weight,
+                refreshes: Refreshes::default(),
+                is_new: true,
+            });
+        }
+        let selection = match at {
+            Some(at) => self.selections.get_mut(at),
+            None => self.selections.last_mut(),
+        };
+        // There is one.
+        let Some(selection) = selection else { return Err(ProtocolError::MissingType) };
+        let new = source.subscribe(selection.id, interest);
+        if new {
+            selection.interests.insert(interest.clone());
+            self.weight += weight(interest.as_str());
+        }
+        Ok((selection.id, new))
+    }
+
+    /// Ends an interest. Whether there was one.
+    pub(crate) fn unsubscribe(&mut self, selector: &Selector, interest: &Interest, source: &mut impl Source) -> bool {
+        let hash = self.hasher.hash_one(selector);
+        let Some(at) = self.position(hash, selector) else { return false };
+        let Some(selection) = self.selections.get_mut(at) else { return false };
+        if !source.unsubscribe(selection.id, interest) {
+            return false;
+        }
+        self.weight -= weight(interest.as_str()).min(self.weight);
+        selection.interests.remove(interest);
+        let id = selection.id;
+        self.held.leave(id, interest);
+        if selection.interests.is_empty() {
+            source.close(id, &Tally::default());
+            let ended = self.selections.remove(at);
+            self.weight -= ended.weight.min(self.weight);
+            self.held.forget(id);
+        }
+        true
+    }
+
+    /// The subscribers of which it was not said yet what the client holds.
+    pub(crate) fn take_new(&mut self) -> Vec<SubscriberId> {
+        let new = self
+            .selections
+            .iter_mut()
+            .filter_map(|selection| std::mem::take(&mut selection.is_new).then_some(selection.id));
+        new.collect()
+    }
+
+    /// Whether a subscriber asks for a name, by itself or by a collection that may have it.
+    pub(crate) fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let interests = self.selections.iter().find(|one| one.id == id).map(|one| &one.interests);
+        let by = |interest| interests.is_some_and(|interests| interests.contains(&interest));
+        by(Interest::Name(name.clone()))
+            || by(Interest::Wildcard)
+            || name.glob_parent().is_some_and(|glob| by(Interest::Name(glob)))
+    }
+
+    /// A subscription that there cannot be.
+    pub(crate) fn refuse(&mut self, name: &str, error: ResourceError) {
+        self.refused.push((name.to_owned(), error));
+    }
+
+    fn position(&self, hash: u64, selector: &Selector) -> Option<usize> {
+        self.selections.iter().position(|selection| selection.hash == hash && selection.selector == *selector)
+    }
+}
+
+/// What it has to say.
+impl Located {
+    pub(crate) fn has_work(&self, source: &impl Source) -> bool {
+        !self.refused.is_empty() || self.ids().any(|id| source.has_work(id))
+    }
+
+    pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
+        self.ids().any(|id| source.has_additions(id))
+    }
+
+    pub(crate) fn next_refresh(&self) -> Option<Instant> {
+        self.selections.iter().filter_map(|selection| selection.refreshes.next()).min()
+    }
+
+    pub(crate) fn weight(&self) -> usize {
+        self.weight + self.refused.iter().map(|(name, _)| weight(name)).sum::<usize>()
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = SubscriberId> {
+        self.selections.iter().map(|selection| selection.id)
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+}
+
+/// What it says.
+impl Located {
+    /// Tells what the client was not told, of all selections, until the visitor has enough.
+    pub(crate) fn pull(
+        &mut self,
+        removals: Removals,
+        told: Told,
+        with_ttl: bool,
+        source: &mut impl Source,
+        tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
+    ) -> Pulled {
+        let (held, several) = (&mut self.held, self.selections.len() > 1);
+        let mut went = Went::default();
+        let mut all = Pulled::default();
+        for Selection { id, selector, refreshes, .. } in &mut self.selections {
+            if all.more {
+                all.more |= source.has_work(*id);
+                continue;
+            }
+            let pulled = source.pull(*id, removals, &mut |pull| match pull {
+                Pull::Put { name, variant, replaces, resource, .. } => {
+                    let ttl = resource.value.remaining_ttl(told.now).filter(|_| with_ttl);
+                    refreshes.put(told, name, &resource.version, ttl);
+                    let is_first = held.put(*id, name, variant, replaces, &mut went);
+                    if several && !is_first {
+                        return ControlFlow::Continue(());
+                    }
+                    let variant = variant.map(|variant| (&**variant, &*selector));
+                    tell(Tell::Put { name, variant, resource, ttl })
+                }
+                Pull::Removed { name, variants, .. } => {
+                    refreshes.forget(name);
+                    held.remove(*id, name, variants, &mut went);
+                    if went.is_long() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                }
+                _ => ControlFlow::Continue(()),
+            });
+            all = all.and(pulled);
+        }
+        self.tell_went(went, tell);
+        all
+    }
+
+    /// Tells why something is not sent.
+    pub(crate) fn pull_errors(
+        &mut self,
+        removals: Removals,
+        source: &mut impl Source,
+        tell: &mut dyn FnMut(&Failed<'_>) -> ControlFlow<()>,
+        went_too: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
+    ) {
+        let held = &mut self.held;
+        let (mut went, mut told) = (Went::default(), HashSet::new());
+        for Selection { id, refreshes, .. } in &mut self.selections {
+            source.pull_errors(*id, removals, &mut |failed| {
+                if failed.removed || !failed.error.is_transient() {
+                    refreshes.forget(failed.name);
+                }
+                if failed.removed {
+                    held.remove(*id, failed.name, &[], &mut went);
+                }
+                if told.insert(failed.name.clone()) { tell(&failed) } else { ControlFlow::Continue(()) }
+            });
+        }
+        self.tell_went(went, went_too);
+    }
+
+    /// Takes what cannot be asked for.
+    pub(crate) fn pop_refused(&mut self) -> Option<(String, ResourceError)> {
+        self.refused.pop()
+    }
+
+    /// What lives for a time lives on: it is sent again, whole.
+    pub(crate) fn refresh(
+        &mut self,
+        told: Told,
+        source: &impl Source,
+        tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
+    ) {
+        for Selection { id, selector, refreshes, .. } in &mut self.selections {
+            while let Some(due) = refreshes.pop(told.now) {
+                let variant = self.held.variant(*id, &due.name);
+                let mut full = false;
+                source.look_up(*id, &due.name, &mut |resource| {
+                    // What changed is sent by a pull.
+                    if resource.version == due.version
+                        && let Some(ttl) = refreshes.extend(&due, &resource.value, told)
+                    {
+                        let variant = variant.as_deref().map(|variant| (variant, &*selector));
+                        full = tell(Tell::Put { name: &due.name, variant, resource, ttl: Some(ttl) }).is_break();
+                    }
+                });
+                if full || due.alone {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn accepted(&mut self, nonce: u64) {
+        self.selections.iter_mut().for_each(|selection| selection.refreshes.accepted(nonce));
+    }
+
+    pub(crate) fn was_refused(&mut self, now: Instant, nonce: u64, resources: u32) {
+        self.selections.iter_mut().for_each(|selection| selection.refreshes.refused(now, nonce, resources));
+    }
+
+    fn tell_went(&self, went: Went, tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>) {
+        let (alone, is_draft) = (self.selections.len() == 1, self.dialect == Dialect::Draft);
+        let selector_of = |id| self.selections.iter().find(|one| one.id == id).map(|one| &one.selector);
+        for (name, gone) in went.into_names(&self.held) {
+            let is_held = self.held.has(&name);
+            // The draft has no word for one variant: what is in the place of it takes that.
+            if is_draft || gone.variants.iter().any(|(variant, _)| variant.is_none()) && !is_held {
+                if !is_held {
+                    _ = tell(Tell::Removed { name: &name });
+                }
+                continue;
+            }
+            for (variant, id) in &gone.variants {
+                let variant: &Variant = variant.as_deref().unwrap_or(Variant::plain());
+                if let Some(selector) = selector_of(*id) {
+                    _ = tell(Tell::Went { name: &name, variant, selector });
+                }
+            }
+            for selector in gone.lacking.iter().filter_map(|id| selector_of(*id)) {
+                _ = tell(match alone {
+                    true => Tell::Removed { name: &name },
+                    false => Tell::Lacks { name: &name, selector },
+                });
+            }
+        }
+    }
+}

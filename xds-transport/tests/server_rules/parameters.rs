@@ -1,0 +1,325 @@
+//! Dynamic parameters (TP2): rules 119 and 120, and what each dialect says of a swap, of a removal and of what there is not.
+
+use prost::Message;
+use xds_matcher::draft::Subscription;
+use xds_transport::server::{Settings, Stream};
+use xds_transport::wire::DeltaDiscoveryRequest;
+use xds_transport::wire::parameters::Locator;
+use xds_transport::{Dialect, Frame, Protocol, Response};
+use xdstp_cache::{Selector, Variant};
+
+use crate::support::{CLUSTERS, Server, payload};
+
+/// A delta stream of a client that asks for clusters with parameters.
+struct Client {
+    stream: Stream,
+    dialect: Dialect,
+}
+
+#[derive(Default)]
+struct Ask<'a> {
+    names: &'a [&'a str],
+    locators: &'a [(&'a str, &'a str)],
+    leaves: &'a [(&'a str, &'a str)],
+}
+
+impl Client {
+    fn new(dialect: Dialect) -> Self {
+        let mut settings = Settings::default();
+        settings.dialect = dialect;
+        Self { stream: Stream::new(Protocol::Delta, settings), dialect }
+    }
+
+    fn ask(&mut self, server: &mut Server, ask: &Ask<'_>) -> Vec<String> {
+        let locators = |all: &[(&str, &str)]| {
+            let encode = |(name, selects): &(&str, &str)| {
+                Locator::new(*name, self.selector(selects)).encode(self.dialect).unwrap()
+            };
+            all.iter().map(encode).collect()
+        };
+        let request = DeltaDiscoveryRequest {
+            type_url: CLUSTERS.into(),
+            resource_names_subscribe: ask.names.iter().map(|name| (*name).to_owned()).collect(),
+            resource_locators_subscribe: locators(ask.locators),
+            resource_locators_unsubscribe: locators(ask.leaves),
+            ..Default::default()
+        };
+        self.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+        self.poll(server)
+    }
+
+    fn locate(&mut self, server: &mut Server, locators: &[(&str, &str)]) -> Vec<String> {
+        self.ask(server, &Ask { locators, ..Ask::default() })
+    }
+
+    /// `env=prod,v=1` are parameters; of the draft, constraints.
+    fn selector(&self, text: &str) -> Selector {
+        match self.dialect {
+            Dialect::Draft => Selector::Constraints(Subscription::where_present(&text.parse().unwrap()).unwrap()),
+            _ => Selector::Parameters(text.split(',').filter_map(|pair| pair.split_once('=')).collect()),
+        }
+    }
+
+    /// Each response is a line: `cart{env=prod}@1 -cart{env=test} -gone !bad:3`. All are accepted.
+    fn poll(&mut self, server: &mut Server) -> Vec<String> {
+        let mut lines = Vec::new();
+        while let Some(transmit) = self.stream.poll_transmit(server.now, &mut server.cache).unwrap() {
+            let response = Response::from_delta_in(self.dialect, transmit.into_bytes()).unwrap();
+            assert_eq!(response.rejected, []);
+            let of = |variant: Option<&Variant>| variant.map(|variant| format!("{{{variant}}}")).unwrap_or_default();
+            let mut words: Vec<_> = response
+                .resources
+                .iter()
+                .map(|one| {
+                    let version = one.version.as_ref().unwrap();
+                    format!("{}{}@{version}", one.name, of(one.variant.as_ref()))
+                })
+                .chain(response.removed.iter().map(|name| format!("-{name}")))
+                .chain(response.removed_variants.iter().map(|(name, gone)| format!("-{name}{}", of(Some(gone)))))
+                .chain(response.errors.iter().map(|error| {
+                    let status = error.error_detail.as_ref().unwrap();
+                    format!("!{}:{} {}", error.resource_name.as_ref().unwrap().name, status.code, status.message)
+                }))
+                .collect();
+            words.sort();
+            lines.push(words.join(" "));
+            let ack = DeltaDiscoveryRequest {
+                type_url: CLUSTERS.into(),
+                response_nonce: response.nonce,
+                ..Default::default()
+            };
+            self.stream.handle_message(server.now, ack.encode_to_vec().into(), &mut server.cache).unwrap();
+        }
+        lines
+    }
+}
+
+fn constraints(text: &str) -> Variant {
+    Variant::Constraints(text.parse().unwrap())
+}
+
+fn parameters(pairs: &[(&str, &str)]) -> Variant {
+    Variant::Parameters(pairs.iter().copied().collect())
+}
+
+/// In one change, these come and those go.
+fn change(server: &mut Server, name: &str, put: &[(&Variant, &str)], gone: &[&Variant]) {
+    let name = name.parse().unwrap();
+    let mut edit = server.cache.edit(server.now);
+    for (variant, version) in put {
+        let frame = Frame::of_message(&CLUSTERS.into(), &payload("cart", version));
+        edit.put_variant(&CLUSTERS.into(), &name, variant, frame.into_resource(Some((*version).into())));
+    }
+    gone.iter().for_each(|variant| edit.remove_variant(&CLUSTERS.into(), &name, variant));
+    _ = edit.finish();
+}
+
+fn with_two_variants() -> (Server, Variant, Variant) {
+    let mut server = Server::origin();
+    let (prod, test) = (constraints("env=prod"), constraints("env=test"));
+    change(&mut server, "cart", &[(&prod, "1"), (&test, "2")], &[]);
+    (server, prod, test)
+}
+
+#[test]
+fn rule_119_each_client_is_sent_the_variant_that_its_parameters_satisfy() {
+    let (mut server, ..) = with_two_variants();
+    let mut client = Client::new(Dialect::Final);
+    // A parameter that no variant is about is ignored.
+    assert_eq!(client.locate(&mut server, &[("cart", "env=prod,zone=a")]), ["cart{env=prod}@1"]);
+    let mut other = Client::new(Dialect::Final);
+    assert_eq!(other.locate(&mut server, &[("cart", "env=test")]), ["cart{env=test}@2"]);
+    let mut none = Client::new(Dialect::Final);
+    assert_eq!(none.locate(&mut server, &[("cart", "env=qa")]), ["-cart"]);
+}
+
+#[test]
+fn rule_119_a_swap_is_one_response_with_what_comes_and_what_goes() {
+    let (mut server, prod, _) = with_two_variants();
+    let mut client = Client::new(Dialect::Final);
+    client.locate(&mut server, &[("cart", "env=prod,v=1")]);
+    let (first, second) = (constraints("env=prod and v=1"), constraints("env=prod and v=2"));
+    change(&mut server, "cart", &[(&first, "3"), (&second, "4")], &[&prod]);
+    assert_eq!(client.poll(&mut server), ["-cart{env=prod} cart{env=prod and v=1}@3"]);
+    change(&mut server, "cart", &[(&second, "5")], &[]);
+    assert_eq!(client.poll(&mut server), [""; 0], "what changed is for others");
+    change(&mut server, "cart", &[], &[&first]);
+    assert_eq!(client.poll(&mut server), ["-cart{env=prod and v=1}"]);
+}
+
+#[test]
+fn rule_119_who_sends_no_parameters_is_sent_names() {
+    let mut server = Server::origin();
+    let everybody = constraints("not exists(env)");
+    let prod = constraints("env=prod");
+    change(&mut server, "cart", &[(&everybody, "1"), (&prod, "2")], &[]);
+    let mut client = Client::new(Dialect::Final);
+    assert_eq!(client.ask(&mut server, &Ask { names: &["cart"], ..Ask::default() }), ["cart@1"]);
+    change(&mut server, "cart", &[], &[&everybody]);
+    assert_eq!(client.poll(&mut server), ["-cart"]);
+}
+
+#[test]
+fn rule_120_names_and_locators_may_be_mixed() {
+    let (mut server, ..) = with_two_variants();
+    server.put(CLUSTERS, "plain", "7");
+    let mut client = Client::new(Dialect::Final);
+    let ask = Ask { names: &["plain"], locators: &[("cart", "env=prod")], ..Ask::default() };
+    assert_eq!(client.ask(&mut server, &ask), ["cart{env=prod}@1 plain@7"]);
+    server.put(CLUSTERS, "plain", "8");
+    assert_eq!(client.poll(&mut server), ["plain@8"]);
+}
+
+#[test]
+fn rule_120_by_the_draft_the_first_request_says_which_field_counts() {
+    let mut server = Server::origin();
+    change(&mut server, "cart", &[(&parameters(&[("env", "prod")]), "1")], &[]);
+    server.put(CLUSTERS, "plain", "7");
+    let mut client = Client::new(Dialect::Draft);
+    let both = Ask { names: &["plain"], locators: &[("cart", "env=prod")], ..Ask::default() };
+    assert_eq!(client.ask(&mut server, &both), ["cart{{env=prod}}@1"]);
+    let mut by_names = Client::new(Dialect::Draft);
+    assert_eq!(by_names.ask(&mut server, &Ask { names: &["plain"], ..Ask::default() }), ["plain@7"]);
+    assert_eq!(by_names.ask(&mut server, &both), ["plain@7"], "asked for anew");
+}
+
+#[test]
+fn a_locator_alone_is_no_wildcard() {
+    let (mut server, ..) = with_two_variants();
+    server.put(CLUSTERS, "other", "1");
+    let mut client = Client::new(Dialect::Final);
+    assert_eq!(client.locate(&mut server, &[("cart", "env=prod")]), ["cart{env=prod}@1"]);
+}
+
+#[test]
+fn two_selections_of_one_name_are_told_apart() {
+    let (mut server, prod, test) = with_two_variants();
+    let mut relay = Client::new(Dialect::Final);
+    let asked = [("cart", "env=prod"), ("cart", "env=test"), ("cart", "env=qa")];
+    assert_eq!(relay.locate(&mut server, &asked), ["-cart{env=qa} cart{env=prod}@1 cart{env=test}@2"]);
+    change(&mut server, "cart", &[], &[&test]);
+    assert_eq!(relay.poll(&mut server), ["-cart{env=test}"]);
+    assert_eq!(relay.ask(&mut server, &Ask { leaves: &asked[1..], ..Ask::default() }), [""; 0]);
+    change(&mut server, "cart", &[(&test, "3")], &[]);
+    assert_eq!(relay.poll(&mut server), [""; 0], "nobody asks for it any more");
+    change(&mut server, "cart", &[(&prod, "4")], &[]);
+    assert_eq!(relay.poll(&mut server), ["cart{env=prod}@4"]);
+}
+
+#[test]
+fn what_two_selections_select_is_sent_once_and_goes_with_the_last() {
+    let mut server = Server::origin();
+    let (all, prod) = (constraints("exists(env)"), constraints("env=prod"));
+    change(&mut server, "cart", &[(&all, "1")], &[]);
+    let mut relay = Client::new(Dialect::Final);
+    let asked = [("cart", "env=prod"), ("cart", "env=test")];
+    assert_eq!(relay.locate(&mut server, &asked), ["cart{exists(env)}@1"]);
+    let others = constraints("exists(env) and not env=prod");
+    change(&mut server, "cart", &[(&prod, "2"), (&others, "3")], &[&all]);
+    let told = relay.poll(&mut server);
+    assert_eq!(told, ["-cart{exists(env)} cart{env=prod}@2 cart{exists(env) and not env=prod}@3"]);
+}
+
+#[test]
+fn a_variant_that_one_selection_loses_and_another_has_is_not_told_as_gone() {
+    let mut server = Server::origin();
+    let all = constraints("exists(env)");
+    change(&mut server, "cart", &[(&all, "1")], &[]);
+    let mut relay = Client::new(Dialect::Final);
+    relay.locate(&mut server, &[("cart", "env=prod"), ("cart", "env=test")]);
+    // A narrower one comes beside it: it overlaps, and the first in order is served to who has both.
+    let prod = constraints("env=prod");
+    change(&mut server, "cart", &[(&prod, "2")], &[]);
+    for told in relay.poll(&mut server) {
+        assert!(!told.contains("-cart{exists(env)}"), "{told}");
+    }
+}
+
+#[test]
+fn a_glob_with_parameters_selects_of_each_member() {
+    let mut server = Server::origin();
+    let (one, two) = (constraints("shard=1"), constraints("shard=2"));
+    let prefix = "xdstp://x/envoy.config.cluster.v3.Cluster/d";
+    let (a, b) = (format!("{prefix}/a"), format!("{prefix}/b"));
+    change(&mut server, &a, &[(&one, "1")], &[]);
+    change(&mut server, &b, &[(&two, "2")], &[]);
+    let mut client = Client::new(Dialect::Final);
+    let glob = format!("{prefix}/*");
+    assert_eq!(client.locate(&mut server, &[(&glob, "shard=1")]), [format!("{a}{{shard=1}}@1")]);
+    // The member moves to the shard of the client.
+    change(&mut server, &b, &[(&one, "3")], &[&two]);
+    assert_eq!(client.poll(&mut server), [format!("{b}{{shard=1}}@3")]);
+    change(&mut server, &a, &[(&two, "4")], &[&one]);
+    assert_eq!(client.poll(&mut server), [format!("-{a}{{shard=1}}")]);
+}
+
+#[test]
+fn by_the_draft_constraints_select_among_parameters_and_the_largest_is_preferred() {
+    let mut server = Server::origin();
+    let [three, five] = [&[("shard", "3")], &[("shard", "5")]].map(|pairs| parameters(pairs));
+    change(&mut server, "cart", &[(&three, "3"), (&five, "5")], &[]);
+    let mut client = Client::new(Dialect::Draft);
+    assert_eq!(client.locate(&mut server, &[("cart", "shard in 0..4")]), ["cart{{shard=3}}@3"]);
+    let mut wider = Client::new(Dialect::Draft);
+    assert_eq!(wider.locate(&mut server, &[("cart", "shard in 0..9")]), ["cart{{shard=5}}@5"]);
+    change(&mut server, "cart", &[], &[&five]);
+    assert_eq!(wider.poll(&mut server), ["cart{{shard=3}}@3"], "it takes the place of the other");
+    change(&mut server, "cart", &[], &[&three]);
+    assert_eq!(wider.poll(&mut server), ["-cart"]);
+}
+
+#[test]
+fn what_one_dialect_says_is_translated_to_the_other() {
+    let mut server = Server::origin();
+    change(&mut server, "cart", &[(&parameters(&[("env", "prod")]), "1")], &[]);
+    change(&mut server, "shop", &[(&constraints("env=prod"), "2")], &[]);
+    let asked = [("cart", "env=prod"), ("shop", "env=prod")];
+    let mut client = Client::new(Dialect::Final);
+    let told = client.locate(&mut server, &asked);
+    assert_eq!(told, ["cart{all(not exists(env) or env=prod)}@1 shop{env=prod}@2"]);
+    let mut draft = Client::new(Dialect::Draft);
+    assert_eq!(draft.locate(&mut server, &asked), ["cart{{env=prod}}@1 shop{{env=prod}}@2"]);
+}
+
+#[test]
+fn constraints_that_make_no_sense_are_refused_by_name_and_nothing_else() {
+    let (mut server, ..) = with_two_variants();
+    let mut client = Client::new(Dialect::Draft);
+    // A range without bounds: `{shard: [{integer_range_list: {range: {}}}]}`.
+    let constraints = b"\x0a\x11\x0a\x05shard\x12\x08\x12\x06\x12\x04\x0a\x02\x08\x05";
+    let empty = b"\x0a\x0f\x0a\x05shard\x12\x06\x12\x04\x12\x02\x0a\x00";
+    let locator = |name: &[u8], constraints: &[u8]| {
+        let length = |bytes: &[u8]| u8::try_from(bytes.len()).unwrap();
+        [b"\x0a", &[length(name)][..], name, b"\x12", &[length(constraints)], constraints].concat().into()
+    };
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: vec![locator(b"bad", empty), locator(b"gone", constraints)],
+        ..Default::default()
+    };
+    client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+    let told = client.poll(&mut server).join("; ");
+    assert!(told.contains("-gone") && told.contains("-bad") && told.contains("!bad:3"), "{told}");
+    assert!(told.contains("key_constraints[\"shard\"]"), "{told}");
+}
+
+#[test]
+fn a_stream_has_so_many_sets_of_parameters() {
+    let mut settings = Settings::default();
+    settings.selectors_per_type = 2;
+    let mut client = Client { stream: Stream::new(Protocol::Delta, settings), dialect: Dialect::Final };
+    let (mut server, ..) = with_two_variants();
+    client.locate(&mut server, &[("cart", "a=1"), ("cart", "a=2"), ("shop", "a=2")]);
+    client.ask(&mut server, &Ask { leaves: &[("cart", "a=1")], ..Ask::default() });
+    client.locate(&mut server, &[("cart", "a=3")]);
+    let fourth = Locator::new("cart", client.selector("a=4")).encode(Dialect::Final).unwrap();
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: vec![fourth],
+        ..Default::default()
+    };
+    let refused = client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache);
+    assert_eq!(refused.unwrap_err().to_string(), "more than 2 sets of dynamic parameters on one stream");
+    client.stream.close(&mut server.cache);
+    assert_eq!(server.cache.subscriber_count(), 0);
+}
