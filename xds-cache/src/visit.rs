@@ -2,6 +2,8 @@
 
 mod leaving;
 
+use std::sync::Arc;
+
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
@@ -10,16 +12,29 @@ use crate::id::SubscriberId;
 use crate::keys::Target;
 use crate::resource::Resource;
 use crate::store::{Answer, State};
+use crate::variant::Variant;
 
 impl<V> Cache<V> {
     /// Visits everything a subscriber is interested in, each name once: the full state of a SotW response.
     pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Unanswered {
+        self.visit_selected(id, &mut |name, _, resource| visitor(name, resource))
+    }
+
+    /// The same, with which of its variants each resource is (TP2); `None` for the [plain](Variant::plain) one.
+    pub fn visit_selected(
+        &self,
+        id: SubscriberId,
+        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<V>),
+    ) -> Unanswered {
         let mut unanswered = Unanswered::default();
         if !self.is_open(id) {
             return unanswered;
         }
         let subscriber = &self.subscribers[id];
-        let seen = |at| self.store.select(at, subscriber.selector).map(|(_, resource)| resource);
+        let seen = |at| {
+            let (variant, resource) = self.store.select(at, subscriber.selector)?;
+            Some((variant.filter(|variant| !variant.is_plain()), resource))
+        };
         for link in &subscriber.links {
             match self.subscribers[*link].target {
                 Target::Slot(at) => {
@@ -27,8 +42,8 @@ impl<V> Cache<V> {
                     let slot = &self.store[sends];
                     match seen(sends) {
                         // Once, however many of its names were asked for.
-                        Some(resource) if self.links_to(id, sends).next() == Some(*link) => {
-                            visitor(&slot.name, resource);
+                        Some((variant, resource)) if self.links_to(id, sends).next() == Some(*link) => {
+                            visitor(&slot.name, variant, resource);
                         }
                         None if matches!(slot.state, State::Unknown) => unanswered.names += 1,
                         Some(_) | None => {}
@@ -43,8 +58,8 @@ impl<V> Cache<V> {
                     }
                     for at in self.store.members(list) {
                         let slot = &self.store[at];
-                        if let (Some(resource), None) = (seen(at), self.narrower(id, at, list).next()) {
-                            visitor(&slot.name, resource);
+                        if let (Some((variant, resource)), None) = (seen(at), self.narrower(id, at, list).next()) {
+                            visitor(&slot.name, variant, resource);
                         }
                     }
                 }

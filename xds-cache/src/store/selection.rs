@@ -30,7 +30,11 @@ pub(crate) struct View {
 impl<V> Store<V> {
     /// What is in a slot for a selector, and which variant that is if there are any.
     #[inline]
-    pub(crate) fn select(&self, at: SlotKey, key: Option<SelectorKey>) -> Option<(Option<&Variant>, &Resource<V>)> {
+    pub(crate) fn select(
+        &self,
+        at: SlotKey,
+        key: Option<SelectorKey>,
+    ) -> Option<(Option<&Arc<Variant>>, &Resource<V>)> {
         match &self[at].state {
             State::Present(resource) => Some((None, resource)),
             State::Varied(varied) => {

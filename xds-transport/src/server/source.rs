@@ -4,10 +4,11 @@ mod cache;
 pub(crate) mod forward;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Variant, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -87,6 +88,15 @@ pub trait Source {
 
     /// Visits everything the subscriber is interested in: see [`Cache::visit`](xdstp_cache::Cache::visit).
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
+
+    /// The same, with which variant each is, where there are any (TP2). A source that leaves this out has none.
+    fn visit_selected(
+        &mut self,
+        id: SubscriberId,
+        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
+    ) -> Unanswered {
+        self.visit(id, &mut |name, resource| visitor(name, None, resource))
+    }
 
     /// Says that a full state is sent now, and visits what is in it beside what a [`visit`](Self::visit) finds: see
     /// [`Cache::visit_leaving`](xdstp_cache::Cache::visit_leaving). Of a source that leaves this out, what is gone goes with the next full state, whatever that

@@ -3,17 +3,19 @@
 use prost::Message;
 use xds_matcher::draft::Subscription;
 use xds_transport::server::{Settings, Stream};
-use xds_transport::wire::DeltaDiscoveryRequest;
 use xds_transport::wire::parameters::Locator;
-use xds_transport::{Dialect, Frame, Protocol, Response};
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
+use xds_transport::{Dialect, Frame, Protocol, Response, TypeRules};
 use xdstp_cache::{Selector, Variant};
 
-use crate::support::{CLUSTERS, Server, payload};
+use crate::support::{CLUSTERS, ENDPOINTS, Server, payload};
 
-/// A delta stream of a client that asks for clusters with parameters.
+/// The stream of a client that asks for clusters with parameters.
 struct Client {
     stream: Stream,
     dialect: Dialect,
+    /// Over SotW, what it asked for last, and the last nonce and version.
+    request: DiscoveryRequest,
 }
 
 #[derive(Default)]
@@ -25,9 +27,29 @@ struct Ask<'a> {
 
 impl Client {
     fn new(dialect: Dialect) -> Self {
-        let mut settings = Settings::default();
+        Self::over(Protocol::Delta, dialect, Settings::default())
+    }
+
+    fn over(protocol: Protocol, dialect: Dialect, mut settings: Settings) -> Self {
         settings.dialect = dialect;
-        Self { stream: Stream::new(Protocol::Delta, settings), dialect }
+        Self { stream: Stream::new(protocol, settings), dialect, request: DiscoveryRequest::default() }
+    }
+
+    /// Over SotW: this is all that it wants of a type from now on.
+    fn want(&mut self, server: &mut Server, of: &str, names: &[&str], locators: &[(&str, &str)]) -> Vec<String> {
+        let locators = locators
+            .iter()
+            .map(|(name, selects)| Locator::new(*name, self.selector(selects)).encode(self.dialect).unwrap());
+        self.request = DiscoveryRequest {
+            type_url: of.into(),
+            resource_names: names.iter().map(|name| (*name).to_owned()).collect(),
+            resource_locators: locators.collect(),
+            response_nonce: std::mem::take(&mut self.request.response_nonce),
+            ..Default::default()
+        };
+        let request = self.request.encode_to_vec().into();
+        self.stream.handle_message(server.now, request, &mut server.cache).unwrap();
+        self.poll(server)
     }
 
     fn ask(&mut self, server: &mut Server, ask: &Ask<'_>) -> Vec<String> {
@@ -64,14 +86,18 @@ impl Client {
     fn poll(&mut self, server: &mut Server) -> Vec<String> {
         let mut lines = Vec::new();
         while let Some(transmit) = self.stream.poll_transmit(server.now, &mut server.cache).unwrap() {
-            let response = Response::from_delta_in(self.dialect, transmit.into_bytes()).unwrap();
+            let message = transmit.into_bytes();
+            let response = match self.stream.protocol() {
+                Protocol::Delta => Response::from_delta_in(self.dialect, message).unwrap(),
+                Protocol::Sotw => Response::from_sotw_in(self.dialect, message, &TypeRules::envoy()).unwrap(),
+            };
             assert_eq!(response.rejected, []);
             let of = |variant: Option<&Variant>| variant.map(|variant| format!("{{{variant}}}")).unwrap_or_default();
             let mut words: Vec<_> = response
                 .resources
                 .iter()
                 .map(|one| {
-                    let version = one.version.as_ref().unwrap();
+                    let version = one.version.as_ref().map_or("bare", |version| version.as_str());
                     format!("{}{}@{version}", one.name, of(one.variant.as_ref()))
                 })
                 .chain(response.removed.iter().map(|name| format!("-{name}")))
@@ -83,12 +109,21 @@ impl Client {
                 .collect();
             words.sort();
             lines.push(words.join(" "));
-            let ack = DeltaDiscoveryRequest {
-                type_url: CLUSTERS.into(),
-                response_nonce: response.nonce,
-                ..Default::default()
+            let ack = match self.stream.protocol() {
+                Protocol::Delta => DeltaDiscoveryRequest {
+                    type_url: response.type_url,
+                    response_nonce: response.nonce,
+                    ..Default::default()
+                }
+                .encode_to_vec(),
+                Protocol::Sotw => {
+                    self.request.response_nonce = response.nonce;
+                    assert_ne!(self.request.version_info, response.version, "something changed");
+                    self.request.version_info = response.version;
+                    self.request.encode_to_vec()
+                }
             };
-            self.stream.handle_message(server.now, ack.encode_to_vec().into(), &mut server.cache).unwrap();
+            self.stream.handle_message(server.now, ack.into(), &mut server.cache).unwrap();
         }
         lines
     }
@@ -104,13 +139,17 @@ fn parameters(pairs: &[(&str, &str)]) -> Variant {
 
 /// In one change, these come and those go.
 fn change(server: &mut Server, name: &str, put: &[(&Variant, &str)], gone: &[&Variant]) {
+    change_of(CLUSTERS, server, name, put, gone);
+}
+
+fn change_of(of: &str, server: &mut Server, name: &str, put: &[(&Variant, &str)], gone: &[&Variant]) {
     let name = name.parse().unwrap();
     let mut edit = server.cache.edit(server.now);
     for (variant, version) in put {
-        let frame = Frame::of_message(&CLUSTERS.into(), &payload("cart", version));
-        edit.put_variant(&CLUSTERS.into(), &name, variant, frame.into_resource(Some((*version).into())));
+        let frame = Frame::of_message(&of.into(), &payload("cart", version));
+        edit.put_variant(&of.into(), &name, variant, frame.into_resource(Some((*version).into())));
     }
-    gone.iter().for_each(|variant| edit.remove_variant(&CLUSTERS.into(), &name, variant));
+    gone.iter().for_each(|variant| edit.remove_variant(&of.into(), &name, variant));
     _ = edit.finish();
 }
 
@@ -307,7 +346,7 @@ fn constraints_that_make_no_sense_are_refused_by_name_and_nothing_else() {
 fn a_stream_has_so_many_sets_of_parameters() {
     let mut settings = Settings::default();
     settings.selectors_per_type = 2;
-    let mut client = Client { stream: Stream::new(Protocol::Delta, settings), dialect: Dialect::Final };
+    let mut client = Client::over(Protocol::Delta, Dialect::Final, settings);
     let (mut server, ..) = with_two_variants();
     client.locate(&mut server, &[("cart", "a=1"), ("cart", "a=2"), ("shop", "a=2")]);
     client.ask(&mut server, &Ask { leaves: &[("cart", "a=1")], ..Ask::default() });
@@ -322,4 +361,58 @@ fn a_stream_has_so_many_sets_of_parameters() {
     assert_eq!(refused.unwrap_err().to_string(), "more than 2 sets of dynamic parameters on one stream");
     client.stream.close(&mut server.cache);
     assert_eq!(server.cache.subscriber_count(), 0);
+}
+
+#[test]
+fn over_sotw_a_full_state_has_what_each_locator_selects_and_the_names() {
+    let (mut server, prod, test) = with_two_variants();
+    server.put(CLUSTERS, "plain", "7");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    let asked = [("cart", "env=prod"), ("cart", "env=test"), ("cart", "env=qa")];
+    let told = client.want(&mut server, CLUSTERS, &["plain"], &asked);
+    assert_eq!(told, ["cart{env=prod}@1 cart{env=test}@2 plain@bare"]);
+    change(&mut server, "cart", &[(&test, "3")], &[]);
+    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 cart{env=test}@3 plain@bare"]);
+    change(&mut server, "cart", &[], &[&test]);
+    assert_eq!(client.poll(&mut server), ["cart{env=prod}@1 plain@bare"]);
+    // It leaves what it has, and is told of what is new from then on.
+    client.want(&mut server, CLUSTERS, &["plain"], &asked[1..]);
+    change(&mut server, "cart", &[(&prod, "4")], &[]);
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    change(&mut server, "cart", &[(&test, "5")], &[]);
+    assert_eq!(client.poll(&mut server), ["cart{env=test}@5 plain@bare"]);
+}
+
+#[test]
+fn over_sotw_a_locator_alone_is_no_wildcard() {
+    let (mut server, ..) = with_two_variants();
+    server.put(CLUSTERS, "other", "1");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    assert_eq!(client.want(&mut server, CLUSTERS, &[], &[("cart", "env=prod")]), ["cart{env=prod}@1"]);
+    assert_eq!(client.want(&mut server, CLUSTERS, &[], &[("other", "env=prod")]), ["other@1"]);
+}
+
+#[test]
+fn over_sotw_a_type_that_is_told_by_changes_is_sent_the_variant_that_changed() {
+    let mut server = Server::origin();
+    let [one, two] = ["subset=1", "subset=2"].map(constraints);
+    change_of(ENDPOINTS, &mut server, "cart", &[(&one, "1"), (&two, "2")], &[]);
+    server.put(ENDPOINTS, "other", "1");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Final, Settings::default());
+    let asked = [("cart", "subset=1"), ("other", "subset=1")];
+    assert_eq!(client.want(&mut server, ENDPOINTS, &[], &asked), ["cart{subset=1}@1 other@1"]);
+    change_of(ENDPOINTS, &mut server, "cart", &[(&two, "3")], &[]);
+    assert_eq!(client.poll(&mut server), [""; 0]);
+    change_of(ENDPOINTS, &mut server, "cart", &[(&one, "4")], &[]);
+    assert_eq!(client.poll(&mut server), ["cart{subset=1}@4"]);
+}
+
+#[test]
+fn over_sotw_the_draft_wraps_what_it_selects() {
+    let mut server = Server::origin();
+    change(&mut server, "cart", &[(&parameters(&[("env", "prod")]), "1")], &[]);
+    server.put(CLUSTERS, "plain", "7");
+    let mut client = Client::over(Protocol::Sotw, Dialect::Draft, Settings::default());
+    let told = client.want(&mut server, CLUSTERS, &["plain"], &[("cart", "env=prod")]);
+    assert_eq!(told, ["cart{{env=prod}}@1"], "its names are ignored");
 }

@@ -5,14 +5,16 @@
 
 mod held;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::BuildHasher;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use foldhash::quality::RandomState;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl, Variant,
+    Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl, Unanswered,
+    Variant,
 };
 use xdstp_uri::ResourceName;
 
@@ -292,6 +294,44 @@ impl Located {
                 }
             }
         }
+    }
+
+    /// Visits all that there is now, each variant once, and what is gone for as long as that may not be told.
+    pub(crate) fn visit(
+        &mut self,
+        removals: Removals,
+        told: Told,
+        with_ttl: bool,
+        source: &mut impl Source,
+        tell: &mut dyn FnMut(Tell<'_>),
+    ) -> Unanswered {
+        let mut unanswered = Unanswered::default();
+        let mut visited = HashSet::new();
+        for Selection { id, selector, refreshes, .. } in &mut self.selections {
+            let mut leaving = BTreeMap::new();
+            source.visit_leaving(*id, removals, &mut |name, resource| {
+                leaving.insert(name.clone(), resource.clone());
+                true
+            });
+            refreshes.clear();
+            let mut put = |name: &ResourceName, variant: Option<&Arc<Variant>>, resource: &Resource<Frame>| {
+                let ttl = resource.value.remaining_ttl(told.now).filter(|_| with_ttl);
+                refreshes.put(told, name, &resource.version, ttl);
+                if visited.insert((name.clone(), variant.cloned())) {
+                    let variant = variant.map(|variant| (&**variant, &*selector));
+                    tell(Tell::Put { name, variant, resource, ttl });
+                }
+            };
+            let answered = source.visit_selected(*id, &mut |name, variant, resource| {
+                leaving.remove(name);
+                put(name, variant, resource);
+            });
+            unanswered = unanswered.and(answered);
+            for (name, resource) in &leaving {
+                put(name, self.held.variant(*id, name).as_ref(), resource);
+            }
+        }
+        unanswered
     }
 
     pub(crate) fn accepted(&mut self, nonce: u64) {

@@ -4,13 +4,14 @@ mod changes;
 mod errors;
 mod full_state;
 mod listed;
+mod located;
 mod offered;
 mod version;
 mod wanted;
 
 use std::time::Instant;
 
-use xdstp_cache::{Removals, Resource};
+use xdstp_cache::{Removals, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -22,6 +23,7 @@ use crate::server::session::outgoing::{Outgoing, Tells};
 use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::room::Room;
+use crate::server::session::sotw::located::{Counts, Locators};
 use crate::server::session::sotw::offered::Offered;
 use crate::server::session::sotw::version::RunningHash;
 use crate::server::session::sotw::wanted::Wanted;
@@ -57,6 +59,7 @@ pub(crate) struct Sotw {
     running: RunningHash,
     offered: Offered,
     full_state: bool,
+    locators: Locators,
 }
 
 /// What a look that pauses has found.
@@ -97,8 +100,9 @@ impl Sotw {
             running: RunningHash::default(),
             offered: Offered::default(),
             full_state: rule.full_state_in_sotw,
+            locators: Locators::new(features.dialect, &request.resource_locators),
         };
-        let opened = session.change_subscription(names, room, rule, source);
+        let opened = session.change_subscription(type_url, request, names, room, rule, source);
         source.resume(session.subscriber.id, Vec::new());
         (session, opened)
     }
@@ -106,12 +110,13 @@ impl Sotw {
     pub(crate) fn handle_request(
         &mut self,
         now: Instant,
+        of: (&TypeUrl, &TypeRule),
         request: &DiscoveryRequest,
         names: &Names<'_>,
         room: Room,
-        rule: &TypeRule,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
+        let (type_url, rule) = of;
         self.subscriber.tally.requests += 1;
         // Rules 16, 18: a request that does not answer the last response is stale, and not answered.
         if let Some(last) = self.last_nonce
@@ -119,12 +124,15 @@ impl Sotw {
         {
             // Rule 17: one that crossed that response says what the client wanted meanwhile. The ACK will repeat
             // its names, but not tell that one of them left and came back in between (rule 55).
-            return if self.awaits_ack { self.change_subscription(names, room, rule, source) } else { Ok(()) };
+            if !self.awaits_ack {
+                return Ok(());
+            }
+            return self.change_subscription(type_url, request, names, room, rule, source);
         }
         if let Some(nonce) = self.last_nonce.filter(|_| self.awaits_ack) {
             self.answered(now, nonce, request.error_detail.as_ref());
         }
-        self.change_subscription(names, room, rule, source)
+        self.change_subscription(type_url, request, names, room, rule, source)
     }
 
     /// The last response is answered.
@@ -134,6 +142,7 @@ impl Sotw {
         subscriber.answered(now, nonce, error);
         if error.is_none() {
             subscriber.refreshes.accepted(nonce);
+            subscriber.located.iter_mut().for_each(|located| located.accepted(nonce));
             subscriber.refused.accept(&offered.accept());
             return;
         }
@@ -141,20 +150,27 @@ impl Sotw {
         // A full state is refreshed as long as the client may have anything of it.
         if !(self.full_state && self.resources > 1) {
             subscriber.refreshes.refused(now, nonce, self.resources);
+            subscriber.located.iter_mut().for_each(|located| located.was_refused(now, nonce, self.resources));
         }
     }
 
     fn change_subscription(
         &mut self,
+        type_url: &TypeUrl,
+        request: &DiscoveryRequest,
         names: &Names<'_>,
         room: Room,
         rule: &TypeRule,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
+        let mut less = false;
         if matches!(names, Names::Listed(..)) {
             self.running.invalidate();
+            less = self.change_locators(type_url, &request.resource_locators, room, source)?;
         }
-        if self.wanted.change(self.subscriber.id, names, room, rule, source)? {
+        let counts = self.locators.counts != Counts::Locators;
+        let has_legacy = rule.legacy_wildcard && self.locators.is_empty() && counts;
+        if counts && self.wanted.change(self.subscriber.id, names, room, has_legacy, source)? || less {
             self.resumed.as_mut().map(String::clear);
         }
         if self.wanted.is_empty() {
@@ -169,7 +185,7 @@ impl Sotw {
     }
 
     pub(crate) fn names(&self) -> usize {
-        self.wanted.len()
+        self.wanted.len() + self.subscriber.located.as_ref().map_or(0, |located| located.weight())
     }
 
     pub(crate) fn expect_no_answer(&mut self) {
@@ -181,11 +197,11 @@ impl Sotw {
     }
 
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        self.changed || !self.wanted.untold.is_empty() || source.has_work(self.subscriber.id)
+        self.changed || !self.wanted.untold.is_empty() || self.subscriber.has_work(source)
     }
 
     pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
-        self.changed || source.has_additions(self.subscriber.id)
+        self.changed || self.subscriber.has_additions(source)
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -217,7 +233,7 @@ impl Sotw {
     ) -> Option<Transmit> {
         let (rule, removals) = (outgoing.rule, tells.removals());
         self.subscriber.paused = false;
-        if self.wanted.is_empty() && self.wanted.untold.is_empty() {
+        if self.wanted.is_empty() && self.wanted.untold.is_empty() && self.subscriber.located.is_none() {
             return None;
         }
         let mut references = Vec::new();
@@ -237,6 +253,7 @@ impl Sotw {
             && rule.full_state_in_sotw
             && self.wanted.wildcard
             && self.wanted.names.is_empty()
+            && self.locators.is_empty()
         {
             return None;
         }

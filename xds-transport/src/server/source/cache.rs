@@ -1,10 +1,11 @@
 //! A cache as a source: its stream is woken by whom a change names.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, Subscribed, SubscriberId, TypeUrl, Unanswered,
-    Version,
+    Variant, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -59,6 +60,14 @@ impl Source for Cache<Frame> {
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
         Self::visit(self, id, visitor)
+    }
+
+    fn visit_selected(
+        &mut self,
+        id: SubscriberId,
+        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
+    ) -> Unanswered {
+        Self::visit_selected(self, id, visitor)
     }
 
     fn visit_leaving(

@@ -63,6 +63,14 @@ macro_rules! forward {
             Source::visit(&mut $source, id, visitor)
         }
 
+        fn visit_selected(
+            &mut $this,
+            id: SubscriberId,
+            visitor: &mut dyn FnMut(&ResourceName, Option<&std::sync::Arc<xdstp_cache::Variant>>, &Resource<Frame>),
+        ) -> Unanswered {
+            Source::visit_selected(&mut $source, id, visitor)
+        }
+
         fn visit_leaving(
             &mut $this,
             id: SubscriberId,

@@ -94,12 +94,13 @@ impl Stream {
         let others = split.as_ref().map(|split| DiscoveryRequest::decode(split.others())).transpose();
         let encoded = split.as_ref().map(|split| &*split.names);
         if let (Ok(Some(others)), Some(encoded)) = (&others, encoded)
+            && others.resource_locators.is_empty()
             && self.repeats(&others.type_url, encoded)
         {
             self.admit(now)?;
             self.check_lengths(&others.node, &others.type_url, [&*others.version_info])?;
-            if let Some(Type { session: Session::Sotw(session), rule, .. }) = self.open_type(&others.type_url)? {
-                session.handle_request(now, others, &Names::Repeated, Room::default(), rule, source)?;
+            if let Some(Type { session: Session::Sotw(session), rule, url }) = self.open_type(&others.type_url)? {
+                session.handle_request(now, (url, rule), others, &Names::Repeated, Room::default(), source)?;
             }
             return Ok(None);
         }
@@ -118,8 +119,8 @@ impl Stream {
         let room = self.room_for_names(&request.type_url);
         let names = Names::Listed(&names, encoded);
         match self.open_type(&request.type_url)? {
-            Some(Type { session: Session::Sotw(session), rule, .. }) => {
-                session.handle_request(now, &request, &names, room, rule, source)?;
+            Some(Type { session: Session::Sotw(session), rule, url }) => {
+                session.handle_request(now, (url, rule), &request, &names, room, source)?;
             }
             Some(_) => {}
             None => self.open_sotw(now, &request, &names, room, source)?,

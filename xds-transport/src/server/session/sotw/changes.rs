@@ -40,6 +40,7 @@ impl Sotw {
             }
             if transmit.budget_used() < BUDGET { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        let mut pulled = pulled;
         *paused = pulled.paused;
         // Rule 114: heartbeats over SotW do not arm the timer of every client anew, so a refresh is the whole resource.
         while !pulled.more
@@ -57,18 +58,28 @@ impl Sotw {
                 break;
             }
         }
+        if !pulled.more && self.subscriber.located.is_some() {
+            pulled = pulled.and(self.changes_located(outgoing, &mut transmit, references, source));
+            self.subscriber.paused = pulled.paused;
+        }
+        let Self { subscriber, running, .. } = self;
         // The version is of all that is to be told: each of several parts sums up the others too.
         // So is what is gone, and is told so by an error later.
-        let all = !pulled.more && !source.has_work(*id);
-        running.told(all, source.changes(*id));
+        let all = !pulled.more && !source.has_work(subscriber.id);
+        running.told(all, source.changes(subscriber.id));
         if transmit.resources == 0 {
             return None;
         }
-        let version = self.version_of_changes(source);
+        let version = self.version_of_changes(outgoing, source);
         Some((transmit, version))
     }
 
-    pub(super) fn version_of_changes(&mut self, source: &mut impl Source) -> String {
+    pub(super) fn version_of_changes(&mut self, outgoing: &Outgoing<'_>, source: &mut impl Source) -> String {
+        if self.subscriber.located.is_some() {
+            let mut hash = self.running.of(self.subscriber.id, &self.wanted.names, source);
+            self.add_located(&mut hash, outgoing, source);
+            return hash.to_string();
+        }
         match source.type_version(self.subscriber.id) {
             Some(given) => {
                 self.running.rest();

@@ -23,7 +23,7 @@ impl Sotw {
         source: &mut impl Source,
     ) -> Option<(Transmit, String)> {
         // What changed and is withheld goes first.
-        if self.changed || !source.has_work(self.subscriber.id) && self.wanted.untold.is_empty() {
+        if self.changed || !self.subscriber.has_work(source) && self.wanted.untold.is_empty() {
             return None;
         }
         let rule = outgoing.rule;
@@ -52,10 +52,11 @@ impl Sotw {
                 transmit.push_error(Protocol::Sotw, &text, &reason.to_error(source));
             }
         }
+        self.push_located_errors(&mut transmit, source);
         if transmit.errors == 0 {
             return None;
         }
-        let version = state.unwrap_or_else(|| self.version_of_changes(source));
+        let version = state.unwrap_or_else(|| self.version_of_changes(outgoing, source));
         Some((transmit, version))
     }
 }

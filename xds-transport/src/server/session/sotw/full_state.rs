@@ -36,7 +36,7 @@ impl Sotw {
             });
         }
         // What is gone counts as told once it is pulled, and would go with the first addition that can be said (rule 122).
-        let may_be_early = !goes_on && (self.withheld || source.newest_removal(self.subscriber.id) > 0);
+        let may_be_early = !goes_on && (self.withheld || self.subscriber.newest_removal(source) > 0);
         let is_early = may_be_early && self.is_unknown(source.visit(self.subscriber.id, &mut |_, _| {}));
         let removals = if is_early || before == Removals::Defer { Removals::Defer } else { removals };
         changed |= is_early;
@@ -51,7 +51,10 @@ impl Sotw {
             }
             ControlFlow::Continue(())
         };
-        let pulled = source.pull(self.subscriber.id, removals, &mut visitor);
+        let mut pulled = source.pull(self.subscriber.id, removals, &mut visitor);
+        if !pulled.paused && self.subscriber.located.is_some() {
+            pulled = pulled.and(self.pull_located(removals, outgoing, references, &mut changed, source));
+        }
         changed |= pulled.answered;
         self.subscriber.paused = pulled.paused;
         if pulled.paused {
@@ -93,7 +96,8 @@ impl Sotw {
             lives
         });
         // Rule 33: what the origin gave the version to has none of these.
-        let given = source.type_version(self.subscriber.id).filter(|_| leaving.is_empty());
+        let given = source.type_version(self.subscriber.id);
+        let given = given.filter(|_| leaving.is_empty() && self.subscriber.located.is_none());
         let mut hash = given.is_none().then(TypeHash::default);
         let Self { subscriber, wanted, withheld, .. } = self;
         let refreshes = &mut subscriber.refreshes;
@@ -112,6 +116,10 @@ impl Sotw {
             }
         });
         leaving.iter().for_each(|(name, resource)| tell(name, resource));
+        let visited = match &mut hash {
+            Some(hash) => visited.and(self.visit_located(removals, outgoing, &mut transmit, hash, source)),
+            None => visited,
+        };
         let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
         (!self.is_unknown(visited)).then_some((transmit, version))
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use xdstp_cache::{SubscriberId, Version};
+use xdstp_cache::{SubscriberId, Variant, Version};
 use xdstp_uri::ResourceName;
 
 use crate::frame::digest;
@@ -22,6 +22,13 @@ pub(crate) struct TypeHash(u128);
 impl TypeHash {
     pub(crate) fn add(&mut self, name: &ResourceName, version: &Version) {
         self.0 = self.0.wrapping_add(share(name, version));
+    }
+
+    /// The same of a variant.
+    pub(crate) fn add_variant(&mut self, name: &ResourceName, variant: &Variant, version: &Version) {
+        let variant = variant.to_string();
+        let parts = [name.as_str().as_bytes(), variant.as_bytes(), version.as_str().as_bytes()];
+        self.0 = self.0.wrapping_add(digest(&parts));
     }
 
     fn subtract(&mut self, name: &ResourceName, version: &Version) {

@@ -13,7 +13,6 @@ use crate::server::session::room::Room;
 use crate::server::session::sotw::listed::Listed;
 use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
-use crate::types::TypeRule;
 
 /// The names of one request.
 pub(crate) enum Names<'a> {
@@ -59,13 +58,13 @@ impl Wanted {
         id: SubscriberId,
         requested: &Names<'_>,
         room: Room,
-        rule: &TypeRule,
+        has_legacy_wildcard: bool,
         source: &mut impl Source,
     ) -> Result<bool, ProtocolError> {
         let Names::Listed(requested, encoded) = requested else { return Ok(false) };
         self.last.note(*encoded);
         self.ever_named |= !requested.is_empty();
-        let legacy = requested.is_empty() && rule.legacy_wildcard && !self.ever_named;
+        let legacy = requested.is_empty() && has_legacy_wildcard && !self.ever_named;
         let wildcard = legacy || requested.contains(&"*");
         if wildcard && !self.wildcard {
             source.subscribe(id, &Interest::Wildcard);
@@ -156,7 +155,7 @@ mod tests {
             // The second request is to keep what the first one found.
             for requested in [&["a"][..], &["a", "b"]] {
                 let names = Names::Listed(requested, None);
-                wanted.change(id, &names, room, &TypeRule::default(), &mut cache).unwrap();
+                wanted.change(id, &names, room, false, &mut cache).unwrap();
             }
             texts.push(wanted.names.iter().map(|name| name.as_str().as_ptr()).collect::<Vec<_>>());
             assert_eq!(wanted.len(), 2);

@@ -1,0 +1,233 @@
+//! What of a SotW session is asked for with dynamic parameters (TP2): its resources come in a wrapper.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use xdstp_cache::{Interest, Pulled, Removals, ResourceError, Selector, TypeUrl, Unanswered};
+
+use super::Sotw;
+use super::version::TypeHash;
+use crate::frame;
+use crate::server::error::ProtocolError;
+use crate::server::session::located::{Located, Tell};
+use crate::server::session::odd::name_of;
+use crate::server::session::outgoing::{BUDGET, Outgoing};
+use crate::server::session::reference::Reference;
+use crate::server::session::room::Room;
+use crate::server::session::spelling::Spelling;
+use crate::server::source::Source;
+use crate::server::transmit::Transmit;
+use crate::wire::parameters::{self, Locator, LocatorError};
+use crate::{Dialect, Protocol};
+
+/// `google.rpc.Code.INVALID_ARGUMENT`.
+const INVALID_ARGUMENT: i32 = 3;
+
+/// The locators of the last request.
+#[derive(Default)]
+pub(super) struct Locators {
+    pub(super) dialect: Dialect,
+    /// By the draft, the first request of a type says whether its names count, or its locators.
+    pub(super) counts: Counts,
+    wanted: HashSet<(Selector, Interest)>,
+}
+
+/// Which fields count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Counts {
+    #[default]
+    Both,
+    Names,
+    Locators,
+}
+
+impl Locators {
+    /// Of a session whose first request has these.
+    pub(super) fn new(dialect: Dialect, first: &[Bytes]) -> Self {
+        let counts = match (dialect, first.is_empty()) {
+            (Dialect::Final, _) => Counts::Both,
+            (Dialect::Draft, true) => Counts::Names,
+            (Dialect::Draft, false) => Counts::Locators,
+        };
+        Self { dialect, counts, wanted: HashSet::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+}
+
+impl Sotw {
+    /// Rule 43: the list is what is wanted from now on. Whether anything is wanted no more.
+    pub(super) fn change_locators(
+        &mut self,
+        type_url: &TypeUrl,
+        requested: &[Bytes],
+        room: Room,
+        source: &mut impl Source,
+    ) -> Result<bool, ProtocolError> {
+        if self.locators.counts == Counts::Names || requested.is_empty() && self.locators.is_empty() {
+            return Ok(false);
+        }
+        let dialect = self.locators.dialect;
+        let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(dialect)));
+        let mut wanted = HashSet::new();
+        for encoded in requested {
+            let locator = match Locator::decode(dialect, encoded) {
+                Ok(locator) => locator,
+                Err(LocatorError::Malformed(what)) => return Err(ProtocolError::Malformed(what)),
+                Err(LocatorError::Constraints { name, error }) => {
+                    let words = LocatorError::Constraints { name: name.clone(), error }.to_string();
+                    located.refuse(&name, ResourceError::new(INVALID_ARGUMENT, words));
+                    continue;
+                }
+            };
+            let name = match name_of(&locator.name, room.name_bytes) {
+                Ok(name) => name,
+                Err(reason) => {
+                    let error = reason.to_error(source);
+                    located.refuse(&locator.name, error);
+                    continue;
+                }
+            };
+            self.wanted.spelling.note(&name, &locator.name);
+            let one = (locator.selector, Interest::from(name));
+            if !self.locators.wanted.contains(&one) && !wanted.contains(&one) {
+                located.subscribe(type_url, &one.0, &one.1, room.selectors, source)?;
+                room.check(located.weight() + self.wanted.len())?;
+            }
+            wanted.insert(one);
+        }
+        let before = std::mem::replace(&mut self.locators.wanted, wanted);
+        let mut less = false;
+        for (selector, interest) in before.difference(&self.locators.wanted) {
+            less |= located.unsubscribe(selector, interest, source);
+        }
+        located.take_new().into_iter().for_each(|id| source.resume(id, Vec::new()));
+        Ok(less)
+    }
+
+    /// Takes what changed; what there is then is written from a visit.
+    pub(super) fn pull_located(
+        &mut self,
+        removals: Removals,
+        outgoing: &Outgoing<'_>,
+        references: &mut Vec<Reference>,
+        changed: &mut bool,
+        source: &mut impl Source,
+    ) -> Pulled {
+        let Some(located) = &mut self.subscriber.located else { return Pulled::default() };
+        let (told, with_ttl) = (outgoing.told(), outgoing.features.ttl);
+        located.refresh(told, source, &mut |_| {
+            *changed = true;
+            ControlFlow::Continue(())
+        });
+        located.pull(removals, told, with_ttl, source, &mut |tell| {
+            *changed = true;
+            if let Tell::Put { resource, .. } = tell {
+                Reference::collect(outgoing.rule, &resource.value, references);
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Writes all that there is of it.
+    pub(super) fn visit_located(
+        &mut self,
+        removals: Removals,
+        outgoing: &Outgoing<'_>,
+        transmit: &mut Transmit,
+        hash: &mut TypeHash,
+        source: &mut impl Source,
+    ) -> Unanswered {
+        let (dialect, spelling) = (self.locators.dialect, &self.wanted.spelling);
+        let Some(located) = &mut self.subscriber.located else { return Unanswered::default() };
+        located.visit(removals, outgoing.told(), outgoing.features.ttl, source, &mut |tell| {
+            add(hash, &tell);
+            push(transmit, dialect, spelling, &tell);
+        })
+    }
+
+    /// What is new of it, of a type that is told by changes.
+    pub(super) fn changes_located(
+        &mut self,
+        outgoing: &Outgoing<'_>,
+        transmit: &mut Transmit,
+        references: &mut Vec<Reference>,
+        source: &mut impl Source,
+    ) -> Pulled {
+        let (dialect, spelling, offered) = (self.locators.dialect, &self.wanted.spelling, &mut self.offered);
+        let Some(located) = &mut self.subscriber.located else { return Pulled::default() };
+        let (told, with_ttl) = (outgoing.told(), outgoing.features.ttl);
+        let goes_on = |transmit: &Transmit| match transmit.budget_used() < BUDGET {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let pulled = located.pull(Removals::Include, told, with_ttl, source, &mut |tell| {
+            if let Tell::Put { name, resource, .. } = &tell {
+                Reference::collect(outgoing.rule, &resource.value, references);
+                offered.put(name);
+            }
+            push(transmit, dialect, spelling, &tell);
+            goes_on(transmit)
+        });
+        if !pulled.more {
+            located.refresh(told, source, &mut |tell| {
+                push(transmit, dialect, spelling, &tell);
+                goes_on(transmit)
+            });
+        }
+        pulled
+    }
+
+    /// The version of all that is asked for with parameters.
+    pub(super) fn add_located(&mut self, hash: &mut TypeHash, outgoing: &Outgoing<'_>, source: &mut impl Source) {
+        if let Some(located) = &mut self.subscriber.located {
+            let (told, with_ttl) = (outgoing.told(), outgoing.features.ttl);
+            located.visit(Removals::Include, told, with_ttl, source, &mut |tell| add(hash, &tell));
+        }
+    }
+
+    /// What cannot be asked for, and why what can be is not sent.
+    pub(super) fn push_located_errors(&mut self, transmit: &mut Transmit, source: &mut impl Source) {
+        let spelling = &self.wanted.spelling;
+        let Some(located) = &mut self.subscriber.located else { return };
+        while let Some((name, error)) = located.pop_refused() {
+            transmit.push_error(Protocol::Sotw, &name, &error);
+        }
+        located.pull_errors(
+            Removals::Include,
+            source,
+            &mut |failed| {
+                if !failed.beside || failed.name.is_glob() {
+                    transmit.push_error(Protocol::Sotw, spelling.of(failed.name), failed.error);
+                }
+                ControlFlow::Continue(())
+            },
+            &mut |_| ControlFlow::Continue(()),
+        );
+    }
+}
+
+fn add(hash: &mut TypeHash, tell: &Tell<'_>) {
+    match tell {
+        Tell::Put { name, variant: None, resource, .. } => hash.add(name, &resource.version),
+        Tell::Put { name, variant: Some((variant, _)), resource, .. } => {
+            hash.add_variant(name, variant, &resource.version);
+        }
+        Tell::Went { .. } | Tell::Lacks { .. } | Tell::Removed { .. } => {}
+    }
+}
+
+/// That something is gone cannot be said over SotW, but by leaving it out of a full state.
+fn push(transmit: &mut Transmit, dialect: Dialect, spelling: &Spelling, tell: &Tell<'_>) {
+    match tell {
+        Tell::Put { name, variant: None, resource, ttl } => transmit.push_wrapped(spelling.of(name), resource, *ttl),
+        Tell::Put { name, variant: Some((variant, selector)), resource, ttl } => {
+            let named = parameters::named(dialect, spelling.of(name), variant, selector);
+            transmit.push_wrapped(frame::Named::Encoded(&named), resource, *ttl);
+        }
+        Tell::Went { .. } | Tell::Lacks { .. } | Tell::Removed { .. } => {}
+    }
+}
