@@ -29,6 +29,32 @@ impl Variant {
         &PLAIN
     }
 
+    /// Whether it is for who selects by this.
+    ///
+    /// ```
+    /// use xds_matcher::DynamicParameters;
+    /// use xdstp_cache::{Selector, Variant};
+    ///
+    /// let canary = Variant::Constraints("env=canary".parse()?);
+    /// let selector = Selector::Parameters(DynamicParameters::from_iter([("env", "canary"), ("zone", "a")]));
+    /// assert!(canary.is_for(&selector) && !canary.is_for(&Selector::default()));
+    /// # Ok::<(), xds_matcher::ParseError>(())
+    /// ```
+    pub fn is_for(&self, selector: &Selector) -> bool {
+        match (self, selector) {
+            (Self::Constraints(constraint), Selector::Parameters(parameters)) => constraint.matches(parameters),
+            (Self::Parameters(parameters), Selector::Constraints(constraints)) => constraints.matches(parameters),
+            // Of the other form: what constraints are no parameters, only what is for everybody is for.
+            (Self::Constraints(constraint), Selector::Constraints(constraints)) => {
+                self.is_plain() || constraints.to_parameters().is_ok_and(|exact| constraint.matches(&exact))
+            }
+            // A key that is not sent matches any value of it.
+            (Self::Parameters(variant), Selector::Parameters(parameters)) => {
+                variant.iter().all(|(key, value)| parameters.get(key).is_none_or(|sent| sent == value))
+            }
+        }
+    }
+
     /// Whether it is for everybody, in either form.
     pub fn is_plain(&self) -> bool {
         match self {

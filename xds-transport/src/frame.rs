@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use foldhash::quality::RandomState;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-use xdstp_cache::{Resource, TypeUrl, Version};
+use xdstp_cache::{Resource, TypeUrl, Variant, Version};
 use xdstp_uri::ResourceName;
 
 use crate::wire::walk::{self, Field, FieldValue, Fields};
@@ -36,6 +36,7 @@ struct Beside {
     wrapper: Bytes,
     ttl: Option<Duration>,
     expires: Option<Instant>,
+    variant: Option<Arc<Variant>>,
 }
 
 /// An encoded `Any` is not of the type it is to be used as (rule 81).
@@ -132,6 +133,21 @@ impl Frame {
         self.changed(|beside| beside.wrapper = wrapper.freeze())
     }
 
+    /// Which of the variants of its name it is, if an origin said that it is one (TP2).
+    pub fn variant(&self) -> Option<&Arc<Variant>> {
+        self.0.beside.as_ref()?.variant.as_ref()
+    }
+
+    /// The same frame as a variant; the [plain](Variant::plain) one is as good as none.
+    #[must_use]
+    pub fn of_variant(self, variant: Option<Variant>) -> Self {
+        let variant = variant.filter(|variant| !variant.is_plain()).map(Arc::new);
+        if self.variant() == variant.as_ref() {
+            return self;
+        }
+        self.changed(|beside| beside.variant = variant)
+    }
+
     /// How long the resource lives without being refreshed.
     pub fn ttl(&self) -> Option<Duration> {
         self.0.beside.as_ref()?.ttl
@@ -197,7 +213,8 @@ impl Frame {
             return false;
         }
         let same_life = (self.ttl(), self.expires()) == (other.ttl(), other.expires());
-        if same_life && self.do_not_cache() == other.do_not_cache() {
+        let same = same_life && self.variant() == other.variant();
+        if same && self.do_not_cache() == other.do_not_cache() {
             self.0 = other.0.clone();
         } else {
             Arc::make_mut(&mut self.0).any = other.any().clone();
@@ -221,7 +238,7 @@ impl Frame {
     /// Tells contents apart in this process. Nobody else compares it, so that it need not be SHA-256, which costs far more.
     fn fingerprint(&self) -> u128 {
         static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
-        SEED.hash_one((self.any(), self.wrapper())).into()
+        SEED.hash_one((self.any(), self.wrapper(), self.variant())).into()
     }
 
     /// Appends the encoded `Resource` but for its body: everything up to the body's length.

@@ -54,8 +54,6 @@ pub struct Received {
     pub frame: Option<Frame>,
     /// How long it lives without being refreshed.
     pub ttl: Option<Duration>,
-    /// Which of the variants of the name it is, where the response says so (TP2).
-    pub variant: Option<Variant>,
 }
 
 /// One resource that could not be read.
@@ -218,12 +216,12 @@ impl Response {
             let reason = format!("a resource of type {inside:?} in a response of type {:?}", self.type_url);
             return self.reject(name, index, reason);
         }
-        let frame = content.map(|(_, frame)| frame);
+        let frame = content.map(|(_, frame)| frame.of_variant(variant));
         match ResourceName::parse(named) {
             Ok(collection) if collection.is_glob() || named == "*" => {
                 self.reject(name, index, "the name of a collection, not of a resource");
             }
-            Ok(name) => self.resources.push(Received { name, version, frame, ttl, variant }),
+            Ok(name) => self.resources.push(Received { name, version, frame, ttl }),
             Err(error) => self.reject(name, index, error),
         }
     }
@@ -236,7 +234,9 @@ impl Response {
     /// Rule 69: a name stands once in a response, and not in both lists; of one that has variants each of them does.
     fn reject_duplicates(&mut self) {
         let mut seen = HashSet::with_capacity(self.resources.len() + self.removed.len());
-        let resources = self.resources.iter().map(|resource| (&resource.name, resource.variant.as_ref()));
+        let resources = self.resources.iter().map(|resource| {
+            (&resource.name, resource.frame.as_ref().and_then(Frame::variant).map(|variant| &**variant))
+        });
         let removed = self.removed.iter().map(|name| (name, None));
         let variants = self.removed_variants.iter().map(|(name, variant)| (name, Some(variant)));
         let all = resources.chain(removed).chain(variants);

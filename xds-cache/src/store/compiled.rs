@@ -44,11 +44,6 @@ impl Compiled {
         Self { finals: FinalVariants::new(finals), drafts: DraftVariants::new(drafts), plain }
     }
 
-    /// Whether a variant is for who has a selector.
-    pub(crate) fn is_for(variant: &Arc<Variant>, selector: &Selector) -> bool {
-        Self::new(std::iter::once(variant)).choose(selector).chosen.is_some()
-    }
-
     pub(crate) fn choose(&self, selector: &Selector) -> Choice {
         let (own, others) = match selector {
             Selector::Parameters(parameters) => (self.choose_final(parameters), self.choose_draft_by(parameters)),

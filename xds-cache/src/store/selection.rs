@@ -6,7 +6,6 @@ use std::time::Duration;
 use crate::keys::{ListKey, SelectorKey, SlotKey};
 use crate::moments::Seq;
 use crate::resource::Resource;
-use crate::store::compiled::Compiled;
 use crate::store::slot::State;
 use crate::store::tables::Store;
 use crate::store::turns::{MOST, Turn};
@@ -101,7 +100,7 @@ impl<V> Store<V> {
         let went = self[at].state.varied().into_iter().flat_map(|varied| varied.went.iter());
         let selector = self.selectors.of(key);
         went.filter(|went| may_be_held(went.seq) && self.is_remembered(went))
-            .filter(|went| Compiled::is_for(&went.variant, selector))
+            .filter(|went| went.variant.is_for(selector))
             .map(|went| went.variant.clone())
             .collect()
     }

@@ -1,5 +1,7 @@
 //! How much one request may hold: what is more goes in several, or cannot be asked for.
 
+use crate::client::selecting::Selecting;
+
 /// What gRPC servers take unless they are told otherwise, in bytes (rule 132).
 pub const DEFAULT_MAX_REQUEST_SIZE: usize = 4 << 20;
 
@@ -29,11 +31,18 @@ pub(crate) struct Room {
     left: usize,
     names: usize,
     empty: bool,
+    /// What goes beside each name.
+    beside: usize,
 }
 
 impl Room {
     pub(crate) fn of(max_request_size: usize) -> Self {
-        Self { left: room_for_names(max_request_size), names: usize::MAX, empty: true }
+        Self { left: room_for_names(max_request_size), names: usize::MAX, empty: true, beside: 0 }
+    }
+
+    /// The same for names that go with parameters.
+    pub(crate) fn with(self, selecting: Option<&Selecting>) -> Self {
+        Self { beside: selecting.map_or(0, Selecting::size), ..self }
     }
 
     /// The same for a request that may as well be several.
@@ -53,7 +62,7 @@ impl Room {
     }
 
     pub(crate) fn take_name(&mut self, name: &str) -> bool {
-        self.take(name_size(name))
+        self.take(name_size(name) + self.beside)
     }
 }
 

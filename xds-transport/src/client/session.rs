@@ -11,6 +11,7 @@ mod sotw;
 mod verdict;
 mod wanted;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use crate::client::command::Verdict;
 use crate::client::error::ProtocolError;
 use crate::client::intern::Intern;
 use crate::client::room::{Room, room_for_names};
+use crate::client::selecting::Selecting;
 use crate::client::session::common::Common;
 use crate::client::session::delta::Delta;
 use crate::client::session::sotw::Sotw;
@@ -55,10 +57,11 @@ impl Session {
         rule: &TypeRule,
         keep_deleted: bool,
         silence: Silence,
+        selecting: Option<Arc<Selecting>>,
     ) -> Self {
         match protocol {
-            Protocol::Delta => Self::Delta(Box::new(Delta::new(type_url, rule, keep_deleted, silence))),
-            Protocol::Sotw => Self::Sotw(Box::new(Sotw::new(type_url, rule, keep_deleted, silence))),
+            Protocol::Delta => Self::Delta(Box::new(Delta::new(type_url, rule, keep_deleted, silence, selecting))),
+            Protocol::Sotw => Self::Sotw(Box::new(Sotw::new(type_url, rule, keep_deleted, silence, selecting))),
         }
     }
 
@@ -136,13 +139,16 @@ impl Session {
         &mut self,
         now: Instant,
         id: UpdateId,
-        response: Response,
+        mut response: Response,
         intern: Option<&dyn Intern>,
     ) -> Result<Option<Update>, ProtocolError> {
-        match self {
-            Self::Delta(session) => session.handle_response(now, id, response, intern),
-            Self::Sotw(session) => Ok(session.handle_response(now, id, response, intern)),
-        }
+        let Common { variants, selecting, .. } = self.common_mut();
+        let overlapping = variants.read(&mut response, selecting.as_deref());
+        let update = match self {
+            Self::Delta(session) => session.handle_response(now, id, response, intern)?,
+            Self::Sotw(session) => session.handle_response(now, id, response, intern),
+        };
+        Ok(update.map(|update| Update { overlapping, ..update }))
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, id: UpdateId) -> Option<Update> {
@@ -152,10 +158,12 @@ impl Session {
     /// The next request, encoded.
     pub(crate) fn poll_transmit(&mut self, now: Instant, node: Bytes, max_request_size: usize) -> Option<Bytes> {
         match self {
-            Self::Delta(session) => session.poll_transmit(now, Room::of(max_request_size)).map(|mut request| {
-                request.node = node;
-                request.encode_to_vec().into()
-            }),
+            Self::Delta(session) => session
+                .poll_transmit(now, Room::of(max_request_size).with(session.common.selecting.as_deref()))
+                .map(|mut request| {
+                    request.node = node;
+                    request.encode_to_vec().into()
+                }),
             Self::Sotw(session) => session.poll_transmit(now).map(|(mut request, names)| {
                 request.node = node;
                 let mut encoded = request.encode_to_vec();

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, TypeUrl};
+use xdstp_cache::{Interest, Selector, TypeUrl};
 
-use crate::Protocol;
 use crate::client::command::Command;
 use crate::client::error::ProtocolError;
 use crate::client::failure;
 use crate::client::intern::Intern;
 use crate::client::room::DEFAULT_MAX_REQUEST_SIZE;
+use crate::client::selecting::Selecting;
 use crate::client::session::{Session, Silence};
 use crate::client::update::{Event, Update, UpdateId};
 use crate::rate::{Bucket, RateLimit};
 use crate::response::Response;
 use crate::types::TypeRules;
+use crate::wire::parameters::LocatorError;
+use crate::{Dialect, Protocol};
 
 /// The sessions of one ADS stream, one a type.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub struct Stream {
     updates: u64,
     keep_deleted: bool,
     silence: Silence,
+    dialect: Dialect,
+    selecting: Option<Arc<Selecting>>,
     intern: Option<Arc<dyn Intern>>,
     max_request_size: usize,
     limit: Option<Bucket>,
@@ -56,6 +60,8 @@ impl Stream {
             updates: 0,
             keep_deleted: false,
             silence: Silence::default(),
+            dialect: Dialect::Final,
+            selecting: None,
             intern: None,
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             limit: None,
@@ -78,6 +84,20 @@ impl Stream {
     pub fn with_silence(mut self, silence: Silence) -> Self {
         self.silence = silence;
         self
+    }
+
+    /// Asks for everything with these parameters or constraints (TP2), of a server that speaks a dialect: of each name the
+    /// variant comes that is for them, as [`Frame::variant`](crate::Frame::variant) says, and the next one takes its place. Who wants others has
+    /// another stream for them.
+    ///
+    /// # Errors
+    /// When the dialect cannot say them: the final form has no ranges, and nothing that is inverted.
+    pub fn selecting(mut self, dialect: Dialect, selector: Selector) -> Result<Self, LocatorError> {
+        self.dialect = dialect;
+        let is_default = selector.is_default();
+        let selecting = Selecting::new(dialect, selector)?;
+        self.selecting = (!is_default).then(|| Arc::new(selecting));
+        Ok(self)
     }
 
     /// Sends no more requests than this, but for acknowledgements, which neither wait nor count: the server waits for
@@ -135,10 +155,10 @@ impl Stream {
                 }
                 let key = (rule.rank, type_url.clone());
                 let (protocol, keep_deleted, silence) = (self.protocol, self.keep_deleted, self.silence);
-                let session = self
-                    .sessions
-                    .entry(key)
-                    .or_insert_with_key(|(_, url)| Session::new(protocol, url.clone(), rule, keep_deleted, silence));
+                let selecting = || self.selecting.clone();
+                let session = self.sessions.entry(key).or_insert_with_key(|(_, url)| {
+                    Session::new(protocol, url.clone(), rule, keep_deleted, silence, selecting())
+                });
                 let interest = normal(interest);
                 if !session.has_room(&interest, self.max_request_size) {
                     return self.turn_away(type_url, &interest);
@@ -181,8 +201,8 @@ impl Stream {
 
     fn handle_response(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
         let response = match self.protocol {
-            Protocol::Delta => Response::from_delta(message)?,
-            Protocol::Sotw => Response::from_sotw(message, &self.rules)?,
+            Protocol::Delta => Response::from_delta_in(self.dialect, message)?,
+            Protocol::Sotw => Response::from_sotw_in(self.dialect, message, &self.rules)?,
         };
         let id = self.update_id();
         let intern = self.intern.clone();

@@ -7,6 +7,7 @@ mod failures;
 mod interning;
 mod pace;
 mod room;
+mod selecting;
 mod sotw;
 mod verdicts;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use crate::client::selecting::Overlapping;
 use crate::frame::Frame;
 use crate::response::Rejected;
 
@@ -60,6 +61,9 @@ pub struct Update {
     /// [passes](ResourceError::is_transient) what is held stays in use; of any other the name is in
     /// [`removed`](Self::removed) too, or in [`kept`](Self::kept).
     pub errors: Vec<(ResourceName, ResourceError)>,
+    /// Variants of a name that are for the same parameters, which TP2 forbids: the first is what counts, the second is not
+    /// used.
+    pub overlapping: Vec<Overlapping>,
 }
 
 impl Update {
@@ -79,6 +83,7 @@ impl Update {
             rejected: Vec::new(),
             kept: Vec::new(),
             errors: Vec::new(),
+            overlapping: Vec::new(),
         }
     }
 }

@@ -98,7 +98,8 @@ impl Client {
                 .iter()
                 .map(|one| {
                     let version = one.version.as_ref().map_or("bare", |version| version.as_str());
-                    format!("{}{}@{version}", one.name, of(one.variant.as_ref()))
+                    let variant = one.frame.as_ref().and_then(Frame::variant);
+                    format!("{}{}@{version}", one.name, of(variant.map(|variant| &**variant)))
                 })
                 .chain(response.removed.iter().map(|name| format!("-{name}")))
                 .chain(response.removed_variants.iter().map(|(name, gone)| format!("-{name}{}", of(Some(gone)))))

@@ -1,12 +1,14 @@
 //! What a client keeps of one type, whichever protocol it comes by.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use xdstp_cache::TypeUrl;
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
+use crate::client::selecting::{Selecting, Variants};
 use crate::client::session::absence::{Absences, Silence};
 use crate::client::session::held::Held;
 use crate::client::session::verdict::{Answer, Pending, Unfinished};
@@ -21,6 +23,8 @@ pub(crate) struct Common {
     pub(crate) legacy_wildcard: bool,
     keep_deleted: bool,
     pub(crate) silence: Silence,
+    pub(crate) selecting: Option<Arc<Selecting>>,
+    pub(crate) variants: Variants,
     pub(crate) wanted: Wanted,
     pub(crate) held: Held,
     /// What has an error that was told, and is not over.
@@ -32,13 +36,21 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool, silence: Silence) -> Self {
+    pub(crate) fn new(
+        type_url: TypeUrl,
+        rule: &TypeRule,
+        keep_deleted: bool,
+        silence: Silence,
+        selecting: Option<Arc<Selecting>>,
+    ) -> Self {
         Self {
             type_url,
             legacy_wildcard: rule.legacy_wildcard,
             keep_deleted,
             silence,
-            wanted: Wanted::default(),
+            variants: Variants::default(),
+            wanted: Wanted::beside(selecting.as_ref().map_or(0, |selecting| selecting.size())),
+            selecting,
             held: Held::default(),
             failed: BTreeSet::new(),
             unfinished: Unfinished::default(),
@@ -63,6 +75,12 @@ impl Common {
     /// What a response says, or else time.
     pub(crate) fn update(&self, id: UpdateId) -> Update {
         Update::new(id, self.type_url.clone())
+    }
+
+    /// What is not wanted any more has no variant.
+    pub(crate) fn forget_variants(&mut self) {
+        let wanted = &self.wanted;
+        self.variants.retain(|name| wanted.covers(name));
     }
 
     /// The names of what could not be read. That is an answer, too (rule 75).

@@ -6,12 +6,14 @@ mod responses;
 mod wildcards;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::Instant;
 
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
+use crate::client::selecting::Selecting;
 use crate::client::session::absence::Silence;
 use crate::client::session::common::Common;
 use crate::client::session::delta::wildcards::Wildcards;
@@ -41,9 +43,15 @@ struct Ack {
 }
 
 impl Delta {
-    pub(crate) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool, silence: Silence) -> Self {
+    pub(crate) fn new(
+        type_url: TypeUrl,
+        rule: &TypeRule,
+        keep_deleted: bool,
+        silence: Silence,
+        selecting: Option<Arc<Selecting>>,
+    ) -> Self {
         Self {
-            common: Common::new(type_url, rule, keep_deleted, silence),
+            common: Common::new(type_url, rule, keep_deleted, silence, selecting),
             undecided: BTreeSet::new(),
             unasked: BTreeSet::new(),
             asked: BTreeSet::new(),
@@ -81,6 +89,7 @@ impl Delta {
             return;
         }
         self.common.failed.retain(|name| self.common.wanted.keeps_error(name));
+        self.common.forget_variants();
         self.common.unfinished.forget_unwanted(&self.common.wanted);
         match interest {
             Interest::Name(name) if !name.is_glob() => {

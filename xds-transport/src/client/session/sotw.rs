@@ -4,6 +4,7 @@ mod requests;
 mod responses;
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -11,7 +12,7 @@ use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
-use crate::client::room;
+use crate::client::selecting::Selecting;
 use crate::client::session::absence::Silence;
 use crate::client::session::common::Common;
 use crate::client::update::{Update, UpdateId};
@@ -61,9 +62,15 @@ enum Named {
 }
 
 impl Sotw {
-    pub(crate) fn new(type_url: TypeUrl, rule: &TypeRule, keep_deleted: bool, silence: Silence) -> Self {
+    pub(crate) fn new(
+        type_url: TypeUrl,
+        rule: &TypeRule,
+        keep_deleted: bool,
+        silence: Silence,
+        selecting: Option<Arc<Selecting>>,
+    ) -> Self {
         Self {
-            common: Common::new(type_url, rule, keep_deleted, silence),
+            common: Common::new(type_url, rule, keep_deleted, silence, selecting),
             full_state: rule.full_state_in_sotw,
             refused: BTreeSet::new(),
             failing: BTreeSet::new(),
@@ -83,7 +90,7 @@ impl Sotw {
     /// Whether a request with so much room for names may name this too.
     pub(crate) fn has_room(&self, interest: &Interest, room: usize) -> bool {
         self.common.wanted.wish(interest).is_some()
-            || self.common.wanted.size() + room::name_size(interest.as_str()) <= room
+            || self.common.wanted.size() + self.common.wanted.size_of(interest) <= room
     }
 
     pub(crate) fn has_answer(&self) -> bool {
@@ -131,6 +138,7 @@ impl Sotw {
                 self.outgrown = true;
             }
         }
+        self.common.forget_variants();
         self.refused.retain(|name| self.common.wanted.covers(name));
         self.failing.retain(|name| self.common.wanted.covers(name));
         self.common.failed.retain(|name| self.common.wanted.keeps_error(name));

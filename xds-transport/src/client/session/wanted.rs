@@ -13,8 +13,9 @@ pub(crate) struct Wanted {
     wildcard: Option<Wish>,
     names: HashMap<ResourceName, Wish>,
     globs: usize,
-    /// How many bytes all of it takes in a request, at most.
+    /// How many bytes all of it takes in a request, at most; and how many of these go beside each name.
     size: usize,
+    beside: usize,
     /// The names among those wanted that stand for what is held.
     aliases: Aliases,
     /// Wanted, and the origin was not told on this stream.
@@ -45,11 +46,16 @@ impl Wish {
 }
 
 impl Wanted {
+    /// So many bytes go beside each name in a request.
+    pub(crate) fn beside(beside: usize) -> Self {
+        Self { beside, ..Self::default() }
+    }
+
     pub(crate) fn subscribe(&mut self, interest: Interest) {
         if self.wish(&interest).is_some() {
             return;
         }
-        self.size += room::name_size(interest.as_str());
+        self.size += room::name_size(interest.as_str()) + self.beside;
         match &interest {
             Interest::Wildcard => self.wildcard = Some(Wish::default()),
             Interest::Name(name) => {
@@ -75,7 +81,7 @@ impl Wanted {
             Interest::Name(name) => self.names.remove(name),
         };
         let Some(wish) = wish else { return false };
-        self.size -= room::name_size(interest.as_str());
+        self.size -= room::name_size(interest.as_str()) + self.beside;
         if matches!(interest, Interest::Name(name) if name.is_glob()) {
             self.globs -= 1;
         }
@@ -92,6 +98,11 @@ impl Wanted {
 
     pub(crate) fn size(&self) -> usize {
         self.size
+    }
+
+    /// What one more takes.
+    pub(crate) fn size_of(&self, interest: &Interest) -> usize {
+        room::name_size(interest.as_str()) + self.beside
     }
 
     pub(crate) fn only_wildcard(&self) -> bool {

@@ -218,6 +218,8 @@ impl Located {
             }
             let pulled = source.pull(*id, removals, &mut |pull| match pull {
                 Pull::Put { name, variant, replaces, resource, .. } => {
+                    // A relay has of each name what its origin selected.
+                    let variant = variant.or_else(|| resource.value.variant());
                     let ttl = resource.value.remaining_ttl(told.now).filter(|_| with_ttl);
                     refreshes.put(told, name, &resource.version, ttl);
                     let is_first = held.put(*id, name, variant, replaces, &mut went);
@@ -315,6 +317,7 @@ impl Located {
             });
             refreshes.clear();
             let mut put = |name: &ResourceName, variant: Option<&Arc<Variant>>, resource: &Resource<Frame>| {
+                let variant = variant.or_else(|| resource.value.variant());
                 let ttl = resource.value.remaining_ttl(told.now).filter(|_| with_ttl);
                 refreshes.put(told, name, &resource.version, ttl);
                 if visited.insert((name.clone(), variant.cloned())) {

@@ -32,8 +32,9 @@ impl Delta {
             self.undecided.clear();
             let Opening { asked, versions, left_out } = Opening::new(&mut self.common.wanted, versions, room);
             // The wildcard alone is an empty request, beside names it is one of them (rule 60).
-            if !(self.common.legacy_wildcard && only_wildcard && left_out.is_empty()) {
-                request.resource_names_subscribe = names(&asked);
+            let selects = self.common.selecting.is_some();
+            if selects || !(self.common.legacy_wildcard && only_wildcard && left_out.is_empty()) {
+                self.subscribe_in(&mut request, asked.iter().map(Interest::as_str));
             }
             self.wildcards.asked(&asked);
             (request.initial_resource_versions, self.unasked) = (versions, left_out);
@@ -46,17 +47,32 @@ impl Delta {
         room = room.of_part();
         let left = self.common.wanted.give_up(&mut room);
         self.wildcards.left(&left);
-        request.resource_names_unsubscribe = names(&left);
+        self.unsubscribe_in(&mut request, &left);
         while self.unasked.first().is_some_and(|member| room.take_name(member.as_str())) {
             let member = self.unasked.pop_first();
-            request.resource_names_subscribe.extend(member.iter().map(|member| member.as_str().to_owned()));
+            self.subscribe_in(&mut request, member.iter().map(ResourceName::as_str));
             self.asked.extend(member);
         }
         let asked = self.common.wanted.ask(|interest| room.take_name(interest.as_str()));
         self.wildcards.asked(&asked);
-        request.resource_names_subscribe.extend(names(&asked));
+        self.subscribe_in(&mut request, asked.iter().map(Interest::as_str));
         self.await_answers(now, asked);
         Some(request)
+    }
+
+    fn subscribe_in<'a>(&self, request: &mut DeltaDiscoveryRequest, names: impl Iterator<Item = &'a str>) {
+        match &self.common.selecting {
+            Some(selecting) => request.resource_locators_subscribe.extend(names.map(|name| selecting.locator(name))),
+            None => request.resource_names_subscribe.extend(names.map(str::to_owned)),
+        }
+    }
+
+    fn unsubscribe_in(&self, request: &mut DeltaDiscoveryRequest, left: &[Interest]) {
+        let names = left.iter().map(Interest::as_str);
+        match &self.common.selecting {
+            Some(selecting) => request.resource_locators_unsubscribe.extend(names.map(|name| selecting.locator(name))),
+            None => request.resource_names_unsubscribe.extend(names.map(str::to_owned)),
+        }
     }
 
     /// A relay waits for what delta has to say of every name; collections are answered, if need be empty.
@@ -103,8 +119,4 @@ impl Delta {
         }
         versions
     }
-}
-
-fn names<'a>(interests: impl IntoIterator<Item = &'a Interest>) -> Vec<String> {
-    interests.into_iter().map(|interest| interest.as_str().to_owned()).collect()
 }

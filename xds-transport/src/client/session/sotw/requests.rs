@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use xdstp_cache::Interest;
 
 use super::{Named, Sotw};
+use crate::client::selecting::Selecting;
 use crate::client::session::absence::Silence;
 use crate::wire::{DiscoveryRequest, walk};
 
@@ -39,7 +40,8 @@ impl Sotw {
         self.crossable = !surely_read;
         let repeats = self.common.opened && self.common.wanted.is_told() && !self.common.wanted.is_empty();
         if !repeats {
-            self.names = encode(&self.name_all(now));
+            let names = self.name_all(now);
+            self.names = encode(&names, self.common.selecting.as_deref());
         }
         // An origin that is silent because everything is as it was (rule 87) looks like one that has not answered, which
         // is no answer to a relay (rule 150).
@@ -88,7 +90,8 @@ impl Sotw {
             let asked = self.common.wanted.sent(&again);
             self.asked |= !asked.is_empty();
             self.await_answers(now, asked);
-            if self.common.legacy_wildcard && self.named == Named::Never && names == [Interest::Wildcard] {
+            let may_be_empty = self.common.legacy_wildcard && self.common.selecting.is_none();
+            if may_be_empty && self.named == Named::Never && names == [Interest::Wildcard] {
                 names.clear();
             }
         }
@@ -107,11 +110,14 @@ impl Sotw {
     }
 }
 
-/// As `DiscoveryRequest.resource_names`.
-fn encode(names: &[Interest]) -> Bytes {
+/// As `DiscoveryRequest.resource_names`, or `resource_locators` of who selects among variants.
+fn encode(names: &[Interest], selecting: Option<&Selecting>) -> Bytes {
     let mut encoded = BytesMut::new();
     for name in names {
-        walk::put_bytes(&mut encoded, 3, name.as_str().as_bytes());
+        match selecting {
+            Some(selecting) => walk::put_bytes(&mut encoded, 7, &selecting.locator(name.as_str())),
+            None => walk::put_bytes(&mut encoded, 3, name.as_str().as_bytes()),
+        }
     }
     encoded.freeze()
 }

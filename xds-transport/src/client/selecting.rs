@@ -1,0 +1,127 @@
+//! Who asks for variants: all that a stream asks for, it asks for with the same parameters or constraints (TP2).
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use xdstp_cache::{Selector, Variant};
+use xdstp_uri::ResourceName;
+
+use crate::Dialect;
+use crate::response::{Received, Rejected, Response};
+use crate::wire::parameters::{Locator, LocatorError};
+use crate::wire::walk;
+
+/// By what a stream selects, and how its server is told so.
+#[derive(Debug)]
+pub(crate) struct Selecting {
+    selector: Selector,
+    /// What of a locator follows the name.
+    encoded: Bytes,
+}
+
+impl Selecting {
+    pub(crate) fn new(dialect: Dialect, selector: Selector) -> Result<Self, LocatorError> {
+        let locator = Locator::new("", selector);
+        let encoded = locator.encode(dialect)?;
+        Ok(Self { selector: locator.selector, encoded })
+    }
+
+    /// How many bytes it takes beside each name.
+    pub(crate) fn size(&self) -> usize {
+        self.encoded.len()
+    }
+
+    /// An encoded `ResourceLocator`.
+    pub(crate) fn locator(&self, name: &str) -> Bytes {
+        let mut encoded = Vec::with_capacity(name.len() + self.encoded.len() + 8);
+        walk::put_bytes(&mut encoded, 1, name.as_bytes());
+        encoded.extend_from_slice(&self.encoded);
+        encoded.into()
+    }
+}
+
+/// Which variants are held, of those names that have any.
+///
+/// Of one name there is one at a time: the next takes its place, whether the server says that the other is gone or not. A
+/// server that has two for the same parameters is [told apart](Overlapping), and the first of them counts.
+#[derive(Debug, Default)]
+pub(crate) struct Variants(HashMap<ResourceName, Arc<Variant>>);
+
+/// Two variants of a name that are for the same parameters: the one that counts, and one that does not.
+pub type Overlapping = (ResourceName, Arc<Variant>, Arc<Variant>);
+
+impl Variants {
+    /// Makes of a response what it says to one who asks with these parameters: resources and names that are gone.
+    pub(crate) fn read(&mut self, response: &mut Response, selecting: Option<&Selecting>) -> Vec<Overlapping> {
+        let has_variants = response.resources.iter().any(|resource| variant(resource).is_some());
+        if !has_variants && response.removed_variants.is_empty() && self.0.is_empty() {
+            return Vec::new();
+        }
+        let none = Selector::default();
+        let selector = selecting.map_or(&none, |selecting| &selecting.selector);
+        let overlapping = if has_variants { keep_one_of_each(response, selector) } else { Vec::new() };
+        for (name, gone) in std::mem::take(&mut response.removed_variants) {
+            let is_put = response.resources.iter().any(|resource| resource.name == name);
+            let is_its = match self.0.get(&name) {
+                Some(held) => **held == gone,
+                None => gone.is_for(selector),
+            };
+            if !is_put && is_its && !response.removed.contains(&name) {
+                response.removed.push(name);
+            }
+        }
+        for resource in &response.resources {
+            match variant(resource) {
+                Some(variant) => _ = self.0.insert(resource.name.clone(), variant.clone()),
+                // A heartbeat says nothing of it.
+                None if resource.frame.is_some() => _ = self.0.remove(&resource.name),
+                None => {}
+            }
+        }
+        response.removed.iter().for_each(|name| _ = self.0.remove(name));
+        overlapping
+    }
+
+    pub(crate) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
+        self.0.retain(|name, _| keep(name));
+    }
+}
+
+fn variant(resource: &Received) -> Option<&Arc<Variant>> {
+    resource.frame.as_ref()?.variant()
+}
+
+/// What is for others is refused: nobody asked for it. Of what is for the same parameters the first counts.
+fn keep_one_of_each(response: &mut Response, selector: &Selector) -> Vec<Overlapping> {
+    let mut first: BTreeMap<ResourceName, Arc<Variant>> = BTreeMap::new();
+    let mut overlapping = Vec::new();
+    let mut rejected = Vec::new();
+    for resource in &response.resources {
+        let Some(variant) = variant(resource) else { continue };
+        if !variant.is_for(selector) {
+            rejected.push(Rejected::new(
+                resource.name.as_str(),
+                format!("a variant for {variant}, which was asked for with {selector}"),
+            ));
+            continue;
+        }
+        match first.get_mut(&resource.name) {
+            None => _ = first.insert(resource.name.clone(), variant.clone()),
+            Some(other) => {
+                let (served, unserved) = if variant < other { (variant, &*other) } else { (&*other, variant) };
+                let (served, unserved) = (served.clone(), unserved.clone());
+                overlapping.push((resource.name.clone(), served.clone(), unserved));
+                *other = served;
+            }
+        }
+    }
+    response.resources.retain(|resource| match variant(resource) {
+        Some(variant) => first.get(&resource.name) == Some(variant),
+        None => true,
+    });
+    // What another variant of the response answers is not refused.
+    rejected.retain(|rejected| !first.keys().any(|name| name.as_str() == rejected.name));
+    response.rejected.extend(rejected);
+    overlapping
+}
