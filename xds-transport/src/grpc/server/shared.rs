@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tonic::Status;
@@ -16,6 +15,7 @@ use crate::frame::Frame;
 use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::handle::Wake;
+use crate::grpc::server::service::Service;
 use crate::put::{Misfit, Put};
 use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 
@@ -23,8 +23,7 @@ use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, 
 /// clone.
 ///
 /// ```no_run
-/// use std::sync::Arc;
-/// use xds_transport::grpc::server::{Service, Shared};
+/// use xds_transport::grpc::server::Shared;
 /// use xds_transport::{Frame, server::Settings};
 /// use xdstp_cache::{Cache, Options};
 ///
@@ -35,7 +34,7 @@ use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, 
 /// let cart = Frame::of_message(&clusters, b"\x0a\x04cart").into_resource(None);
 /// shared.put(&clusters, &"cart".parse()?, cart)?;
 ///
-/// let routes = Service::new(Arc::new(shared.clone())).into_routes();
+/// let routes = shared.service().into_routes();
 /// tonic::transport::Server::builder().add_routes(routes).serve("[::1]:18000".parse()?).await?;
 /// # Ok(())
 /// # }
@@ -44,7 +43,6 @@ use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, 
 pub struct Shared {
     served: Arc<Mutex<Served>>,
     settings: Settings,
-    max_stream_age: Option<Duration>,
 }
 
 struct Served {
@@ -57,13 +55,12 @@ impl Shared {
     /// Serves what is in a cache, and what comes into it.
     pub fn new(cache: Cache<Frame>, settings: Settings) -> Self {
         let served = Served { cache, wakes: HashMap::new() };
-        Self { served: Arc::new(Mutex::new(served)), settings, max_stream_age: None }
+        Self { served: Arc::new(Mutex::new(served)), settings }
     }
 
-    /// Ends streams at about this age: see [`Accept::max_stream_age`].
-    #[must_use]
-    pub fn with_max_stream_age(self, age: Duration) -> Self {
-        Self { max_stream_age: Some(age), ..self }
+    /// A service of streams that are served from this.
+    pub fn service(&self) -> Service<Self> {
+        Service::new(self.clone()).settings(self.settings.clone())
     }
 
     /// There is this resource from now on.
@@ -109,16 +106,8 @@ impl std::fmt::Debug for Shared {
 impl Accept for Shared {
     type Source = SharedSource;
 
-    fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
+    async fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
         Ok(SharedSource { shared: self.clone(), wake: opened.wake }.into())
-    }
-
-    fn settings(&self) -> Settings {
-        self.settings.clone()
-    }
-
-    fn max_stream_age(&self) -> Option<Duration> {
-        self.max_stream_age
     }
 }
 

@@ -1,0 +1,199 @@
+//! A control plane: resources of a program's own types, served to everybody alike.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::{Message, Name};
+use thiserror::Error;
+use xdstp_cache::{Cache, Options, Resource, TypeUrl};
+use xdstp_uri::{ParseError, ResourceName};
+
+use crate::frame::Frame;
+use crate::grpc::now;
+use crate::grpc::server::service::Service;
+use crate::grpc::server::shared::Shared;
+use crate::put::{Misfit, Put};
+use crate::server::Settings;
+use crate::types::TypeRules;
+
+/// Resources, and the streams that are served from them. What is put goes to all who ask for it. Cheap to clone: all clones
+/// are the same control plane.
+///
+/// ```no_run
+/// use xds_transport::grpc::server::ControlPlane;
+/// # #[derive(Clone, PartialEq, prost::Message)]
+/// # struct Cluster { #[prost(string, tag = "1")] name: String }
+/// # impl prost::Name for Cluster { const NAME: &'static str = "Cluster"; const PACKAGE: &'static str = "envoy.config.cluster.v3"; }
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let plane = ControlPlane::new();
+/// plane.put("cart", &Cluster { name: "cart".into() })?;
+///
+/// let server = tonic::transport::Server::builder().add_routes(plane.service().into_routes());
+/// tokio::spawn(server.serve("[::1]:18000".parse()?));
+/// // Whenever it changes:
+/// plane.remove::<Cluster>("cart")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ControlPlane {
+    shared: Shared,
+    rules: Arc<TypeRules>,
+}
+
+/// A resource is not taken. Nothing is changed then.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PutError {
+    /// Its name is none.
+    #[error("the name {name:?}")]
+    Name {
+        /// As it was given.
+        name: String,
+        /// What is wrong with it.
+        source: ParseError,
+    },
+    /// It does not fit its name.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+}
+
+impl Default for ControlPlane {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ControlPlane {
+    /// Without resources, for Envoy's types and any others.
+    pub fn new() -> Self {
+        Self::with_settings(Settings::default())
+    }
+
+    /// With settings of one's own: rules of types, limits, what it calls itself.
+    pub fn with_settings(settings: Settings) -> Self {
+        let rules = settings.rules.clone();
+        Self { shared: Shared::new(Cache::new(Options::default()), settings), rules }
+    }
+
+    /// There is this resource from now on, whatever it was before. Its version is that of its content.
+    ///
+    /// # Errors
+    /// The name is none, or is not the name inside.
+    pub fn put<M: Message + Name>(&self, name: &str, message: &M) -> Result<(), PutError> {
+        self.change(|change| change.put(name, message))
+    }
+
+    /// There is no such resource any more.
+    ///
+    /// # Errors
+    /// The name is none.
+    pub fn remove<M: Name>(&self, name: &str) -> Result<(), PutError> {
+        self.change(|change| change.remove::<M>(name))
+    }
+
+    /// Does several things as one: no stream sees a part of it. Where one of them cannot be done, none is.
+    ///
+    /// ```
+    /// # use xds_transport::grpc::server::ControlPlane;
+    /// # #[derive(Clone, PartialEq, prost::Message)]
+    /// # struct Cluster { #[prost(string, tag = "1")] name: String }
+    /// # impl prost::Name for Cluster { const NAME: &'static str = "Cluster"; const PACKAGE: &'static str = "envoy.config.cluster.v3"; }
+    /// # let plane = ControlPlane::new();
+    /// plane.change(|change| {
+    ///     change.put("cart", &Cluster { name: "cart".into() })?;
+    ///     change.put("shop", &Cluster { name: "shop".into() })?;
+    ///     change.remove::<Cluster>("basket")
+    /// })?;
+    /// # Ok::<(), xds_transport::grpc::server::PutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `describe` ends with.
+    pub fn change<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut change = Change { rules: &self.rules, steps: Vec::new() };
+        describe(&mut change)?;
+        let steps = change.steps;
+        self.shared.change(|cache, woken| {
+            for Step { type_url, name, resource } in steps {
+                match resource {
+                    // It was found to fit.
+                    Some(resource) => _ = cache.put(&self.rules, &type_url, &name, resource, now(), woken),
+                    None => cache.remove(&type_url, &name, now(), woken),
+                }
+            }
+        });
+        Ok(())
+    }
+
+    /// A service of streams that are served from this.
+    pub fn service(&self) -> Service<Shared> {
+        self.shared.service()
+    }
+
+    /// The cache that it is made of, for what is not done here.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
+    }
+}
+
+/// What belongs together: see [`ControlPlane::change`].
+#[derive(Debug)]
+pub struct Change<'a> {
+    rules: &'a TypeRules,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    type_url: TypeUrl,
+    name: ResourceName,
+    /// None where it is gone.
+    resource: Option<Resource<Frame>>,
+}
+
+impl Change<'_> {
+    /// See [`ControlPlane::put`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put<M: Message + Name>(&mut self, name: &str, message: &M) -> Result<(), PutError> {
+        self.put_frame::<M>(name, Frame::of_message(&type_of::<M>(), &message.encode_to_vec()))
+    }
+
+    /// The same, for clients to forget where they hear nothing of it for so long (rule 110): as long as this control plane is
+    /// there, it tells them that the resource is, too.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_with_ttl<M: Message + Name>(&mut self, name: &str, message: &M, ttl: Duration) -> Result<(), PutError> {
+        let frame = Frame::of_message(&type_of::<M>(), &message.encode_to_vec());
+        self.put_frame::<M>(name, frame.with_wrapper(Bytes::new(), Some(ttl), false))
+    }
+
+    fn put_frame<M: Name>(&mut self, name: &str, frame: Frame) -> Result<(), PutError> {
+        let (type_url, name) = (type_of::<M>(), parsed(name)?);
+        frame.fits(self.rules, &type_url, &name)?;
+        self.steps.push(Step { type_url, name, resource: Some(frame.into_resource(None)) });
+        Ok(())
+    }
+
+    /// See [`ControlPlane::remove`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove<M: Name>(&mut self, name: &str) -> Result<(), PutError> {
+        self.steps.push(Step { type_url: type_of::<M>(), name: parsed(name)?, resource: None });
+        Ok(())
+    }
+}
+
+fn type_of<M: Name>() -> TypeUrl {
+    format!("type.googleapis.com/{}", M::full_name()).as_str().into()
+}
+
+fn parsed(name: &str) -> Result<ResourceName, PutError> {
+    name.parse().map_err(|source| PutError::Name { name: name.to_owned(), source })
+}
