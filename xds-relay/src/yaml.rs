@@ -11,7 +11,7 @@ mod fields;
 mod scalar;
 mod tree;
 
-pub(crate) use error::{Error, Position};
+pub(crate) use error::{Error, Position, Prefix};
 pub(crate) use tree::{Content, Key, Node};
 
 /// Reads one document; `None` is an empty one.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::text_file::Unread;
-use crate::yaml::{self, Position};
+use crate::yaml::{self, Position, Prefix};
 
 /// Why rules are refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong`. It is all there is to say: there is no
 /// [source](std::error::Error::source).
@@ -49,14 +49,6 @@ impl RulesError {
         let yaml::Error { position, path: field, reason: problem } = error;
         let Position { line, column } = position.unwrap_or_default();
         Self::Invalid { file: file.to_owned(), line, column, field, problem }
-    }
-}
-
-struct Prefix<'a>(&'a str);
-
-impl fmt::Display for Prefix<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
     }
 }
 

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::yaml::{self, Position};
+use crate::yaml::{self, Position, Prefix};
 
 /// Why a configuration is refused: one line, `FILE:LINE:COLUMN: FIELD: what is wrong and what was expected`. It is
 /// all there is to say: there is no [source](std::error::Error::source).
@@ -48,13 +48,5 @@ impl ConfigError {
         match self {
             Self::Unreadable { file, .. } | Self::Invalid { file, .. } => file,
         }
-    }
-}
-
-struct Prefix<'a>(&'a str);
-
-impl std::fmt::Display for Prefix<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
     }
 }

@@ -88,6 +88,10 @@ impl Routes {
     }
 
     fn group_scope(&mut self, type_url: &TypeUrl, origin: usize) -> Option<Result<Arc<Scope>, OverLimit>> {
+        // It ends, and a request may list a hundred thousand names that would each be looked at for nothing.
+        if self.refused.is_some() {
+            return None;
+        }
         let for_all = self.group.as_ref()?;
         let own = match self.client.group_for(&self.node, type_url) {
             Ok(own) => own,

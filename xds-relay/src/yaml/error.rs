@@ -57,15 +57,21 @@ impl Error {
     }
 }
 
+/// A field before what is wrong with it: nothing, for the document as a whole.
+pub(crate) struct Prefix<'a>(pub(crate) &'a str);
+
+impl fmt::Display for Prefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Position { line, column }) = self.position {
             write!(formatter, "{line}:{column}: ")?;
         }
-        if !self.path.is_empty() {
-            write!(formatter, "{}: ", self.path)?;
-        }
-        formatter.write_str(&self.reason)
+        write!(formatter, "{}{}", Prefix(&self.path), self.reason)
     }
 }
 

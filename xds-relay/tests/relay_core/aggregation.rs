@@ -1,13 +1,16 @@
 //! Rule 147, by aggregation rules: who may share what, type by type.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
 use prost::Message;
 use xds_relay::aggregation::{Reading, Rules};
 use xds_relay::config::Unmatched;
-use xds_relay::relay_core::ByRules;
-use xds_transport::server::Stream;
-use xds_transport::wire::{DeltaDiscoveryRequest, Node};
+use xds_relay::relay_core::{ByRules, ClientNode, EveryNode, NodeGroup, NodeGrouping};
+use xds_transport::server::{NodeError, Stream};
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
+use xdstp_cache::TypeUrl;
 
 use crate::support::*;
 
@@ -134,6 +137,51 @@ fn rule_147_what_is_refused_where_no_rule_is_for_it_ends_its_own_stream_with_wor
     world.put(0, CLUSTERS, "cart", "2");
     assert_eq!(world.clients[good].held(CLUSTERS), ["cart@2"]);
     assert_eq!(world.streams_of(0), 1);
+}
+
+/// Has nothing for anybody, and counts how often it was asked.
+struct Refuses(Arc<AtomicUsize>);
+
+impl NodeGrouping for Refuses {
+    fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
+        EveryNode.group(node)
+    }
+
+    fn goes_by_type(&self) -> bool {
+        true
+    }
+
+    fn group_for(&self, _: &ClientNode, _: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Err(NodeError::new("nothing"))
+    }
+}
+
+/// What is refused costs its rules once, however many names it lists.
+#[test]
+fn who_is_refused_a_type_is_looked_at_once() {
+    for protocol in [DELTA, SOTW] {
+        let mut world = World::empty();
+        world.origins.push(Origin::new());
+        let asked = Arc::<AtomicUsize>::default();
+        let grouping = Box::new(Refuses(asked.clone()));
+        let text = "origins: [{ name: o0, server: '127.0.0.1:1' }]";
+        world.add_relay_grouped(text, vec![Feeder::Origin(0)], Some(Box::new(|_| grouping)));
+        let core = world.relays[0].core.clone();
+        let mut routes = core.open_stream(protocol, Waker::noop().clone(), None);
+        let mut stream = Stream::new(protocol, core.settings());
+        let (type_url, names) = (ENDPOINTS.to_owned(), (0..100).map(|name| name.to_string()).collect());
+        let node = Node { id: "n1".into(), ..Node::default() }.encode_to_vec().into();
+        let request = match protocol {
+            DELTA => DeltaDiscoveryRequest { node, type_url, resource_names_subscribe: names, ..Default::default() }
+                .encode_to_vec(),
+            _ => DiscoveryRequest { node, type_url, resource_names: names, ..Default::default() }.encode_to_vec(),
+        };
+        let refused = stream.handle_message(world.now, request.into(), &mut routes).unwrap_err();
+        assert_eq!(refused.to_string(), "a node that is refused: nothing");
+        assert_eq!(asked.load(Ordering::SeqCst), 1, "{protocol:?}");
+        stream.close(&mut routes);
+    }
 }
 
 /// Names of authorities are everybody's, whatever the rules say of old-style names.

@@ -24,6 +24,9 @@ static PLACES: Semaphore = Semaphore::const_new(2);
 static PLACES_OF_VERY_LONG: Semaphore = Semaphore::const_new(1);
 const VERY_LONG: usize = 256 << 10;
 
+/// Streams of many names are closed one at a time: a client that is lost with a hundred of them leaves the processors to others.
+static PLACE_TO_CLOSE: Semaphore = Semaphore::const_new(1);
+
 /// As long as something is done apart, whatever becomes of it.
 struct Busy<'a, S: Source>(&'a StreamState<S>);
 
@@ -78,7 +81,13 @@ impl<S: Source + Send + 'static> StreamState<S> {
         match Handle::try_current() {
             Ok(runtime) if is_long => {
                 let state = self.clone();
-                drop(runtime.spawn_blocking(move || state.close()));
+                drop(runtime.spawn(async move {
+                    let Ok(place) = PLACE_TO_CLOSE.acquire().await else { return };
+                    drop(tokio::task::spawn_blocking(move || {
+                        let _place = place;
+                        state.close();
+                    }));
+                }));
             }
             _ => self.close(),
         }
@@ -97,16 +106,78 @@ impl<S: Source> StreamState<S> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::ops::ControlFlow;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::{Arc, Condvar, Mutex};
+    use std::time::Duration;
 
+    use prost::Message;
     use tonic::Code;
-    use xdstp_cache::{Cache, Options};
+    use xdstp_cache::{
+        Cache, Failed, Interest, Options, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+    };
+    use xdstp_uri::{CanonicalText, ResourceName};
 
     use super::*;
     use crate::grpc::server::handle::{Shared, Wake};
     use crate::grpc::server::state::Inner;
-    use crate::server::{ProtocolError, Settings, Stream};
+    use crate::server::{NodeError, ProtocolError, Refused, Settings, Stream, Tally, forward};
+    use crate::wire::DiscoveryRequest;
     use crate::{Frame, Protocol};
+
+    /// What is closed at once.
+    #[derive(Default)]
+    struct Closing {
+        now: Mutex<usize>,
+        another: Condvar,
+        most: AtomicUsize,
+    }
+
+    struct Closes {
+        cache: Cache<Frame>,
+        closing: Arc<Closing>,
+    }
+
+    impl Source for Closes {
+        forward!(self => self.cache);
+
+        fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+            self.cache.open(type_url)
+        }
+
+        /// Takes until another one is closed, too; or nobody comes.
+        fn close(&mut self, _: SubscriberId, _: &Tally) {
+            let mut now = self.closing.now.lock().unwrap();
+            *now += 1;
+            self.closing.most.fetch_max(*now, Ordering::SeqCst);
+            self.closing.another.notify_all();
+            let alone = |now: &mut usize| *now == 1;
+            let (mut now, _) = self.closing.another.wait_timeout_while(now, Duration::from_millis(100), alone).unwrap();
+            *now -= 1;
+        }
+    }
+
+    #[tokio::test]
+    async fn streams_of_many_names_are_closed_one_at_a_time() {
+        let closing = Arc::<Closing>::default();
+        let names = (0..=MANY).map(|name| name.to_string()).collect();
+        let (type_url, node) = ("T".to_owned(), Bytes::new());
+        let request = DiscoveryRequest { type_url, node, resource_names: names, ..Default::default() };
+        let states: Vec<_> = (0..3)
+            .map(|_| {
+                let mut stream = Stream::new(Protocol::Sotw, Settings::default());
+                let mut source = Closes { cache: Cache::new(Options::default()), closing: closing.clone() };
+                stream.handle_message(now(), request.encode_to_vec().into(), &mut source).unwrap();
+                let inner = Inner { stream, source: Some(source), half_closed: false };
+                Arc::new(StreamState::new(inner, Wake::default()))
+            })
+            .collect();
+        states.iter().for_each(StreamState::abandon);
+        while states.iter().any(|state| state.lock().source.is_some()) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(closing.most.load(Ordering::SeqCst), 1);
+    }
 
     /// Admin pages, and streams that must end others, do not wait for a long request.
     #[test]
