@@ -1,19 +1,20 @@
 //! A control plane: resources of a program's own types, served to everybody alike.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::{Message, Name};
 use thiserror::Error;
-use xdstp_cache::{Cache, Options, Resource, TypeUrl};
+use xdstp_cache::{Cache, Options, Resource, SubscriberId, TypeUrl};
 use xdstp_uri::{ParseError, ResourceName};
 
 use crate::frame::Frame;
 use crate::grpc::now;
+use crate::grpc::server::served::Served;
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::Shared;
-use crate::put::{Misfit, Put};
+use crate::put::Misfit;
 use crate::server::Settings;
 use crate::types::TypeRules;
 
@@ -40,7 +41,6 @@ use crate::types::TypeRules;
 #[derive(Clone, Debug)]
 pub struct ControlPlane {
     shared: Shared,
-    rules: Arc<TypeRules>,
 }
 
 /// A resource is not taken. Nothing is changed then.
@@ -74,8 +74,12 @@ impl ControlPlane {
 
     /// With settings of one's own: rules of types, limits, what it calls itself.
     pub fn with_settings(settings: Settings) -> Self {
-        let rules = settings.rules.clone();
-        Self { shared: Shared::new(Cache::new(Options::default()), settings), rules }
+        Self { shared: Shared::new(Cache::new(Options::default()), settings) }
+    }
+
+    /// One that clients may come to before it has anything: they wait for its first change.
+    pub(crate) fn unfilled(settings: Settings) -> Self {
+        Self { shared: Shared::unfilled(settings) }
     }
 
     /// There is this resource from now on, whatever it was before. Its version is that of its content.
@@ -113,19 +117,49 @@ impl ControlPlane {
     /// # Errors
     /// What `describe` ends with.
     pub fn change<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
-        let mut change = Change { rules: &self.rules, steps: Vec::new() };
-        describe(&mut change)?;
-        let steps = change.steps;
-        self.shared.change(|cache, woken| {
-            for Step { type_url, name, resource } in steps {
-                match resource {
-                    // It was found to fit.
-                    Some(resource) => _ = cache.put(&self.rules, &type_url, &name, resource, now(), woken),
-                    None => cache.remove(&type_url, &name, now(), woken),
-                }
-            }
+        let steps = Change::described_by(self.shared.rules(), describe)?;
+        self.shared.edit(|served, woken| self.take(steps, served, woken));
+        Ok(())
+    }
+
+    /// Makes what is put all there is, as one change: what is not among it is gone, of whatever type. What is as it was is sent
+    /// to nobody.
+    ///
+    /// ```
+    /// # use xds_transport::grpc::server::ControlPlane;
+    /// # #[derive(Clone, PartialEq, prost::Message)]
+    /// # struct Cluster { #[prost(string, tag = "1")] name: String }
+    /// # impl prost::Name for Cluster { const NAME: &'static str = "Cluster"; const PACKAGE: &'static str = "envoy.config.cluster.v3"; }
+    /// # let plane = ControlPlane::new();
+    /// # let clusters = vec![Cluster { name: "cart".into() }];
+    /// plane.replace(|all| clusters.iter().try_for_each(|cluster| all.put(&cluster.name, cluster)))?;
+    /// # Ok::<(), xds_transport::grpc::server::PutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `describe` ends with: nothing is changed then.
+    pub fn replace<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
+        let steps = Change::described_by(self.shared.rules(), describe)?;
+        let put = steps.iter().filter(|step| step.resource.is_some());
+        let kept: HashSet<_> = put.map(|step| (step.type_url.clone(), step.name.clone())).collect();
+        self.shared.edit(|served, woken| {
+            let there = served.cache.resources().filter(|stored| stored.resource.is_some());
+            let there = there.map(|stored| (stored.type_url.clone(), stored.name.clone()));
+            let gone: Vec<_> = there.filter(|stored| !kept.contains(stored)).collect();
+            self.take(steps, served, woken);
+            gone.iter().for_each(|(type_url, name)| served.remove(type_url, name, woken));
         });
         Ok(())
+    }
+
+    fn take(&self, steps: Vec<Step>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
+        for Step { type_url, name, resource } in steps {
+            match resource {
+                // It was found to fit.
+                Some(resource) => _ = served.put(self.shared.rules(), &type_url, &name, resource, woken),
+                None => served.remove(&type_url, &name, woken),
+            }
+        }
     }
 
     /// A service of streams that are served from this.
@@ -154,7 +188,16 @@ struct Step {
     resource: Option<Resource<Frame>>,
 }
 
-impl Change<'_> {
+impl<'a> Change<'a> {
+    fn described_by<E>(
+        rules: &'a TypeRules,
+        describe: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<Vec<Step>, E> {
+        let mut change = Self { rules, steps: Vec::new() };
+        describe(&mut change)?;
+        Ok(change.steps)
+    }
+
     /// See [`ControlPlane::put`].
     ///
     /// # Errors
@@ -163,14 +206,36 @@ impl Change<'_> {
         self.put_frame::<M>(name, Frame::of_message(&type_of::<M>(), &message.encode_to_vec()))
     }
 
-    /// The same, for clients to forget where they hear nothing of it for so long (rule 110): as long as this control plane is
-    /// there, it tells them that the resource is, too.
+    /// The same, for clients to forget when they hear nothing of it for so long (rule 110): as long as this control plane is
+    /// there, it tells them that the resource lives on.
     ///
     /// # Errors
     /// As [`put`](Self::put).
     pub fn put_with_ttl<M: Message + Name>(&mut self, name: &str, message: &M, ttl: Duration) -> Result<(), PutError> {
         let frame = Frame::of_message(&type_of::<M>(), &message.encode_to_vec());
         self.put_frame::<M>(name, frame.with_wrapper(Bytes::new(), Some(ttl), false))
+    }
+
+    /// The same, for so long: it is gone then unless it is put again, which need not change it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use xds_transport::grpc::server::ControlPlane;
+    /// # #[derive(Clone, PartialEq, prost::Message)]
+    /// # struct Cluster { #[prost(string, tag = "1")] name: String }
+    /// # impl prost::Name for Cluster { const NAME: &'static str = "Cluster"; const PACKAGE: &'static str = "envoy.config.cluster.v3"; }
+    /// # let plane = ControlPlane::new();
+    /// // Whoever registers it says so every ten seconds.
+    /// plane.change(|change| change.put_for("cart", &Cluster { name: "cart".into() }, Duration::from_secs(30)))?;
+    /// # Ok::<(), xds_transport::grpc::server::PutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_for<M: Message + Name>(&mut self, name: &str, message: &M, time: Duration) -> Result<(), PutError> {
+        let frame = Frame::of_message(&type_of::<M>(), &message.encode_to_vec());
+        let frame = frame.with_wrapper(Bytes::new(), Some(time), false);
+        self.put_frame::<M>(name, frame.until(now().checked_add(time)))
     }
 
     fn put_frame<M: Name>(&mut self, name: &str, frame: Frame) -> Result<(), PutError> {

@@ -1,8 +1,8 @@
 //! The tower service: a path picks protocol and type, a call opens a stream.
 
 use std::convert::Infallible;
-use std::future::{Future, ready};
-use std::pin::Pin;
+use std::future::{Future, poll_fn, ready};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::grpc::server::state::{Inner, StreamState};
 use crate::grpc::server::streams::Streams;
 use crate::grpc::server::unfinished::Unfinished;
 use crate::grpc::server::{refusal, requests};
-use crate::server::{Settings, Stream};
+use crate::server::{Settings, Source, Stream};
 
 /// A tower service that serves every discovery method: add it to a server as its fallback.
 pub struct Service<A> {
@@ -130,7 +130,7 @@ impl<A: Accept> Service<A> {
         let shared: Arc<dyn Shared> = state.clone();
         let entry = self.streams.enter(Arc::downgrade(&shared), bounds.streams)?;
         let opened = Opened::new(head, protocol, wake, StreamHandle(Arc::downgrade(&shared)));
-        let Accepted { source, metadata } = self.accept.accept(opened).await?;
+        let Accepted { source, metadata } = unless_ended(&state, self.accept.accept(opened)).await?;
         state.lock().source = Some(source);
         let unfinished = self.unfinished.share(Arc::downgrade(&shared));
         let reading = tokio::spawn(requests::read(body, state.clone(), bounds.request_bytes, unfinished));
@@ -141,6 +141,23 @@ impl<A: Accept> Service<A> {
         response.headers_mut().insert(header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
         Ok(response)
     }
+}
+
+/// Who decides about a stream may take long, and nobody who ends it waits for that.
+async fn unless_ended<S: Source, T>(
+    state: &StreamState<S>,
+    deciding: impl Future<Output = Result<T, Status>>,
+) -> Result<T, Status> {
+    let mut deciding = pin!(deciding);
+    poll_fn(|cx| {
+        // Before looking, or an end between looking and registering is not seen.
+        state.wake.register(cx.waker());
+        match state.take_end(None) {
+            Some(end) => Poll::Ready(Err(end)),
+            None => deciding.as_mut().poll(cx),
+        }
+    })
+    .await
 }
 
 impl<A> Clone for Service<A> {

@@ -1,23 +1,24 @@
 //! One cache that all streams are served from.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use tonic::Status;
 use xdstp_cache::{
-    Cache, Failed, Interest, Outcome, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
-use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::handle::Wake;
+use crate::grpc::server::served::{self, Served};
 use crate::grpc::server::service::Service;
-use crate::put::{Misfit, Put};
+use crate::put::Misfit;
 use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
+use crate::types::TypeRules;
 
 /// A cache that every stream is served from, whoever its client is: what is put into it goes to all who ask for it. Cheap to
 /// clone.
@@ -45,17 +46,19 @@ pub struct Shared {
     settings: Settings,
 }
 
-struct Served {
-    cache: Cache<Frame>,
-    /// The stream of each subscriber.
-    wakes: HashMap<SubscriberId, Wake>,
-}
-
 impl Shared {
     /// Serves what is in a cache, and what comes into it.
     pub fn new(cache: Cache<Frame>, settings: Settings) -> Self {
-        let served = Served { cache, wakes: HashMap::new() };
-        Self { served: Arc::new(Mutex::new(served)), settings }
+        Self::opened(cache, settings, true)
+    }
+
+    /// Says nothing before it is changed for the first time: clients that come before wait, and keep what they have.
+    pub(crate) fn unfilled(settings: Settings) -> Self {
+        Self::opened(Cache::new(Options::default()), settings, false)
+    }
+
+    fn opened(cache: Cache<Frame>, settings: Settings, open: bool) -> Self {
+        Self { served: Arc::new(Mutex::new(Served::new(cache, open))), settings }
     }
 
     /// A service of streams that are served from this.
@@ -63,37 +66,41 @@ impl Shared {
         Service::new(self.clone()).settings(self.settings.clone())
     }
 
-    /// There is this resource from now on.
+    /// There is this resource from now on; as long as its frame [says](Frame::until), if it says so.
     ///
     /// # Errors
     /// When it does not fit its type or its name: nothing is changed then.
     pub fn put(&self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>) -> Result<Outcome, Misfit> {
-        let rules = self.settings.rules.clone();
-        self.change(|cache, woken| Put::put(cache, &rules, type_url, name, resource, now(), woken))
+        self.edit(|served, woken| served.put(&self.settings.rules, type_url, name, resource, woken))
     }
 
     /// It is gone.
     pub fn remove(&self, type_url: &TypeUrl, name: &ResourceName) {
-        self.change(|cache, woken| cache.remove(type_url, name, now(), woken));
+        self.edit(|served, woken| served.remove(type_url, name, woken));
     }
 
     /// Does anything else to the cache, and wakes the streams of those subscribers that it appends. What belongs together is
-    /// one change: no stream sees a part of it.
+    /// one change: no stream sees a part of it. What is put here is not over by itself.
     pub fn change<T>(&self, change: impl FnOnce(&mut Cache<Frame>, &mut Vec<SubscriberId>) -> T) -> T {
-        let mut woken = Vec::new();
-        let mut served = self.lock();
-        let Served { cache, wakes } = &mut *served;
-        cache.expire(now());
-        let changed = change(cache, &mut woken);
-        let woken: Vec<_> = woken.iter().filter_map(|id| wakes.get(id).cloned()).collect();
-        drop(served);
-        // Not under the lock.
-        woken.iter().for_each(Wake::wake);
-        changed
+        self.edit(|served, woken| change(&mut served.cache, woken))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Served> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn edit<T>(&self, edit: impl FnOnce(&mut Served, &mut Vec<SubscriberId>) -> T) -> T {
+        served::edit(&self.served, true, edit)
+    }
+
+    pub(crate) fn rules(&self) -> &TypeRules {
+        &self.settings.rules
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Served> {
+        served::lock(&self.served)
+    }
+
+    /// What a stream is served from.
+    pub(crate) fn source(&self, wake: Wake) -> SharedSource {
+        served::arm(&self.served, &mut self.lock());
+        SharedSource { shared: self.clone(), wake }
     }
 }
 
@@ -107,7 +114,7 @@ impl Accept for Shared {
     type Source = SharedSource;
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
-        Ok(SharedSource { shared: self.clone(), wake: opened.wake }.into())
+        Ok(self.source(opened.wake).into())
     }
 }
 
@@ -119,7 +126,7 @@ pub struct SharedSource {
 }
 
 impl Source for SharedSource {
-    forward!(self => self.shared.lock().cache);
+    forward!(self => self.shared.lock().gate());
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let mut served = self.shared.lock();
@@ -139,7 +146,7 @@ impl Source for SharedSource {
 mod tests {
     use std::time::Instant;
 
-    use xdstp_cache::{Options, ResourceError};
+    use xdstp_cache::ResourceError;
 
     use super::*;
     use crate::testing::{Edit, conforms};

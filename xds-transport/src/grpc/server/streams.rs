@@ -70,7 +70,7 @@ impl Streams {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn drain_on(&self, signal: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
+    pub fn drain_on<F: Future<Output = ()> + Send>(&self, signal: F) -> impl Future<Output = ()> + Send + use<F> {
         let streams = self.clone();
         async move {
             signal.await;

@@ -12,13 +12,16 @@ use crate::server::source::Source;
 use crate::server::tally::Tally;
 
 /// Every method but those that open and close, and those too that a source may leave out: none of another source is to be
-/// passed over.
+/// passed over. After the first node, all of these but what that one does.
 macro_rules! forward {
     ($this:ident => $source:expr) => {
         fn identify(&mut $this, node: &Bytes) -> Result<(), NodeError> {
             Source::identify(&mut $source, node)
         }
 
+        forward!(identified $this => $source);
+    };
+    (identified $this:ident => $source:expr) => {
         fn subscribe(&mut $this, id: SubscriberId, interest: &Interest) -> bool {
             Source::subscribe(&mut $source, id, interest)
         }
