@@ -1,9 +1,13 @@
 //! A control plane, from `put` to what its clients are sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use xds_transport::Protocol;
-use xds_transport::grpc::server::{Change, ControlPlane, PutError};
+use xds_transport::grpc::server::{Change, ControlPlane, Missed, PutError, What};
+use xds_transport::server::Reception;
+use xds_transport::wire::Status;
+use xdstp_cache::TypeUrl;
 
 use crate::call::{Call, Connection, ack, delta_wildcard, node, sotw_wildcard};
 use crate::plane::now;
@@ -144,4 +148,92 @@ async fn a_client_of_either_protocol_is_served() {
     let mut call = connection.aggregated(Protocol::Sotw).await;
     call.send(&sotw_wildcard());
     assert_eq!(call.sotw().await.unwrap().resources.len(), 1);
+}
+
+/// What it says of the clusters of a client: of each name, what became of it.
+fn held(plane: &ControlPlane) -> Vec<(String, Option<Reception>)> {
+    let clients = plane.clients();
+    assert_eq!(clients.len(), 1);
+    clients[0].held().unwrap().into_iter().map(|held| (held.name.to_string(), held.reception)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_accepts_and_rejects_is_told_as_it_happens_and_what_it_has_can_be_seen() {
+    let plane = ControlPlane::new();
+    let mut events = plane.events();
+    plane.put("cart", &named("cart")).unwrap();
+    let served = InMemory::serve(plane.service().into_routes());
+    let connection = served.connect().await;
+    let mut call = connection.aggregated(Protocol::Delta).await;
+    let mut request = delta_wildcard();
+    request.node = node(&[]);
+    call.send(&request);
+    let response = call.delta().await.unwrap();
+    assert_eq!(held(&plane), [("cart".to_owned(), Some(Reception::Unanswered))]);
+    call.send(&ack(&response));
+    let came = events.next().await.unwrap().unwrap();
+    assert_eq!((came.what, came.client.node().unwrap().id), (What::Came, "me".to_owned()));
+    let cart: Arc<[_]> = ["cart".parse().unwrap()].into();
+    let type_url = TypeUrl::from(crate::CDS);
+    let accepted = What::Accepted { type_url: type_url.clone(), nonce: 1, resources: cart.clone() };
+    assert_eq!(events.next().await.unwrap().unwrap().what, accepted);
+    assert_eq!(held(&plane), [("cart".to_owned(), Some(Reception::Accepted))]);
+
+    plane.put("cart", &Cluster::new("cart", "another")).unwrap();
+    assert_eq!(held(&plane), [("cart".to_owned(), None)], "what is new is not sent yet");
+    let response = call.delta().await.unwrap();
+    let mut nack = ack(&response);
+    nack.error_detail = Some(Status { message: "no such statistics".into(), ..Status::default() });
+    call.send(&nack);
+    let message = "no such statistics".to_owned();
+    let rejected = What::Rejected { type_url, nonce: 2, resources: cart, message };
+    assert_eq!(events.next().await.unwrap().unwrap().what, rejected);
+    assert_eq!(held(&plane), [("cart".to_owned(), Some(Reception::Refused { nonce: 2 }))]);
+
+    drop((call, connection));
+    assert_eq!(events.next().await.unwrap().unwrap().what, What::Left);
+    assert_eq!((plane.clients().len(), came.client.held()), (0, None));
+}
+
+/// A full state has all there is.
+#[tokio::test(start_paused = true)]
+async fn over_sotw_a_full_state_is_accepted_and_rejected_as_one() {
+    let plane = ControlPlane::new();
+    let mut events = plane.events();
+    plane.put("cart", &named("cart")).unwrap();
+    let served = InMemory::serve(plane.service().into_routes());
+    let connection = served.connect().await;
+    let mut call = connection.aggregated(Protocol::Sotw).await;
+    call.send(&sotw_wildcard());
+    for error in [None, Some("not that")] {
+        let response = call.sotw().await.unwrap();
+        let mut answer = sotw_wildcard();
+        answer.response_nonce = response.nonce;
+        answer.version_info = response.version_info;
+        answer.error_detail = error.map(|message| Status { message: message.into(), ..Status::default() });
+        call.send(&answer);
+        plane.put("cart", &Cluster::new("cart", "another")).unwrap();
+    }
+    assert_eq!(events.next().await.unwrap().unwrap().what, What::Came);
+    let accepted = events.next().await.unwrap().unwrap().what;
+    assert!(matches!(accepted, What::Accepted { nonce: 1, .. }), "{accepted:?}");
+    let rejected = events.next().await.unwrap().unwrap().what;
+    assert!(matches!(&rejected, What::Rejected { message, .. } if message == "not that"), "{rejected:?}");
+    assert_eq!(held(&plane), [("cart".to_owned(), Some(Reception::Refused { nonce: 2 }))]);
+}
+
+/// Who does not listen costs nobody anything, and is told what it missed.
+#[tokio::test(start_paused = true)]
+async fn who_listens_too_late_is_told_how_much_was_missed() {
+    let plane = ControlPlane::new();
+    plane.put("cart", &named("cart")).unwrap();
+    let mut events = plane.events();
+    let (_connection, mut call, _) = subscribed(&plane).await;
+    for change in 0..2000 {
+        plane.put("cart", &Cluster::new("cart", &change.to_string())).unwrap();
+        next(&mut call).await;
+    }
+    let Err(Missed(missed)) = events.next().await.unwrap() else { panic!("none was missed") };
+    assert!((900..1100).contains(&missed), "{missed}");
+    assert!(matches!(events.next().await, Some(Ok(_))));
 }

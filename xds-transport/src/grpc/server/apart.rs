@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::grpc::server::handle::{Shared, Wake};
     use crate::grpc::server::state::Inner;
-    use crate::server::{NodeError, ProtocolError, Refused, Settings, Stream, Tally, forward};
+    use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Stream, Tally, forward};
     use crate::wire::DiscoveryRequest;
     use crate::{Frame, Protocol};
 

@@ -11,6 +11,8 @@ use xdstp_uri::{ParseError, ResourceName};
 
 use crate::frame::Frame;
 use crate::grpc::now;
+use crate::grpc::server::client::Client;
+use crate::grpc::server::events::{Events, Sender};
 use crate::grpc::server::served::Served;
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::Shared;
@@ -78,8 +80,8 @@ impl ControlPlane {
     }
 
     /// One that clients may come to before it has anything: they wait for its first change.
-    pub(crate) fn unfilled(settings: Settings) -> Self {
-        Self { shared: Shared::unfilled(settings) }
+    pub(crate) fn unfilled(settings: Settings, events: Sender) -> Self {
+        Self { shared: Shared::unfilled(settings, events) }
     }
 
     /// There is this resource from now on, whatever it was before. Its version is that of its content.
@@ -165,6 +167,42 @@ impl ControlPlane {
     /// A service of streams that are served from this.
     pub fn service(&self) -> Service<Shared> {
         self.shared.service()
+    }
+
+    /// The clients there are, each with what it has.
+    ///
+    /// ```
+    /// # use xds_transport::grpc::server::ControlPlane;
+    /// # let plane = ControlPlane::new();
+    /// for client in plane.clients() {
+    ///     let node = client.node().unwrap_or_default();
+    ///     for held in client.held().into_iter().flatten() {
+    ///         println!("{} {} {} {:?}", node.id, held.name, held.version, held.reception);
+    ///     }
+    /// }
+    /// ```
+    pub fn clients(&self) -> Vec<Client> {
+        self.shared.clients()
+    }
+
+    /// What clients do from now on, as it happens: who comes and leaves, what is accepted and what is rejected, and why.
+    ///
+    /// ```no_run
+    /// use xds_transport::grpc::server::{ControlPlane, What};
+    ///
+    /// # async fn run(plane: ControlPlane) {
+    /// let mut events = plane.events();
+    /// while let Some(event) = events.next().await {
+    ///     // Who looks too late misses some, and is told how many.
+    ///     let Ok(event) = event else { continue };
+    ///     if let What::Rejected { type_url, message, .. } = &event.what {
+    ///         eprintln!("{:?} rejects a {type_url}: {message}", event.client.node());
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn events(&self) -> Events {
+        self.shared.events()
     }
 
     /// The cache that it is made of, for what is not done here.

@@ -15,11 +15,12 @@ use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
+use crate::grpc::server::client::{Caller, Client};
 use crate::grpc::server::control_plane::ControlPlane;
-use crate::grpc::server::handle::Wake;
+use crate::grpc::server::events::{Events, Sender};
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::SharedSource;
-use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
+use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 use crate::wire::Node;
 
 /// A [`ControlPlane`] for each group of nodes, where resources are not for everybody. Which group a node belongs to is what a
@@ -55,6 +56,7 @@ type KeyOf<K> = dyn Fn(&Node) -> Result<K, NodeError> + Send + Sync;
 struct Groups<K> {
     key_of: Box<KeyOf<K>>,
     settings: Settings,
+    events: Sender,
     groups: Mutex<HashMap<K, Group>>,
 }
 
@@ -76,7 +78,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         settings: Settings,
         key_of: impl Fn(&Node) -> Result<K, NodeError> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Groups { key_of: Box::new(key_of), settings, groups: Mutex::default() }))
+        let (events, groups) = (Sender::default(), Mutex::default());
+        Self(Arc::new(Groups { key_of: Box::new(key_of), settings, events, groups }))
     }
 
     /// The control plane of a group, which is there from now on.
@@ -84,7 +87,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         let mut groups = self.0.lock();
         let group = match groups.get_mut(key) {
             Some(group) => group,
-            None => groups.entry(key.clone()).or_insert_with(|| Group::new(&self.0.settings)),
+            None => groups.entry(key.clone()).or_insert_with(|| self.0.group()),
         };
         group.kept = true;
         group.plane.clone()
@@ -108,6 +111,17 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         self.0.lock().keys().cloned().collect()
     }
 
+    /// The clients of all of them.
+    pub fn clients(&self) -> Vec<Client> {
+        let planes: Vec<_> = self.0.lock().values().map(|group| group.plane.clone()).collect();
+        planes.iter().flat_map(ControlPlane::clients).collect()
+    }
+
+    /// What the clients of all of them do from now on, as it happens.
+    pub fn events(&self) -> Events {
+        self.0.events.subscribe()
+    }
+
     /// A service of streams that are each served from the control plane of its node's group.
     pub fn service(&self) -> Service<Self> {
         Service::new(self.clone()).settings(self.0.settings.clone())
@@ -118,7 +132,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         let mut groups = self.0.lock();
         let group = match groups.entry(key.clone()) {
             Entry::Occupied(group) => group.into_mut(),
-            Entry::Vacant(none) => none.insert(Group::new(&self.0.settings)),
+            Entry::Vacant(none) => none.insert(self.0.group()),
         };
         group.streams += 1;
         let plane = group.plane.clone();
@@ -127,13 +141,15 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
     }
 }
 
-impl Group {
-    fn new(settings: &Settings) -> Self {
-        Self { plane: ControlPlane::unfilled(settings.clone()), streams: 0, kept: false }
-    }
-}
-
 impl<K> Groups<K> {
+    fn group(&self) -> Group {
+        Group { plane: self.unfilled(), streams: 0, kept: false }
+    }
+
+    fn unfilled(&self) -> ControlPlane {
+        ControlPlane::unfilled(self.settings.clone(), self.events.clone())
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<K, Group>> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,8 +171,9 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Accept for NodeGroups<K> {
     type Source = GroupSource<K>;
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<GroupSource<K>>, Status> {
-        let source = ControlPlane::unfilled(self.0.settings.clone()).shared().source(opened.wake.clone());
-        Ok(GroupSource { groups: self.clone(), wake: opened.wake, source, place: None }.into())
+        let caller = Caller::from(opened);
+        let source = self.0.unfilled().shared().source(caller.clone());
+        Ok(GroupSource { groups: self.clone(), caller, source, place: None }.into())
     }
 }
 
@@ -164,22 +181,26 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Accept for NodeGroups<K> {
 #[derive(Debug)]
 pub struct GroupSource<K: Eq + Hash> {
     groups: NodeGroups<K>,
-    wake: Wake,
+    caller: Caller,
     /// Before that, of one that says nothing.
     source: SharedSource,
     place: Option<Place<K>>,
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> Source for GroupSource<K> {
-    forward!(identified self => self.source);
+    forward!(rest self => self.source);
 
     fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
         let decoded = Node::decode(node.clone()).map_err(|error| NodeError::new(error.to_string()))?;
         let (plane, place) = self.groups.join(&decoded)?;
-        self.source = plane.shared().source(self.wake.clone());
+        self.source = plane.shared().source(self.caller.clone());
         // Left when this is dropped, or when it belongs to another.
         drop(self.place.replace(place));
         self.source.identify(node)
+    }
+
+    fn answered(&mut self, id: SubscriberId, answer: &Answer<'_>) {
+        self.source.answered(id, answer);
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {

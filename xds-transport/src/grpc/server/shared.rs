@@ -13,11 +13,13 @@ use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
+use crate::grpc::server::client::{Caller, Client, Clients};
+use crate::grpc::server::events::{Event, Events, Sender, What};
 use crate::grpc::server::handle::Wake;
 use crate::grpc::server::served::{self, Served};
 use crate::grpc::server::service::Service;
 use crate::put::Misfit;
-use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
+use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 use crate::types::TypeRules;
 
 /// A cache that every stream is served from, whoever its client is: what is put into it goes to all who ask for it. Cheap to
@@ -44,21 +46,24 @@ use crate::types::TypeRules;
 pub struct Shared {
     served: Arc<Mutex<Served>>,
     settings: Settings,
+    events: Sender,
+    clients: Clients,
 }
 
 impl Shared {
     /// Serves what is in a cache, and what comes into it.
     pub fn new(cache: Cache<Frame>, settings: Settings) -> Self {
-        Self::opened(cache, settings, true)
+        Self::opened(cache, settings, true, Sender::default())
     }
 
     /// Says nothing before it is changed for the first time: clients that come before wait, and keep what they have.
-    pub(crate) fn unfilled(settings: Settings) -> Self {
-        Self::opened(Cache::new(Options::default()), settings, false)
+    pub(crate) fn unfilled(settings: Settings, events: Sender) -> Self {
+        Self::opened(Cache::new(Options::default()), settings, false, events)
     }
 
-    fn opened(cache: Cache<Frame>, settings: Settings, open: bool) -> Self {
-        Self { served: Arc::new(Mutex::new(Served::new(cache, open))), settings }
+    fn opened(cache: Cache<Frame>, settings: Settings, open: bool, events: Sender) -> Self {
+        let served = Arc::new(Mutex::new(Served::new(cache, open)));
+        Self { served, settings, events, clients: Clients::default() }
     }
 
     /// A service of streams that are served from this.
@@ -97,10 +102,23 @@ impl Shared {
         served::lock(&self.served)
     }
 
+    /// The streams that are served from this, as their clients.
+    pub fn clients(&self) -> Vec<Client> {
+        self.clients.all()
+    }
+
+    /// What clients do from now on, as it happens.
+    pub fn events(&self) -> Events {
+        self.events.subscribe()
+    }
+
     /// What a stream is served from.
-    pub(crate) fn source(&self, wake: Wake) -> SharedSource {
+    pub(crate) fn source(&self, caller: Caller) -> SharedSource {
+        let wake = caller.wake.clone();
+        let client = Client::new(caller, Arc::downgrade(&self.served));
         served::arm(&self.served, &mut self.lock());
-        SharedSource { shared: self.clone(), wake }
+        let key = self.clients.insert(client.clone());
+        SharedSource { shared: self.clone(), wake, client, key, types: Vec::new() }
     }
 }
 
@@ -114,7 +132,7 @@ impl Accept for Shared {
     type Source = SharedSource;
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
-        Ok(self.source(opened.wake).into())
+        Ok(self.source(opened.into()).into())
     }
 }
 
@@ -123,15 +141,38 @@ impl Accept for Shared {
 pub struct SharedSource {
     shared: Shared,
     wake: Wake,
+    client: Client,
+    /// Its place among the clients.
+    key: usize,
+    types: Vec<(SubscriberId, TypeUrl)>,
+}
+
+impl SharedSource {
+    fn tell(&self, what: impl FnOnce() -> What) {
+        self.shared.events.tell(|| Event { client: self.client.clone(), what: what() });
+    }
 }
 
 impl Source for SharedSource {
-    forward!(self => self.shared.lock().gate());
+    forward!(rest self => self.shared.lock().gate());
+
+    fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
+        self.client.identify(node);
+        self.tell(|| What::Came);
+        Ok(())
+    }
+
+    fn answered(&mut self, id: SubscriberId, answer: &Answer<'_>) {
+        let Some((_, type_url)) = self.types.iter().find(|(open, _)| *open == id) else { return };
+        self.tell(|| What::of(type_url, answer));
+    }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let mut served = self.shared.lock();
         let id = served.cache.open(type_url);
         served.wakes.insert(id, self.wake.clone());
+        drop(served);
+        self.types.push((id, type_url.clone()));
         id
     }
 
@@ -139,6 +180,15 @@ impl Source for SharedSource {
         let mut served = self.shared.lock();
         served.wakes.remove(&id);
         Source::close(&mut served.cache, id, tally);
+    }
+}
+
+impl Drop for SharedSource {
+    fn drop(&mut self) {
+        self.shared.clients.remove(self.key);
+        if self.client.is_identified() {
+            self.tell(|| What::Left);
+        }
     }
 }
 
@@ -168,7 +218,7 @@ mod tests {
 
     fn source() -> SharedSource {
         let shared = Shared::new(Cache::new(Options::default()), Settings::default());
-        SharedSource { shared, wake: Wake::default() }
+        shared.source(Caller::nobody())
     }
 
     #[tokio::test]
@@ -183,7 +233,7 @@ mod tests {
             shared.put(&clusters, &name, Frame::of_message(&clusters, body).into_resource(None)).unwrap();
         };
         let mut one = source();
-        let mut other = SharedSource { shared: one.shared.clone(), wake: Wake::default() };
+        let mut other = one.shared.source(Caller::nobody());
         let id = one.open(&clusters);
         other.open(&clusters);
         one.subscribe(id, &Interest::Wildcard);
