@@ -10,6 +10,7 @@ mod client;
 mod control_plane;
 mod events;
 mod gate;
+mod gzip;
 mod handle;
 mod lives;
 mod node_groups;

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
-use http::{Request, Response, header};
+use http::header::{self, HeaderValue};
+use http::{Request, Response};
 use tonic::{Code, Status};
 
 use crate::grpc::now;
@@ -16,6 +17,7 @@ use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::age::{jittered, random};
 use crate::grpc::server::body::ResponseBody;
 use crate::grpc::server::handle::{Shared, StreamHandle, Wake};
+use crate::grpc::server::requests::Taken;
 use crate::grpc::server::state::{Inner, StreamState};
 use crate::grpc::server::streams::Streams;
 use crate::grpc::server::unfinished::Unfinished;
@@ -107,7 +109,7 @@ impl<A: Accept> Service<A> {
         tonic::service::Routes::from(axum::Router::new().fallback_service(self))
     }
 
-    async fn open(self, request: Request<Body>) -> Result<Response<Body>, Status> {
+    async fn open(self, request: Request<Body>, gzip: bool) -> Result<Response<Body>, Status> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         let (bounds, settings) = (self.bounds, self.settings);
@@ -133,11 +135,13 @@ impl<A: Accept> Service<A> {
         let Accepted { source, metadata } = unless_ended(&state, self.accept.accept(opened)).await?;
         state.lock().source = Some(source);
         let unfinished = self.unfinished.share(Arc::downgrade(&shared));
-        let reading = tokio::spawn(requests::read(body, state.clone(), bounds.request_bytes, unfinished));
+        let taken = Taken { limit: bounds.request_bytes, gzip };
+        let reading = tokio::spawn(requests::read(body, state.clone(), taken, unfinished));
         state.is_read_by(reading.abort_handle());
         let body = Body::new(ResponseBody::new(state, reading, entry));
         let mut response = Response::new(body);
         *response.headers_mut() = metadata.into_headers();
+        refusal::name_encodings(response.headers_mut());
         response.headers_mut().insert(header::CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
         Ok(response)
     }
@@ -181,11 +185,12 @@ impl<A: Accept> tower_service::Service<Request<Body>> for Service<A> {
         if let Some(refusal) = refusal::of_other_protocols(&request) {
             return Box::pin(ready(Ok(refusal)));
         }
-        let encoding = request.headers().get("grpc-encoding").filter(|encoding| *encoding != "identity");
-        if let Some(encoding) = encoding {
-            return Box::pin(ready(Ok(refusal::of_encoding(encoding))));
-        }
-        let opening = self.clone().open(request);
+        let gzip = match request.headers().get("grpc-encoding").map(HeaderValue::as_bytes) {
+            None | Some(b"identity") => false,
+            Some(b"gzip") => true,
+            Some(encoding) => return Box::pin(ready(Ok(refusal::of_encoding(encoding)))),
+        };
+        let opening = self.clone().open(request, gzip);
         Box::pin(async { Ok(opening.await.unwrap_or_else(Status::into_http)) })
     }
 }
