@@ -6,6 +6,7 @@ mod age;
 mod alarm;
 mod apart;
 mod body;
+mod change;
 mod client;
 mod control_plane;
 mod events;
@@ -25,8 +26,9 @@ mod unfinished;
 
 pub use accept::{Accept, Accepted, Opened};
 pub use alarm::Alarm;
+pub use change::{Change, PutError};
 pub use client::{Client, Held};
-pub use control_plane::{Change, ControlPlane, PutError};
+pub use control_plane::ControlPlane;
 pub use events::{Event, Events, Missed, What};
 pub use handle::{StreamHandle, Wake};
 pub use node_groups::{GroupSource, NodeGroups};
