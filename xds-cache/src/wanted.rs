@@ -26,6 +26,34 @@ impl<V> Cache<V> {
         self.is_wanted(id, self.subscribers[id].type_key, name).then(|| self.seen_by_name(id, name)).flatten()
     }
 
+    /// Whether a subscriber was sent what there is of a name as it is now, or said that it has it: otherwise it is to be sent.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Options, Removals, Resource};
+    ///
+    /// let (clusters, cart) = ("type.googleapis.com/envoy.config.cluster.v3.Cluster".into(), "cart".parse().unwrap());
+    /// let mut cache = Cache::new(Options::default());
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Wildcard);
+    /// for digest in [7, 8] {
+    ///     cache.upsert_raw(&clusters, &cart, Resource::unversioned(digest, ()), Instant::now(), &mut Vec::new());
+    ///     assert!(!cache.is_sent(subscriber, &cart));
+    ///     cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    ///     assert!(cache.is_sent(subscriber, &cart));
+    /// }
+    /// ```
+    pub fn is_sent(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        if !self.is_open(id) {
+            return false;
+        }
+        let type_key = self.subscribers[id].type_key;
+        let Some(at) = self.store.slot_of(type_key, name) else { return false };
+        let seq = self.store[at].seq;
+        self.links_to(id, at).chain(self.covering(id, type_key, name)).any(|link| self.subscribers[link].cursor >= seq)
+    }
+
     /// The slot of the name that a text is the canonical form of, if there is one.
     pub(crate) fn known(&self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<SlotKey> {
         if !self.is_open(id) {

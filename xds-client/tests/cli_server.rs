@@ -4,7 +4,7 @@
 mod cli;
 
 use std::net::SocketAddr;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::Instant;
 
 use tokio::net::TcpListener;
@@ -13,7 +13,6 @@ use tonic::Status;
 use tonic::transport::Server;
 use xds_transport::Frame;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
-use xds_transport::server::Settings;
 use xdstp_cache::{Cache, Options};
 use xdstp_uri::ResourceName;
 
@@ -29,7 +28,7 @@ struct Clusters;
 impl Accept for Clusters {
     type Source = Cache<Frame>;
 
-    fn accept(&self, _: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
+    async fn accept(&self, _: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut cache = Cache::new(Options::default());
         for name in ["web", MEMBER] {
             let mut payload = vec![0x0a, u8::try_from(name.len()).unwrap()];
@@ -45,10 +44,6 @@ impl Accept for Clusters {
         }
         Ok(cache.into())
     }
-
-    fn settings(&self) -> Settings {
-        Settings::default()
-    }
 }
 
 /// Serves for as long as the tests run.
@@ -59,7 +54,7 @@ fn serve() -> SocketAddr {
         runtime.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             address.send(listener.local_addr().unwrap()).unwrap();
-            let routes = Service::new(Arc::new(Clusters)).into_routes();
+            let routes = Service::new(Clusters).into_routes();
             Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)).await
         })
     });

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
@@ -12,7 +12,6 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Status;
 use tonic::transport::Server;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service, StreamHandle};
-use xds_transport::server::Settings;
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Options};
 use xdstp_client::upstream::Connection;
@@ -30,7 +29,7 @@ struct Origin {
 impl Accept for Origin {
     type Source = Cache<Frame>;
 
-    fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
+    async fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut cache = Cache::new(Options::default());
         let names = self.states.lock().unwrap().pop_front().unwrap_or_default();
         for name in names {
@@ -43,10 +42,6 @@ impl Accept for Origin {
         let _ = self.streams.send(opened.handle);
         Ok(cache.into())
     }
-
-    fn settings(&self) -> Settings {
-        Settings::default()
-    }
 }
 
 async fn serve(
@@ -57,7 +52,7 @@ async fn serve(
     let address = listener.local_addr().unwrap();
     let (streams, handles) = mpsc::unbounded_channel();
     let origin = Origin { states: Mutex::new(states.into_iter().collect()), streams };
-    let routes = Service::new(Arc::new(origin)).into_routes();
+    let routes = Service::new(origin).into_routes();
     tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
     (address, handles)
 }

@@ -2,22 +2,34 @@
 
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tonic::Status;
-use xds_transport::grpc::server::{self, Accept, Accepted, Opened, StreamHandle};
-use xds_transport::server::{Settings, Stream};
+use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
+use xds_transport::server::Stream;
 
 use crate::relay_core::{AdmitError, Admitted, RelayCore, Routes, Seen, ServedStream, Share};
 
+/// A service that serves every stream that is opened from one relay.
+pub(crate) fn service(core: Arc<RelayCore>) -> Service<Downstream> {
+    let limits = core.limits();
+    Service::new(Downstream(core.clone()))
+        .settings(core.settings())
+        .max_request_bytes(limits.max_request_bytes)
+        .max_unfinished_bytes(limits.unfinished_request_bytes)
+        .first_request_within(limits.first_request)
+        .max_stream_age(limits.stream_age)
+}
+
 /// Serves every stream that is opened from one relay.
-pub(crate) struct Downstream(pub(crate) Arc<RelayCore>);
+pub(crate) struct Downstream(Arc<RelayCore>);
 
 impl Accept for Downstream {
     type Source = Routes;
 
-    fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
-        let Opened { peer, protocol, metadata, wake, handle, .. } = opened;
+    async fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
+        let (peer, metadata) = (opened.peer(), opened.metadata());
+        let Opened { protocol, wake, handle, .. } = opened;
         let peer = peer.map_or_else(String::new, |peer| peer.to_string());
         let Admitted { metadata, seen, place, .. } = self.0.admit(Instant::now(), &metadata).map_err(|error| {
             tracing::warn!(%peer, "a stream is refused: {error}");
@@ -30,26 +42,6 @@ impl Accept for Downstream {
         let source =
             self.0.open_stream(protocol, waker, Some(Arc::new(Outside { handle, peer, _seen: seen, _place: place })));
         Ok(Accepted { source, metadata })
-    }
-
-    fn settings(&self) -> Settings {
-        self.0.settings()
-    }
-
-    fn max_request_bytes(&self) -> usize {
-        self.0.limits().max_request_bytes
-    }
-
-    fn max_unfinished_bytes(&self) -> usize {
-        self.0.limits().unfinished_request_bytes
-    }
-
-    fn first_request_within(&self) -> Option<Duration> {
-        Some(self.0.limits().first_request)
-    }
-
-    fn max_stream_age(&self) -> Option<Duration> {
-        Some(self.0.limits().stream_age)
     }
 }
 

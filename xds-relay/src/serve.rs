@@ -11,13 +11,12 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
-use xds_transport::grpc::server::Service;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, Inspect};
 use crate::config::{Config, Origin, OriginKind, XdstpStreams};
 use crate::connections::{Limited, OpenCalls, Serving};
-use crate::downstream::Downstream;
+use crate::downstream;
 use crate::error::Error;
 use crate::file_content::FileContent;
 use crate::health::Health;
@@ -217,7 +216,7 @@ fn count_limited(core: &Arc<RelayCore>) -> Limited {
 
 /// Discovery, and load reports beside it.
 fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
-    let discovery = Service::new(Arc::new(Downstream(core.clone()))).into_routes();
+    let discovery = downstream::service(core.clone()).into_routes();
     discovery.into_axum_router().route_service(load_reports::METHOD, load_reports).into()
 }
 

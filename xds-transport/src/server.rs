@@ -16,9 +16,9 @@ mod weight;
 pub use error::{NodeError, ProtocolError, Refused};
 pub use features::ASKS_FOR_OTHERS;
 pub use settings::Settings;
-pub use source::Source;
 #[cfg(feature = "grpc-server")]
 pub(crate) use source::forward::forward;
+pub use source::{Answer, Source};
 pub use stream::Stream;
 pub use tally::{Nack, Tally};
 pub use transmit::Transmit;

@@ -1,10 +1,13 @@
 //! What differs between resource types, as data that a caller can replace: their rules, and the methods that serve them.
 
 mod envoy;
+mod envoy_references;
+mod reference;
 mod rule;
 mod rules;
 mod service;
 
+pub use reference::{Reference, Step};
 pub(crate) use rule::no_sotw;
 pub use rule::{Dependent, TypeRule};
 pub use rules::TypeRules;

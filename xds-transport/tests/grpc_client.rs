@@ -19,7 +19,6 @@ use tonic::transport::{Channel, Endpoint, Server};
 use xds_transport::client::{Command, Event, Interest, Stream, Update, Verdict};
 use xds_transport::grpc::client::{Ads, DEFAULT_MAX_MESSAGE_SIZE};
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
-use xds_transport::server::Settings;
 use xds_transport::{Frame, Protocol, TypeRules};
 use xdstp_cache::Cache;
 use xdstp_uri::ResourceName;
@@ -33,7 +32,7 @@ struct Large;
 impl Accept for Large {
     type Source = Cache<Frame>;
 
-    fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
+    async fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut payload = b"\x0a\x05large\x12".to_vec();
         let (length, mut rest) = (LARGE, LARGE);
         while rest >= 0x80 {
@@ -47,21 +46,17 @@ impl Accept for Large {
         let name = ResourceName::parse("large").expect("an opaque name");
         cache.upsert_raw(&CDS.into(), &name, resource, Instant::now(), &mut Vec::new());
         let mut metadata = MetadataMap::new();
-        if let Some(said) = opened.metadata.get("x-say") {
+        if let Some(said) = opened.metadata().get("x-say") {
             metadata.insert("x-said", said.clone());
         }
         Ok(Accepted { source: cache, metadata })
-    }
-
-    fn settings(&self) -> Settings {
-        Settings::default()
     }
 }
 
 async fn serve() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
-    let routes = Service::new(Arc::new(Large)).into_routes();
+    let routes = Service::new(Large).into_routes();
     tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
     address
 }

@@ -16,6 +16,18 @@ use crate::frame::Frame;
 use crate::server::error::{NodeError, ProtocolError, Refused};
 use crate::server::tally::Tally;
 
+/// What a client said of a response.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Answer<'a> {
+    /// The nonce of the response.
+    pub nonce: u64,
+    /// Why it was rejected, if it was.
+    pub error: Option<&'a str>,
+    /// What is in it, unless the client left that since; nothing, where it is a full state, which has all there is.
+    pub resources: &'a [ResourceName],
+}
+
 /// What a stream's sessions pull from: a [`Cache`](xdstp_cache::Cache), a relay's routes over several, a store of one's own.
 ///
 /// What a source visits is what the protocol lets a client be sent: what it is interested in and nothing else (rule
@@ -108,6 +120,9 @@ pub trait Source {
         _visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
     }
+
+    /// The client answered a response: for who shows it. A source that leaves this out shows nothing.
+    fn answered(&mut self, _id: SubscriberId, _answer: &Answer<'_>) {}
 
     /// Why this stream asks for more than is served, if it does: it ends with that once its request is handled. A source
     /// that leaves this out serves whatever is asked for.

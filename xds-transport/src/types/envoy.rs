@@ -1,5 +1,7 @@
 //! Envoy's own types: what is special about each, and its service.
 
+use crate::types::envoy_references as references;
+use crate::types::reference::Reference;
 use crate::types::rule::{Dependent, TypeRule};
 
 /// The rules of its types, but for those that differ in nothing.
@@ -32,6 +34,15 @@ pub(crate) fn rules() -> [(&'static str, TypeRule); 8] {
             },
         ),
     ]
+}
+
+/// Where they name each other.
+pub(crate) fn references() -> [(&'static str, Vec<Reference>); 3] {
+    let mut of_clusters = references::cluster_secrets(SECRETS);
+    of_clusters.push(references::endpoints(ENDPOINTS));
+    let mut of_listeners = references::listener_routes(ROUTES);
+    of_listeners.extend(references::listener_secrets(SECRETS));
+    [(CLUSTERS, of_clusters), (LISTENERS, of_listeners), (SCOPED_ROUTES, vec![references::scope_routes(ROUTES)])]
 }
 
 /// The per-type services: of each type, the service, and what its methods call the resources.

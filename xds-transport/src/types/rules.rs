@@ -6,6 +6,7 @@ use xdstp_cache::TypeUrl;
 
 use crate::Protocol;
 use crate::types::envoy;
+use crate::types::reference::Reference;
 use crate::types::rule::TypeRule;
 use crate::types::service::TypeService;
 
@@ -27,6 +28,7 @@ pub struct TypeRules {
     rules: HashMap<TypeUrl, TypeRule>,
     other: TypeRule,
     services: Vec<(TypeUrl, TypeService)>,
+    references: HashMap<TypeUrl, Vec<Reference>>,
 }
 
 impl TypeRules {
@@ -38,6 +40,7 @@ impl TypeRules {
             rules: envoy::rules().into_iter().map(|(url, rule)| (url.into(), rule)).collect(),
             other: TypeRule::default(),
             services: envoy::SERVICES.into_iter().map(service).collect(),
+            references: envoy::references().into_iter().map(|(url, references)| (url.into(), references)).collect(),
         }
     }
 
@@ -49,6 +52,16 @@ impl TypeRules {
     /// Serves a type by a service of its own, beside those that it has.
     pub fn insert_service(&mut self, type_url: TypeUrl, service: TypeService) {
         self.services.push((type_url, service));
+    }
+
+    /// Resources of a type name others, beside those that they are known to name.
+    pub fn insert_reference(&mut self, type_url: &TypeUrl, reference: Reference) {
+        self.references.entry(type_url.clone()).or_default().push(reference);
+    }
+
+    /// Where resources of a type name others.
+    pub fn references_of(&self, type_url: &TypeUrl) -> &[Reference] {
+        self.references.get(type_url).map_or(&[], Vec::as_slice)
     }
 
     /// The rule of a type that somebody described.

@@ -8,12 +8,18 @@
 )]
 
 mod apart;
+mod beside;
 mod call;
+mod consistent;
+mod control_plane;
 mod ending;
+mod node_groups;
 mod plane;
 mod pressure;
 mod refusals;
 mod requests;
+mod served;
+mod streams;
 mod time;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

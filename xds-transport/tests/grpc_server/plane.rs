@@ -147,9 +147,18 @@ impl Plane {
     pub(crate) fn serve_with(&self, options: Rules) -> Served {
         let (connections, incoming) = mpsc::unbounded_channel();
         let (opened, streams) = mpsc::unbounded_channel();
-        let accept = Accepting { plane: self.clone(), options, opened };
-        let routes = Service::new(Arc::new(accept)).into_routes();
-        let server = Server::builder().accept_http1(true).add_routes(routes);
+        let Rules { max_stream_age, max_request_bytes, max_unfinished_bytes, first_request_within, settings } = options;
+        let mut service = Service::new(Accepting { plane: self.clone(), opened })
+            .settings(settings)
+            .max_unfinished_bytes(max_unfinished_bytes.unwrap_or(1 << 20))
+            .max_request_bytes(max_request_bytes.unwrap_or(16 << 20));
+        if let Some(age) = max_stream_age {
+            service = service.max_stream_age(age);
+        }
+        if let Some(time) = first_request_within {
+            service = service.first_request_within(time);
+        }
+        let server = Server::builder().accept_http1(true).add_routes(service.into_routes());
         tokio::spawn(server.serve_with_incoming(UnboundedReceiverStream::new(incoming)));
         Served { connections, streams }
     }
@@ -165,7 +174,6 @@ pub(crate) fn now() -> std::time::Instant {
 
 struct Accepting {
     plane: Plane,
-    options: Rules,
     opened: mpsc::UnboundedSender<Opened>,
 }
 
@@ -173,37 +181,18 @@ impl Accept for Accepting {
     type Source = Counted;
 
     /// A stream is refused with the words it asks for, or answered with those it says.
-    fn accept(&self, opened: Opened) -> Result<Accepted<Counted>, Status> {
-        if let Some(words) = opened.metadata.get("x-refuse") {
+    async fn accept(&self, opened: Opened) -> Result<Accepted<Counted>, Status> {
+        let metadata = opened.metadata();
+        if let Some(words) = metadata.get("x-refuse") {
             return Err(Status::failed_precondition(words.to_str().unwrap()));
         }
-        let says = opened.metadata.get("x-say").cloned();
+        let says = metadata.get("x-say").cloned();
         let _ = self.opened.send(opened);
         let mut accepted = Accepted::from(Counted(self.plane.clone()));
         if let Some(words) = says {
             accepted.metadata.insert("x-said", words);
         }
         Ok(accepted)
-    }
-
-    fn settings(&self) -> Settings {
-        self.options.settings.clone()
-    }
-
-    fn max_unfinished_bytes(&self) -> usize {
-        self.options.max_unfinished_bytes.unwrap_or(1 << 20)
-    }
-
-    fn first_request_within(&self) -> Option<Duration> {
-        self.options.first_request_within
-    }
-
-    fn max_stream_age(&self) -> Option<Duration> {
-        self.options.max_stream_age
-    }
-
-    fn max_request_bytes(&self) -> usize {
-        self.options.max_request_bytes.unwrap_or(16 << 20)
     }
 }
 

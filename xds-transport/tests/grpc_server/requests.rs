@@ -1,13 +1,15 @@
 //! How requests come in.
 
+use std::io::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::Protocol;
+use xds_transport::wire::DeltaDiscoveryRequest;
 
-use crate::call::{ack, delta_wildcard, framed};
-use crate::plane::{Plane, Rules};
+use crate::call::{Call, Connection, ack, delta_wildcard, framed};
+use crate::plane::{Plane, Rules, Served};
 
 #[tokio::test(start_paused = true)]
 async fn requests_are_whole_however_they_are_cut() {
@@ -102,11 +104,70 @@ async fn a_stream_has_some_time_for_its_first_request() {
 async fn a_compressed_request_that_was_not_declared_ends_the_stream() {
     let served = Plane::small().serve();
     let connection = served.connect().await;
-    for flag in [1, 2, 255] {
+    for (flag, words) in [
+        (1, "a compressed request without grpc-encoding"),
+        (2, "a request with the flag 2"),
+        (255, "a request with the flag 255"),
+    ] {
         let mut call = connection.aggregated(Protocol::Delta).await;
         call.send_bytes(framed(flag, &delta_wildcard().encode_to_vec()), false);
-        assert_eq!(call.status().await, (13, "a compressed request without grpc-encoding".to_owned()));
+        assert_eq!(call.status().await, (13, words.to_owned()));
     }
+}
+
+fn gzip(message: &impl Message) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&message.encode_to_vec()).unwrap();
+    encoder.finish().unwrap()
+}
+
+async fn compressing(served: &Served) -> (Connection, Call) {
+    let connection = served.connect().await;
+    let headers = [("content-type", "application/grpc"), ("grpc-encoding", "gzip")];
+    let call = connection.call(Protocol::Delta.aggregated_method(), &headers).await;
+    (connection, call)
+}
+
+/// What is sent to many is not compressed for one.
+#[tokio::test(start_paused = true)]
+async fn compressed_requests_are_taken_and_responses_are_not_compressed_and_say_so() {
+    let plane = Plane::with((0..3000).map(|at| format!("cluster-{at}")), 10, None);
+    let served = plane.serve();
+    let (_connection, mut call) = compressing(&served).await;
+    call.send_bytes(framed(1, &gzip(&delta_wildcard())), false);
+    let response = call.response().await;
+    assert_eq!(response.headers()["grpc-encoding"], "identity");
+    assert_eq!(response.headers()["grpc-accept-encoding"], "gzip,identity");
+    let response = call.delta().await.unwrap();
+    assert!(!response.resources.is_empty());
+    call.send(&ack(&response));
+
+    // One that is handled apart, though it is short as it comes.
+    let (_connection, mut call) = compressing(&served).await;
+    let names =
+        (0..3000).map(|at| format!("cluster-{at}{}", if at == 0 { "" } else { "-of-nobody-whose-name-is-long" }));
+    let request = DeltaDiscoveryRequest { resource_names_subscribe: names.collect(), ..delta_wildcard() };
+    assert!(request.encoded_len() > 64 << 10);
+    call.send_bytes(framed(1, &gzip(&request)), false);
+    let response = call.delta().await.unwrap();
+    assert_eq!(response.resources[0].name, "cluster-0");
+}
+
+/// A bomb: a few bytes that are many.
+#[tokio::test(start_paused = true)]
+async fn rule_132_a_compressed_request_over_the_limit_is_refused_when_it_gets_there() {
+    let served = Plane::small().serve_with(Rules { max_request_bytes: Some(100_000), ..Rules::default() });
+    let packed = gzip(&DeltaDiscoveryRequest { type_url: "a".repeat(1 << 20), ..Default::default() });
+    assert!(packed.len() < 10_000);
+    let (_connection, mut call) = compressing(&served).await;
+    call.send_bytes(framed(1, &packed), false);
+    assert_eq!(call.status().await, (8, "a decompressed request of 100001 bytes, 100000 are taken".to_owned()));
+
+    let (_connection, mut call) = compressing(&served).await;
+    call.send_bytes(framed(1, b"plain"), false);
+    let (code, words) = call.status().await;
+    assert_eq!(code, 13);
+    assert!(words.starts_with("a request that does not decompress: "), "{words}");
 }
 
 /// A client that does not read while it writes is read from nevertheless: two full windows do not wait for each other.

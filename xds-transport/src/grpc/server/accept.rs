@@ -1,68 +1,58 @@
 //! Who a stream is of, and what it is served from.
 
+use std::future::Future;
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use http::request::Parts;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
+use tonic::transport::server::TcpConnectInfo;
 
 use crate::Protocol;
 use crate::grpc::server::handle::{StreamHandle, Wake};
-use crate::server::{Settings, Source};
+use crate::server::Source;
 
 /// Who decides what a stream is served from.
 pub trait Accept: Send + Sync + 'static {
     /// What a stream pulls from.
     type Source: Source + Send + 'static;
 
-    /// A stream was opened. The source wakes it when there is something to pull, and learns of its
-    /// end by being dropped.
+    /// A stream was opened. The source wakes it when there is something to pull, and learns of its end by being dropped. The
+    /// client waits for this, and no other does.
     ///
     /// # Errors
     /// What the stream ends with at once.
-    fn accept(&self, opened: Opened) -> Result<Accepted<Self::Source>, Status>;
-
-    /// The settings of every stream.
-    fn settings(&self) -> Settings;
-
-    /// How long a stream lives, more or less, so that clients spread over the servers there are: each is ended at a
-    /// moment of its own, between three and five quarters of this (rule 93). Otherwise streams do not age.
-    fn max_stream_age(&self) -> Option<Duration> {
-        None
-    }
-
-    /// The longest request taken, in bytes: what a client may make the server hold before anything
-    /// is known of it (rule 132).
-    fn max_request_bytes(&self) -> usize {
-        16 << 20
-    }
-
-    /// How many bytes of requests that are not whole yet are kept, of all streams together. Beyond, the stream that
-    /// sends most of one ends with RESOURCE_EXHAUSTED.
-    fn max_unfinished_bytes(&self) -> usize {
-        256 << 20
-    }
-
-    /// How long a stream may take to send its first request. A client may have nothing to ask for yet.
-    fn first_request_within(&self) -> Option<Duration> {
-        None
-    }
+    fn accept(&self, opened: Opened) -> impl Future<Output = Result<Accepted<Self::Source>, Status>> + Send;
 }
 
 /// A stream that was just opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Opened {
-    /// Where the client is, if the connection says.
-    pub peer: Option<SocketAddr>,
+    /// The call: its path, its headers, and what the connection and layers before this one say of the client.
+    pub request: Parts,
     /// Which protocol it speaks.
     pub protocol: Protocol,
-    /// What the client said before any request.
-    pub metadata: MetadataMap,
     /// Has the stream pull its source.
     pub wake: Wake,
     /// The stream from outside.
     pub handle: StreamHandle,
+}
+
+impl Opened {
+    pub(crate) fn new(request: Parts, protocol: Protocol, wake: Wake, handle: StreamHandle) -> Self {
+        Self { request, protocol, wake, handle }
+    }
+
+    /// Where the client is, if it came over TCP and the connection says so.
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.request.extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr)
+    }
+
+    /// What the client said before any request.
+    pub fn metadata(&self) -> MetadataMap {
+        MetadataMap::from_headers(self.request.headers.clone())
+    }
 }
 
 /// What a stream is served from, and what it is answered with before that: with nothing, if it is made from a source.

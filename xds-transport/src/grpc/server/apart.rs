@@ -9,8 +9,9 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 
 use crate::grpc::now;
+use crate::grpc::server::gzip::{self, Unpack};
 use crate::grpc::server::state::{StreamState, status_of};
-use crate::server::Source;
+use crate::server::{ProtocolError, Source};
 
 /// A stream of so many names is not closed at once.
 const MANY: usize = 1000;
@@ -26,6 +27,27 @@ const VERY_LONG: usize = 256 << 10;
 
 /// Streams of many names are closed one at a time: a client that is lost with a hundred of them leaves the processors to others.
 static PLACE_TO_CLOSE: Semaphore = Semaphore::const_new(1);
+
+/// A request that takes long.
+pub(crate) enum Long {
+    /// As it is.
+    Plain(Bytes),
+    /// Compressed, of no more than so many bytes when it is not.
+    Packed(Bytes, usize),
+}
+
+impl Long {
+    /// How many bytes of it are kept.
+    pub(crate) fn len(&self) -> usize {
+        let (Self::Plain(message) | Self::Packed(message, _)) = self;
+        message.len()
+    }
+
+    /// How long one that is compressed is, is not known before.
+    fn is_very_long(&self) -> bool {
+        matches!(self, Self::Packed(..)) || self.len() > VERY_LONG
+    }
+}
 
 /// As long as something is done apart, whatever becomes of it.
 struct Busy<'a, S: Source>(&'a StreamState<S>);
@@ -53,8 +75,8 @@ impl<S: Source + Send + 'static> StreamState<S> {
     ///
     /// # Errors
     /// What ends the stream.
-    pub(crate) async fn handle_apart(self: &Arc<Self>, message: Bytes) -> Result<(), Status> {
-        let very_long = match message.len() > VERY_LONG {
+    pub(crate) async fn handle_apart(self: &Arc<Self>, long: Long) -> Result<(), Status> {
+        let very_long = match long.is_very_long() {
             true => Some(PLACES_OF_VERY_LONG.acquire().await),
             false => None,
         };
@@ -63,12 +85,25 @@ impl<S: Source + Send + 'static> StreamState<S> {
         let handling = tokio::task::spawn_blocking(move || {
             let _places = (very_long, place);
             let _busy = Busy::new(&*state);
+            let message = match long {
+                Long::Plain(message) => message,
+                Long::Packed(packed, limit) => state.unpack(&packed, limit)?,
+            };
             let mut inner = state.lock();
             let inner = &mut *inner;
             let Some(source) = inner.source.as_mut() else { return Ok(()) };
             inner.stream.handle_message(now(), message, source).map_err(|error| status_of(&error, source))
         });
         handling.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())))
+    }
+
+    fn unpack(&self, packed: &[u8], limit: usize) -> Result<Bytes, Status> {
+        gzip::unpack(packed, limit).map_err(|error| match error {
+            Unpack::TooLong => {
+                self.refusal(&ProtocolError::TooLong { what: "decompressed request", length: limit + 1, limit })
+            }
+            Unpack::Broken(words) => Status::internal(words),
+        })
     }
 
     /// Nobody is there any more. What is done apart closes the stream when it is done.
@@ -121,7 +156,7 @@ mod tests {
     use super::*;
     use crate::grpc::server::handle::{Shared, Wake};
     use crate::grpc::server::state::Inner;
-    use crate::server::{NodeError, ProtocolError, Refused, Settings, Stream, Tally, forward};
+    use crate::server::{Answer, NodeError, Refused, Settings, Stream, Tally, forward};
     use crate::wire::DiscoveryRequest;
     use crate::{Frame, Protocol};
 

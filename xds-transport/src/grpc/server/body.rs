@@ -15,6 +15,7 @@ use tonic::Status;
 use crate::grpc::now;
 use crate::grpc::server::alarm::Alarm;
 use crate::grpc::server::state::{StreamState, status_of};
+use crate::grpc::server::streams::Entry;
 use crate::server::{Source, Transmit};
 
 /// Ends with trailers: an error would become RST_STREAM, and the client would not learn why.
@@ -29,12 +30,13 @@ pub(crate) struct ResponseBody<S: Source + Send + 'static> {
     /// The last look found something and there may be more, or it paused, or there was none yet.
     more: bool,
     over: bool,
+    _entry: Entry,
 }
 
 impl<S: Source + Send + 'static> ResponseBody<S> {
-    pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>) -> Self {
+    pub(crate) fn new(state: Arc<StreamState<S>>, reading: JoinHandle<()>, entry: Entry) -> Self {
         let alarm = Alarm::at(now().into());
-        Self { state, reading, transmit: None, alarm, timeout: None, more: true, over: false }
+        Self { state, reading, transmit: None, alarm, timeout: None, more: true, over: false, _entry: entry }
     }
 
     /// The next response, if there is one, is what is to be written; or the status the stream ends with.

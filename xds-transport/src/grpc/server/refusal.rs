@@ -1,7 +1,7 @@
 //! Requests that are no gRPC of ours, answered so that who reads the answer knows what to do.
 
 use axum::body::Body;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::{Request, Response, StatusCode, Version};
 use tonic::Status;
 
@@ -27,13 +27,19 @@ pub(crate) fn of_other_protocols<B>(request: &Request<B>) -> Option<Response<Bod
     None
 }
 
-/// An answer to requests in an encoding that is not taken: it says which is.
-pub(crate) fn of_encoding(encoding: &HeaderValue) -> Response<Body> {
-    let encoding = String::from_utf8_lossy(encoding.as_bytes()).escape_debug().to_string();
+/// An answer to requests in an encoding that is not taken: it says which are.
+pub(crate) fn of_encoding(encoding: &[u8]) -> Response<Body> {
+    let encoding = String::from_utf8_lossy(encoding).escape_debug().to_string();
     let mut response =
         Status::unimplemented(format!("requests in grpc-encoding {encoding} are not supported")).into_http();
-    response.headers_mut().insert("grpc-accept-encoding", HeaderValue::from_static("identity"));
+    name_encodings(response.headers_mut());
     response
+}
+
+/// Requests may be compressed. Responses are not: their bodies are shared by all who are sent them.
+pub(crate) fn name_encodings(headers: &mut HeaderMap) {
+    headers.insert("grpc-encoding", HeaderValue::from_static("identity"));
+    headers.insert("grpc-accept-encoding", HeaderValue::from_static("gzip,identity"));
 }
 
 /// `/v3/discovery:clusters` and its like: Envoy's `api_type: REST`.

@@ -9,10 +9,15 @@ use http_body_util::BodyExt;
 use tonic::Status;
 
 use crate::grpc::now;
+use crate::grpc::server::apart::Long;
+use crate::grpc::server::gzip::{self, Unpack};
 use crate::grpc::server::handle::Shared as _;
 use crate::grpc::server::state::{StreamState, status_of};
 use crate::grpc::server::unfinished::Share;
 use crate::server::{ProtocolError, Source};
+
+/// What is decompressed at once; what has more is, where nobody waits.
+const QUICK: usize = 64 << 10;
 
 /// Length of the gRPC message prefix: a flag and four bytes of length.
 const PREFIX: usize = 5;
@@ -21,7 +26,7 @@ const PREFIX: usize = 5;
 pub(crate) async fn read<S: Source + Send + 'static>(
     mut body: Body,
     state: Arc<StreamState<S>>,
-    limit: usize,
+    taken: Taken,
     mut unfinished: Share,
 ) {
     let mut unread = Unread::default();
@@ -33,11 +38,20 @@ pub(crate) async fn read<S: Source + Send + 'static>(
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
         };
         unread.data = data;
-        if let Err(status) = handle(&mut unread, &state, limit, &mut unfinished).await {
+        if let Err(status) = handle(&mut unread, &state, taken, &mut unfinished).await {
             break status;
         }
     };
     state.end_with(end);
+}
+
+/// Which requests are taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Taken {
+    /// The longest, in bytes, decompressed if it was not.
+    pub(crate) limit: usize,
+    /// Whether the client says that it compresses them.
+    pub(crate) gzip: bool,
 }
 
 /// What was read and not handled.
@@ -55,10 +69,10 @@ struct Unread {
 async fn handle<S: Source + Send + 'static>(
     unread: &mut Unread,
     state: &Arc<StreamState<S>>,
-    limit: usize,
+    taken: Taken,
     unfinished: &mut Share,
 ) -> Result<(), Status> {
-    while let Some(long) = unread.handle_quickly(state, limit)? {
+    while let Some(long) = unread.handle_quickly(state, taken)? {
         // It may wait for others.
         keep(unfinished, long.len() + unread.buffer.len(), state)?;
         state.handle_apart(long).await?;
@@ -80,17 +94,26 @@ fn keep<S: Source + Send + 'static>(
 
 impl Unread {
     /// Hands over what is whole, up to a request that takes long.
-    fn handle_quickly<S: Source>(&mut self, state: &StreamState<S>, limit: usize) -> Result<Option<Bytes>, Status> {
+    fn handle_quickly<S: Source>(&mut self, state: &StreamState<S>, taken: Taken) -> Result<Option<Long>, Status> {
         let mut work = false;
-        while let Some(message) = self.next(|front| length(front, state, limit))? {
+        while let Some(framed) = self.next(|front| length(front, state, taken))? {
+            let is_packed = framed.first().is_some_and(|flag| *flag != 0);
+            let mut message = framed.slice(PREFIX..);
+            if is_packed {
+                match gzip::unpack(&message, QUICK.min(taken.limit)) {
+                    Ok(unpacked) => message = unpacked,
+                    Err(Unpack::TooLong) => return Ok(Some(Long::Packed(message, taken.limit))),
+                    Err(Unpack::Broken(words)) => return Err(Status::internal(words)),
+                }
+            }
             let mut inner = state.lock();
             let inner = &mut *inner;
             let Some(source) = inner.source.as_mut() else { return Ok(None) };
             let at = now();
-            let handled = inner.stream.handle_quickly(at, message.slice(PREFIX..), source);
+            let handled = inner.stream.handle_quickly(at, message, source);
             work |= inner.stream.leaves_work(at, source);
             if let Some(long) = handled.map_err(|error| status_of(&error, source))? {
-                return Ok(Some(long));
+                return Ok(Some(Long::Plain(long)));
             }
         }
         if work {
@@ -128,13 +151,16 @@ impl Unread {
 }
 
 /// The length of the message at the front with its prefix, once that is there.
-fn length<S: Source>(front: &[u8], state: &StreamState<S>, limit: usize) -> Result<Option<usize>, Status> {
+fn length<S: Source>(front: &[u8], state: &StreamState<S>, taken: Taken) -> Result<Option<usize>, Status> {
     let Some((prefix, _)) = front.split_first_chunk::<PREFIX>() else { return Ok(None) };
     let [flag, length @ ..] = *prefix;
-    if flag != 0 {
-        // An encoding was not declared: one that is, is refused before.
-        return Err(Status::internal("a compressed request without grpc-encoding"));
+    match flag {
+        0 => {}
+        1 if taken.gzip => {}
+        1 => return Err(Status::internal("a compressed request without grpc-encoding")),
+        other => return Err(Status::internal(format!("a request with the flag {other}"))),
     }
+    let limit = taken.limit;
     let length = u32::from_be_bytes(length) as usize;
     if length > limit {
         return Err(state.refusal(&ProtocolError::TooLong { what: "request", length, limit }));
@@ -208,8 +234,9 @@ mod tests {
             let state = Arc::new(StreamState::<Cache<Frame>>::new(inner, Wake::default()));
             let shared: Arc<dyn Shared> = state.clone();
             let (kept, given_up) = oneshot::channel();
+            let taken = Taken { limit: 1 << 20, gzip: false };
             let body = Body::new(Begun(Some(length), kept));
-            let reading = tokio::spawn(read(body, state.clone(), 1 << 20, unfinished.share(Arc::downgrade(&shared))));
+            let reading = tokio::spawn(read(body, state.clone(), taken, unfinished.share(Arc::downgrade(&shared))));
             state.is_read_by(reading.abort_handle());
             (state, given_up)
         };

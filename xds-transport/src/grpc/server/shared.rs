@@ -1,31 +1,32 @@
 //! One cache that all streams are served from.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use tonic::Status;
 use xdstp_cache::{
-    Cache, Failed, Interest, Outcome, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered,
-    Version,
+    Cache, Failed, Interest, Options, Outcome, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl,
+    Unanswered, Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
-use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
+use crate::grpc::server::client::{Caller, Client, Clients};
+use crate::grpc::server::events::{Event, Events, Sender, What};
 use crate::grpc::server::handle::Wake;
-use crate::put::{Misfit, Put};
-use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
+use crate::grpc::server::served::{self, Served};
+use crate::grpc::server::service::Service;
+use crate::put::Misfit;
+use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
+use crate::types::TypeRules;
 
 /// A cache that every stream is served from, whoever its client is: what is put into it goes to all who ask for it. Cheap to
 /// clone.
 ///
 /// ```no_run
-/// use std::sync::Arc;
-/// use xds_transport::grpc::server::{Service, Shared};
+/// use xds_transport::grpc::server::Shared;
 /// use xds_transport::{Frame, server::Settings};
 /// use xdstp_cache::{Cache, Options};
 ///
@@ -36,7 +37,7 @@ use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, 
 /// let cart = Frame::of_message(&clusters, b"\x0a\x04cart").into_resource(None);
 /// shared.put(&clusters, &"cart".parse()?, cart)?;
 ///
-/// let routes = Service::new(Arc::new(shared.clone())).into_routes();
+/// let routes = shared.service().into_routes();
 /// tonic::transport::Server::builder().add_routes(routes).serve("[::1]:18000".parse()?).await?;
 /// # Ok(())
 /// # }
@@ -45,59 +46,79 @@ use crate::server::{NodeError, ProtocolError, Refused, Settings, Source, Tally, 
 pub struct Shared {
     served: Arc<Mutex<Served>>,
     settings: Settings,
-    max_stream_age: Option<Duration>,
-}
-
-struct Served {
-    cache: Cache<Frame>,
-    /// The stream of each subscriber.
-    wakes: HashMap<SubscriberId, Wake>,
+    events: Sender,
+    clients: Clients,
 }
 
 impl Shared {
     /// Serves what is in a cache, and what comes into it.
     pub fn new(cache: Cache<Frame>, settings: Settings) -> Self {
-        let served = Served { cache, wakes: HashMap::new() };
-        Self { served: Arc::new(Mutex::new(served)), settings, max_stream_age: None }
+        Self::opened(cache, settings, true, Sender::default())
     }
 
-    /// Ends streams at about this age: see [`Accept::max_stream_age`].
-    #[must_use]
-    pub fn with_max_stream_age(self, age: Duration) -> Self {
-        Self { max_stream_age: Some(age), ..self }
+    /// Says nothing before it is changed for the first time: clients that come before wait, and keep what they have.
+    pub(crate) fn unfilled(settings: Settings, events: Sender) -> Self {
+        Self::opened(Cache::new(Options::default()), settings, false, events)
     }
 
-    /// There is this resource from now on.
+    fn opened(cache: Cache<Frame>, settings: Settings, open: bool, events: Sender) -> Self {
+        let served = Arc::new(Mutex::new(Served::new(cache, open)));
+        Self { served, settings, events, clients: Clients::default() }
+    }
+
+    /// A service of streams that are served from this.
+    pub fn service(&self) -> Service<Self> {
+        Service::new(self.clone()).settings(self.settings.clone())
+    }
+
+    /// There is this resource from now on; as long as its frame [says](Frame::until), if it says so.
     ///
     /// # Errors
     /// When it does not fit its type or its name: nothing is changed then.
     pub fn put(&self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>) -> Result<Outcome, Misfit> {
-        let rules = self.settings.rules.clone();
-        self.change(|cache, woken| Put::put(cache, &rules, type_url, name, resource, now(), woken))
+        self.edit(|served, woken| served.put(&self.settings.rules, type_url, name, resource, woken))
     }
 
     /// It is gone.
     pub fn remove(&self, type_url: &TypeUrl, name: &ResourceName) {
-        self.change(|cache, woken| cache.remove(type_url, name, now(), woken));
+        self.edit(|served, woken| served.remove(type_url, name, woken));
     }
 
     /// Does anything else to the cache, and wakes the streams of those subscribers that it appends. What belongs together is
-    /// one change: no stream sees a part of it.
+    /// one change: no stream sees a part of it. What is put here is not over by itself.
     pub fn change<T>(&self, change: impl FnOnce(&mut Cache<Frame>, &mut Vec<SubscriberId>) -> T) -> T {
-        let mut woken = Vec::new();
-        let mut served = self.lock();
-        let Served { cache, wakes } = &mut *served;
-        cache.expire(now());
-        let changed = change(cache, &mut woken);
-        let woken: Vec<_> = woken.iter().filter_map(|id| wakes.get(id).cloned()).collect();
-        drop(served);
-        // Not under the lock.
-        woken.iter().for_each(Wake::wake);
-        changed
+        self.edit(|served, woken| change(&mut served.cache, woken))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Served> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn edit<T>(&self, edit: impl FnOnce(&mut Served, &mut Vec<SubscriberId>) -> T) -> T {
+        served::edit(&self.served, true, edit)
+    }
+
+    pub(crate) fn rules(&self) -> &TypeRules {
+        &self.settings.rules
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Served> {
+        served::lock(&self.served)
+    }
+
+    /// The streams that are served from this, as their clients.
+    pub fn clients(&self) -> Vec<Client> {
+        self.clients.all()
+    }
+
+    /// What clients do from now on, as it happens.
+    pub fn events(&self) -> Events {
+        self.events.subscribe()
+    }
+
+    /// What a stream is served from.
+    pub(crate) fn source(&self, caller: Caller) -> SharedSource {
+        let wake = caller.wake.clone();
+        let client = Client::new(caller, Arc::downgrade(&self.served));
+        served::arm(&self.served, &mut self.lock());
+        let key = self.clients.insert(client.clone());
+        SharedSource { shared: self.clone(), wake, client, key, types: Vec::new() }
     }
 }
 
@@ -110,16 +131,8 @@ impl std::fmt::Debug for Shared {
 impl Accept for Shared {
     type Source = SharedSource;
 
-    fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
-        Ok(SharedSource { shared: self.clone(), wake: opened.wake }.into())
-    }
-
-    fn settings(&self) -> Settings {
-        self.settings.clone()
-    }
-
-    fn max_stream_age(&self) -> Option<Duration> {
-        self.max_stream_age
+    async fn accept(&self, opened: Opened) -> Result<Accepted<SharedSource>, Status> {
+        Ok(self.source(opened.into()).into())
     }
 }
 
@@ -128,15 +141,38 @@ impl Accept for Shared {
 pub struct SharedSource {
     shared: Shared,
     wake: Wake,
+    client: Client,
+    /// Its place among the clients.
+    key: usize,
+    types: Vec<(SubscriberId, TypeUrl)>,
+}
+
+impl SharedSource {
+    fn tell(&self, what: impl FnOnce() -> What) {
+        self.shared.events.tell(|| Event { client: self.client.clone(), what: what() });
+    }
 }
 
 impl Source for SharedSource {
-    forward!(self => self.shared.lock().cache);
+    forward!(rest self => self.shared.lock().gate());
+
+    fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
+        self.client.identify(node);
+        self.tell(|| What::Came);
+        Ok(())
+    }
+
+    fn answered(&mut self, id: SubscriberId, answer: &Answer<'_>) {
+        let Some((_, type_url)) = self.types.iter().find(|(open, _)| *open == id) else { return };
+        self.tell(|| What::of(type_url, answer));
+    }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         let mut served = self.shared.lock();
         let id = served.cache.open(type_url);
         served.wakes.insert(id, self.wake.clone());
+        drop(served);
+        self.types.push((id, type_url.clone()));
         id
     }
 
@@ -154,11 +190,20 @@ impl Source for SharedSource {
     }
 }
 
+impl Drop for SharedSource {
+    fn drop(&mut self) {
+        self.shared.clients.remove(self.key);
+        if self.client.is_identified() {
+            self.tell(|| What::Left);
+        }
+    }
+}
+
 #[cfg(all(test, feature = "testing"))]
 mod tests {
     use std::time::Instant;
 
-    use xdstp_cache::{Options, ResourceError};
+    use xdstp_cache::ResourceError;
 
     use super::*;
     use crate::testing::{Edit, conforms};
@@ -180,7 +225,7 @@ mod tests {
 
     fn source() -> SharedSource {
         let shared = Shared::new(Cache::new(Options::default()), Settings::default());
-        SharedSource { shared, wake: Wake::default() }
+        shared.source(Caller::nobody())
     }
 
     #[tokio::test]
@@ -195,7 +240,7 @@ mod tests {
             shared.put(&clusters, &name, Frame::of_message(&clusters, body).into_resource(None)).unwrap();
         };
         let mut one = source();
-        let mut other = SharedSource { shared: one.shared.clone(), wake: Wake::default() };
+        let mut other = one.shared.source(Caller::nobody());
         let id = one.open(&clusters);
         other.open(&clusters);
         one.subscribe(id, &Interest::Wildcard);

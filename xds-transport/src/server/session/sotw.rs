@@ -130,23 +130,27 @@ impl Sotw {
             return self.change_subscription(type_url, request, names, room, rule, source);
         }
         if let Some(nonce) = self.last_nonce.filter(|_| self.awaits_ack) {
-            self.answered(now, nonce, request.error_detail.as_ref());
+            self.answered(now, nonce, request.error_detail.as_ref(), source);
         }
         self.change_subscription(type_url, request, names, room, rule, source)
     }
 
     /// The last response is answered.
-    fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
+    fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>, source: &mut impl Source) {
         self.awaits_ack = false;
         let Self { subscriber, offered, .. } = self;
         subscriber.answered(now, nonce, error);
         if error.is_none() {
             subscriber.refreshes.accepted(nonce);
             subscriber.located.iter_mut().for_each(|located| located.accepted(nonce));
-            subscriber.refused.accept(&offered.accept());
+            let accepted = offered.accept();
+            subscriber.tell(nonce, None, &accepted, source);
+            subscriber.refused.accept(&accepted);
             return;
         }
-        subscriber.refused.refuse(nonce, offered.refuse(nonce, self.full_state));
+        let refused = offered.refuse(nonce, self.full_state);
+        subscriber.tell(nonce, error, &refused, source);
+        subscriber.refused.refuse(nonce, refused);
         // A full state is refreshed as long as the client may have anything of it.
         if !(self.full_state && self.resources > 1) {
             subscriber.refreshes.refused(now, nonce, self.resources);

@@ -9,7 +9,7 @@ use crate::Protocol;
 use crate::server::session::located::Located;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::refused::Refused;
-use crate::server::source::Source;
+use crate::server::source::{Answer, Source};
 use crate::server::tally::Tally;
 use crate::server::transmit::Transmit;
 use crate::wire::Status;
@@ -81,6 +81,18 @@ impl Subscriber {
         if error.is_none() {
             self.accepted = Some((nonce, now));
         }
+    }
+
+    /// The same, told to its source: of each response that it is an answer to.
+    pub(crate) fn tell(
+        &self,
+        nonce: u64,
+        error: Option<&Status>,
+        resources: &[ResourceName],
+        source: &mut impl Source,
+    ) {
+        let error = error.map(|error| error.message.as_str());
+        source.answered(self.id, &Answer { nonce, error, resources });
     }
 
     /// A response has all there is to say: it ends with what every response ends with, and counts as sent.

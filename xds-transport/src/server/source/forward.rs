@@ -10,17 +10,24 @@ use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
 use crate::server::error::{NodeError, ProtocolError, Refused};
-use crate::server::source::Source;
+use crate::server::source::{Answer, Source};
 use crate::server::tally::Tally;
 
 /// Every method but those that open and close, and those too that a source may leave out: none of another source is to be
-/// passed over.
+/// passed over. Of `rest`, without what is said of its client.
 macro_rules! forward {
     ($this:ident => $source:expr) => {
         fn identify(&mut $this, node: &Bytes) -> Result<(), NodeError> {
             Source::identify(&mut $source, node)
         }
 
+        fn answered(&mut $this, id: SubscriberId, answer: &Answer<'_>) {
+            Source::answered(&mut $source, id, answer);
+        }
+
+        forward!(rest $this => $source);
+    };
+    (rest $this:ident => $source:expr) => {
         fn subscribe(&mut $this, id: SubscriberId, interest: &Interest) -> bool {
             Source::subscribe(&mut $source, id, interest)
         }

@@ -38,7 +38,7 @@ impl Stream {
         self.awaited_by_nobody = false;
         match self.protocol {
             Protocol::Delta => {
-                if self.is_acknowledged(now, &message)? {
+                if self.is_acknowledged(now, &message, source)? {
                     return unless_refused(source);
                 }
                 self.handle_delta(now, message, may_take_long, source)
@@ -137,14 +137,19 @@ impl Stream {
     }
 
     /// Whether this is an ACK of a type that is open, and nothing else: then it is done with.
-    fn is_acknowledged(&mut self, now: Instant, message: &[u8]) -> Result<bool, ProtocolError> {
+    fn is_acknowledged(
+        &mut self,
+        now: Instant,
+        message: &[u8],
+        source: &mut impl Source,
+    ) -> Result<bool, ProtocolError> {
         let Some((type_url, nonce)) = self.node.as_ref().and_then(|_| ack::of_delta(message)) else { return Ok(false) };
         let Some(at) = self.types.position(type_url) else { return Ok(false) };
         self.admit(now)?;
         let may_continue = self.may_continue();
         if let Some((Type { session: Session::Delta(session), .. }, _)) = self.types.at(at) {
             let had_room = session.has_room();
-            session.accepted(now, nonce);
+            session.accepted(now, nonce, source);
             self.awaited_by_nobody = had_room && !may_continue && session.subscriber.refreshes.next().is_none();
         }
         Ok(true)

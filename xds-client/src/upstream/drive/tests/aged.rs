@@ -7,7 +7,6 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
 use xds_transport::Frame;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service};
-use xds_transport::server::Settings;
 use xdstp_cache::{Cache, Options};
 
 use super::*;
@@ -21,7 +20,7 @@ struct Aging(AtomicUsize);
 impl Accept for Aging {
     type Source = Cache<Frame>;
 
-    fn accept(&self, _: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
+    async fn accept(&self, _: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let stream = self.0.fetch_add(1, Ordering::SeqCst);
         let mut cache = Cache::new(Options::default());
         for (name, version) in [("kept".to_owned(), 0), ("changed".to_owned(), stream), (format!("of-{stream}"), 0)] {
@@ -32,14 +31,6 @@ impl Accept for Aging {
             cache.upsert_raw(&CDS.into(), &name.parse().unwrap(), resource, now(), &mut Vec::new());
         }
         Ok(cache.into())
-    }
-
-    fn settings(&self) -> Settings {
-        Settings::default()
-    }
-
-    fn max_stream_age(&self) -> Option<Duration> {
-        Some(HOUR)
     }
 }
 
@@ -80,7 +71,7 @@ async fn rule_093_a_client_whose_stream_is_ended_for_its_age_comes_back_and_miss
         let (telling, mut told) = mpsc::unbounded_channel();
         let far_ends = run_at(endpoint().with_protocol(protocol), Teller { asked: false, told: telling });
         let connections = UnboundedReceiverStream::new(far_ends).map(Ok::<_, std::io::Error>);
-        let routes = Service::new(Arc::new(Aging::default())).into_routes();
+        let routes = Service::new(Aging::default()).max_stream_age(HOUR).into_routes();
         tokio::spawn(tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(connections));
 
         let (mut began, first) = told.recv().await.unwrap();

@@ -98,9 +98,9 @@ impl Delta {
     }
 
     /// A request that is an ACK and nothing else.
-    pub(crate) fn accepted(&mut self, now: Instant, nonce: &str) {
+    pub(crate) fn accepted(&mut self, now: Instant, nonce: &str, source: &mut impl Source) {
         self.subscriber.tally.requests += 1;
-        self.acknowledge(now, nonce, None);
+        self.acknowledge(now, nonce, None, source);
     }
 
     /// A later request of the same type.
@@ -114,7 +114,7 @@ impl Delta {
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
         self.subscriber.tally.requests += 1;
-        self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref());
+        self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref(), source);
         // Rule 19: a nonce never gates a change of the subscription.
         self.change_subscription(type_url, request, names, room, source)?;
         self.resume_located(HashMap::new(), source);
@@ -122,7 +122,7 @@ impl Delta {
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
-    fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>) {
+    fn acknowledge(&mut self, now: Instant, nonce: &str, error: Option<&Status>, source: &mut impl Source) {
         let Self { unacked, subscriber, .. } = self;
         let answered = unacked.answered(nonce);
         let count = answered.len();
@@ -132,7 +132,9 @@ impl Delta {
         let mut last = 0;
         for (at, Sent { nonce, resources, puts, .. }) in answered.enumerate() {
             last = nonce;
-            if error.is_some() && at + 1 == count {
+            let error = error.filter(|_| at + 1 == count);
+            subscriber.tell(nonce, error, &puts, source);
+            if error.is_some() {
                 subscriber.refreshes.refused(now, nonce, resources);
                 subscriber.located.iter_mut().for_each(|located| located.was_refused(now, nonce, resources));
                 subscriber.refused.refuse(nonce, puts);

@@ -1,0 +1,229 @@
+//! A change of a control plane: what is put and removed as one.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::{Message, Name};
+use thiserror::Error;
+use xdstp_cache::{Resource, Stored, TypeUrl};
+use xdstp_uri::{ParseError, ResourceName};
+
+use crate::frame::Frame;
+use crate::grpc::now;
+use crate::grpc::server::shared::Shared;
+use crate::put::Misfit;
+#[cfg(doc)]
+use crate::types::TypeRules;
+
+/// How many resources are looked at under one hold of the lock.
+const PART: usize = 4096;
+
+/// A resource is not taken. Nothing is changed then.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PutError {
+    /// Its name is none.
+    #[error("the name {name:?}")]
+    Name {
+        /// As it was given.
+        name: String,
+        /// What is wrong with it.
+        source: ParseError,
+    },
+    /// A resource names another that is not there.
+    #[error("there is no {name} ({}), which {by} ({}) names", short(type_url), short(of))]
+    Dangling {
+        /// What is named.
+        name: String,
+        /// Its type.
+        type_url: TypeUrl,
+        /// What names it.
+        by: ResourceName,
+        /// The type of that.
+        of: TypeUrl,
+    },
+    /// It does not fit its name.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+}
+
+/// What belongs together: see [`ControlPlane::change`](super::ControlPlane::change).
+#[derive(Debug)]
+pub struct Change<'a> {
+    shared: &'a Shared,
+    /// Whether it is all there will be.
+    whole: bool,
+    items: Vec<Item>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) type_url: TypeUrl,
+    pub(crate) name: ResourceName,
+    /// None where it is gone.
+    pub(crate) resource: Option<Resource<Frame>>,
+}
+
+impl<'a> Change<'a> {
+    pub(crate) fn described_by<E>(
+        shared: &'a Shared,
+        whole: bool,
+        describe: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<Vec<Item>, E> {
+        let mut change = Self { shared, whole, items: Vec::new() };
+        describe(&mut change)?;
+        Ok(change.items)
+    }
+
+    /// See [`ControlPlane::put`](super::ControlPlane::put).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put<M: Message + Name>(&mut self, name: &str, message: &M) -> Result<(), PutError> {
+        self.put_frame::<M>(name, Frame::of_message(&type_of::<M>(), &message.encode_to_vec()))
+    }
+
+    /// The same, for clients to forget when they hear nothing of it for so long (rule 110): as long as this control plane is
+    /// there, it tells them that the resource lives on.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_with_ttl<M: Message + Name>(&mut self, name: &str, message: &M, ttl: Duration) -> Result<(), PutError> {
+        let frame = Frame::of_message(&type_of::<M>(), &message.encode_to_vec());
+        self.put_frame::<M>(name, frame.with_wrapper(Bytes::new(), Some(ttl), false))
+    }
+
+    /// The same, for so long: it is gone then unless it is put again, which need not change it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use xds_transport::grpc::server::ControlPlane;
+    /// # #[derive(Clone, PartialEq, prost::Message)]
+    /// # struct Cluster { #[prost(string, tag = "1")] name: String }
+    /// # impl prost::Name for Cluster { const NAME: &'static str = "Cluster"; const PACKAGE: &'static str = "envoy.config.cluster.v3"; }
+    /// # let plane = ControlPlane::new();
+    /// // Whoever registers it says so every ten seconds.
+    /// plane.change(|change| change.put_for("cart", &Cluster { name: "cart".into() }, Duration::from_secs(30)))?;
+    /// # Ok::<(), xds_transport::grpc::server::PutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_for<M: Message + Name>(&mut self, name: &str, message: &M, time: Duration) -> Result<(), PutError> {
+        let frame = Frame::of_message(&type_of::<M>(), &message.encode_to_vec());
+        let frame = frame.with_wrapper(Bytes::new(), Some(time), false);
+        self.put_frame::<M>(name, frame.until(now().checked_add(time)))
+    }
+
+    fn put_frame<M: Name>(&mut self, name: &str, frame: Frame) -> Result<(), PutError> {
+        let (type_url, name) = (type_of::<M>(), parsed(name)?);
+        frame.fits(self.shared.rules(), &type_url, &name)?;
+        self.items.push(Item { type_url, name, resource: Some(frame.into_resource(None)) });
+        Ok(())
+    }
+
+    /// See [`ControlPlane::remove`](super::ControlPlane::remove).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove<M: Name>(&mut self, name: &str) -> Result<(), PutError> {
+        self.items.push(Item { type_url: type_of::<M>(), name: parsed(name)?, resource: None });
+        Ok(())
+    }
+
+    /// Fails if, after this change, a resource names another that is not there, as the [rules](TypeRules::references_of) of its type
+    /// tell: call it last. It looks at all there is, and holds as long as nobody else changes that meanwhile.
+    ///
+    /// ```
+    /// # use xds_transport::grpc::server::{ControlPlane, PutError};
+    /// # #[derive(Clone, PartialEq, prost::Message)]
+    /// # struct Scope { #[prost(string, tag = "1")] name: String, #[prost(string, tag = "2")] route_configuration_name: String }
+    /// # impl prost::Name for Scope { const NAME: &'static str = "ScopedRouteConfiguration"; const PACKAGE: &'static str = "envoy.config.route.v3"; }
+    /// # let plane = ControlPlane::new();
+    /// # let scope = Scope { name: "shop".into(), route_configuration_name: "shop-routes".into() };
+    /// let error = plane.change(|change| {
+    ///     change.put("shop", &scope)?;
+    ///     change.check()
+    /// });
+    /// let words = "there is no shop-routes (envoy.config.route.v3.RouteConfiguration), \
+    ///     which shop (envoy.config.route.v3.ScopedRouteConfiguration) names";
+    /// assert_eq!(error.unwrap_err().to_string(), words);
+    /// ```
+    ///
+    /// # Errors
+    /// The first of these, by type and name.
+    pub fn check(&self) -> Result<(), PutError> {
+        let after = self.after();
+        let rules = self.shared.rules();
+        let mut dangling = Vec::new();
+        for ((type_url, name), frame) in &after {
+            for reference in rules.references_of(type_url) {
+                reference.visit(frame.any(), &mut |text| {
+                    let there =
+                        ResourceName::parse(text).is_ok_and(|named| self.has(&after, &reference.type_url, named));
+                    if !there {
+                        dangling.push((type_url, name, &reference.type_url, text));
+                    }
+                });
+            }
+        }
+        match dangling.iter().min() {
+            None => Ok(()),
+            Some((of, by, type_url, name)) => Err(PutError::Dangling {
+                name: (*name).to_owned(),
+                type_url: (*type_url).clone(),
+                by: (*by).clone(),
+                of: (*of).clone(),
+            }),
+        }
+    }
+
+    /// What there is after this change.
+    fn after(&self) -> HashMap<(TypeUrl, ResourceName), Frame> {
+        let mut after = HashMap::new();
+        let mut next = (!self.whole).then_some(0);
+        while let Some(from) = next {
+            // No stream waits for all of it.
+            let served = self.shared.lock();
+            let (part, rest) = served.cache.resources_from(from, PART);
+            let of = |stored: Stored<'_, Frame>| {
+                let frame = stored.resource?.value.clone();
+                Some(((stored.type_url.clone(), stored.name.clone()), frame))
+            };
+            after.extend(part.filter_map(of));
+            next = rest;
+        }
+        for Item { type_url, name, resource } in &self.items {
+            let key = (type_url.clone(), name.clone());
+            match resource {
+                Some(resource) => _ = after.insert(key, resource.value.clone()),
+                None => _ = after.remove(&key),
+            }
+        }
+        after
+    }
+
+    /// Whether a name is there, or stands for what is.
+    fn has(&self, after: &HashMap<(TypeUrl, ResourceName), Frame>, type_url: &TypeUrl, name: ResourceName) -> bool {
+        let key = (type_url.clone(), name);
+        if after.contains_key(&key) {
+            return true;
+        }
+        let canonical = self.shared.lock().cache.canonical(type_url, &key.1).cloned();
+        canonical.is_some_and(|name| after.contains_key(&(type_url.clone(), name)))
+    }
+}
+
+fn type_of<M: Name>() -> TypeUrl {
+    format!("type.googleapis.com/{}", M::full_name()).as_str().into()
+}
+
+fn parsed(name: &str) -> Result<ResourceName, PutError> {
+    name.parse().map_err(|source| PutError::Name { name: name.to_owned(), source })
+}
+
+/// Without what all of them begin with.
+fn short(type_url: &TypeUrl) -> &str {
+    type_url.as_str().rsplit('/').next().unwrap_or_default()
+}

@@ -1,0 +1,107 @@
+//! A cache that says nothing before it was filled: what is not in it yet is not known to be gone.
+
+use std::ops::ControlFlow;
+
+use xdstp_cache::{
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+};
+use xdstp_uri::{CanonicalText, ResourceName};
+
+use crate::frame::Frame;
+use crate::server::{Source, Tally};
+
+/// A cache, and whether it is to be pulled from. Subscriptions are taken before, too.
+pub(crate) struct Gate<'a> {
+    pub(crate) open: bool,
+    pub(crate) cache: &'a mut Cache<Frame>,
+}
+
+impl Source for Gate<'_> {
+    fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        Source::open(self.cache, type_url)
+    }
+
+    fn close(&mut self, id: SubscriberId, tally: &Tally) {
+        Source::close(self.cache, id, tally);
+    }
+
+    fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Source::subscribe(self.cache, id, interest)
+    }
+
+    fn subscribe_known(&mut self, id: SubscriberId, text: &CanonicalText<'_>) -> Option<(ResourceName, bool)> {
+        Source::subscribe_known(self.cache, id, text)
+    }
+
+    fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        Source::unsubscribe(self.cache, id, interest)
+    }
+
+    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+        Source::resume(self.cache, id, held);
+    }
+
+    fn pull(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
+    ) -> Pulled {
+        if self.open { Source::pull(self.cache, id, removals, visitor) } else { Pulled::default() }
+    }
+
+    fn pull_errors(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
+    ) -> bool {
+        self.open && Source::pull_errors(self.cache, id, removals, visitor)
+    }
+
+    fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
+        if self.open {
+            return Source::visit(self.cache, id, visitor);
+        }
+        let mut unanswered = Unanswered::default();
+        (unanswered.names, unanswered.held, unanswered.collections) = (1, 1, 1);
+        unanswered
+    }
+
+    fn visit_leaving(
+        &mut self,
+        id: SubscriberId,
+        removals: Removals,
+        visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
+    ) {
+        Source::visit_leaving(self.cache, id, removals, visitor);
+    }
+
+    fn has_work(&self, id: SubscriberId) -> bool {
+        self.open && Source::has_work(self.cache, id)
+    }
+
+    fn has_additions(&self, id: SubscriberId) -> bool {
+        self.open && Source::has_additions(self.cache, id)
+    }
+
+    fn resend(&mut self, id: SubscriberId, name: &ResourceName) -> bool {
+        Source::resend(self.cache, id, name)
+    }
+
+    fn look_up(&self, id: SubscriberId, name: &ResourceName, look: &mut dyn FnMut(&Resource<Frame>)) {
+        Source::look_up(self.cache, id, name, look);
+    }
+
+    fn changes(&self, id: SubscriberId) -> Option<u64> {
+        self.open.then(|| Source::changes(self.cache, id)).flatten()
+    }
+
+    fn newest_removal(&self, id: SubscriberId) -> u64 {
+        Source::newest_removal(self.cache, id)
+    }
+
+    fn type_version(&self, id: SubscriberId) -> Option<Version> {
+        Source::type_version(self.cache, id)
+    }
+}
