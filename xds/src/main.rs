@@ -1,11 +1,13 @@
 //! `xds`: look at what an xDS server serves, at resource names and at variants.
 
+mod ask;
+mod diff;
+mod exit;
 mod get;
 mod input;
 mod names;
-mod secure;
+mod output;
 mod show;
-mod target;
 mod variants;
 mod vectors;
 mod watch;
@@ -24,6 +26,7 @@ struct Args {
 /// One file each: its arguments, and `run`.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Diff(diff::Args),
     Get(get::Args),
     #[command(subcommand)]
     Names(names::Command),
@@ -34,6 +37,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Args::parse().command {
+        Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),
         Command::Variants(command) => variants::run(command),

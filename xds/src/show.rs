@@ -5,12 +5,21 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 use std::iter;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use unicode_width::UnicodeWidthChar;
 
 /// Says on standard error what is wrong, if anybody reads that.
 pub(crate) fn complain(problem: impl Display) {
     let _ = writeln!(io::stderr(), "xds: {problem}");
+}
+
+/// That nobody reads any more is no error.
+pub(crate) fn unless_closed(done: io::Result<ExitCode>) -> Result<ExitCode, Box<dyn Error>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        done => Ok(done?),
+    }
 }
 
 /// An error with its causes, in one line.

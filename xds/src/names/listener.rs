@@ -9,11 +9,14 @@ use xdstp_uri::ResourceName;
 use xdstp_uri::a47::{self, Servers, Target};
 
 use super::bootstrap::{Bootstrap, Server};
-use super::unless_closed;
-use crate::show::{Problem, complain, underline, visible};
+use crate::show::{Problem, complain, underline, unless_closed, visible};
 
 /// Show the listener that a gRPC client or server asks for, its authority in the bootstrap, and the servers (gRFC A47)
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  xds names listener --bootstrap bootstrap.json xds:server.example.com
+  xds names listener --bootstrap bootstrap.json --server 0.0.0.0:8080")]
 #[command(group(clap::ArgGroup::new("what").required(true).args(["target", "address"])))]
 pub(crate) struct Args {
     /// The gRPC bootstrap file

@@ -9,6 +9,9 @@ use crate::show::{complain, underline, visible};
 
 /// Does a resource with this name answer a subscription? Exit 0 if it does, 1 if not, 2 if one is no name
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  xds names match 'xdstp://a/some.Type/dir/*?env=prod' 'xdstp://a/some.Type/dir/x?env=prod'")]
 pub(crate) struct Args {
     /// What was subscribed to: a name or a glob
     subscription: String,

@@ -7,9 +7,9 @@ mod matching;
 mod parse;
 
 use std::error::Error;
-use std::io;
 use std::process::ExitCode;
 
+use crate::show::unless_closed;
 use crate::vectors;
 
 /// Parse resource names, match them, find the names of gRPC listeners
@@ -17,6 +17,9 @@ use crate::vectors;
 pub(crate) enum Command {
     Parse(parse::Args),
     /// Answer test vectors: one {op, input} a line on standard input, one answer a line
+    #[command(after_help = "\
+Example:
+  echo '{\"op\": \"equivalent\", \"input\": [\"xdstp://a/T/x\", \"xdstp://a/T/%78\"]}' | xds names run --json")]
     Run(vectors::Args),
     Match(matching::Args),
     Listener(listener::Args),
@@ -28,13 +31,5 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Box<dyn Error>> {
         Command::Run(_) => unless_closed(vectors::run(answer::answer)),
         Command::Match(args) => unless_closed(matching::run(&args)),
         Command::Listener(args) => listener::run(&args),
-    }
-}
-
-/// That nobody reads any more is no error.
-pub(crate) fn unless_closed(done: io::Result<ExitCode>) -> Result<ExitCode, Box<dyn Error>> {
-    match done {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        done => Ok(done?),
     }
 }

@@ -13,6 +13,10 @@ use crate::show::{underline, visible};
 
 /// Show the parts of names, or where they are wrong; exit 0 if all are xdstp names or locators
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  xds names parse 'xdstp://a/some.Type/x%20y?b=1&a=%26'
+  grep -oh 'xdstp://[^ ]*' *.yaml | xds names parse --json")]
 pub(crate) struct Args {
     /// Print one JSON object a line for each name
     #[arg(long)]

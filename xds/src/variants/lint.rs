@@ -11,12 +11,14 @@ use xds_matcher::{LintOptions, LintReport, Overlap};
 
 use super::file::Variants;
 use super::invalid;
-use crate::names::unless_closed;
-use crate::show::visible;
+use crate::show::{unless_closed, visible};
 
 /// Find variants that overlap, differ in their keys or leave values out; exit 0 if there is nothing to report, 1 if there is, 2 if
 /// the file is wrong
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  xds variants lint variants.yaml --values env=prod,test --sent env,version")]
 pub(crate) struct Args {
     /// YAML: form (final or draft) and variants (each a name with constraints or parameters)
     file: PathBuf,

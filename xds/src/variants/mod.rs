@@ -9,14 +9,16 @@ use std::error::Error;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use crate::names::unless_closed;
-use crate::show::complain;
+use crate::show::{complain, unless_closed};
 use crate::vectors;
 
 /// Check the variants of a resource, and which one a subscriber gets
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Answer test vectors: one {op, …} a line on standard input, one answer a line
+    #[command(after_help = "\
+Example:
+  jq -c 'del(.expect)' tp2.jsonl | xds variants run --json")]
     Run(vectors::Args),
     Lint(lint::Args),
     Select(select::Args),

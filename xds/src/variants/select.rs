@@ -11,11 +11,14 @@ use xds_matcher::{Constraint, DynamicParameters, Selection};
 
 use super::file::Variants;
 use super::invalid;
-use crate::names::unless_closed;
-use crate::show::{underline, visible};
+use crate::show::{underline, unless_closed, visible};
 
 /// Show the variant that a subscriber gets; exit 0 if there is one, 1 if none matches, 2 if the file or an argument is wrong
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  xds variants select variants.yaml env=prod version=v2
+  xds variants select shards.yaml --constraints 'env=prod and shard in 0..5'")]
 pub(crate) struct Args {
     /// YAML: form (final or draft) and variants (each a name with constraints or parameters)
     file: PathBuf,
