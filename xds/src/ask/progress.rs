@@ -176,15 +176,20 @@ impl Progress {
 
     /// Nobody waits any longer for servers that do not want to be asked.
     pub(super) fn give_up_refused(&mut self) -> Vec<Event> {
-        let refused = |failure: &Failure| failure.kind == Kind::Refused;
-        self.fail(|server, _| server.lost.clone().filter(refused))
+        self.fail(|server, interest| {
+            let Failure { kind, message } = server.lost.as_ref().filter(|failure| failure.kind == Kind::Refused)?;
+            Some(Failure { kind: *kind, message: format!("{interest}: {message}") })
+        })
     }
 
     /// Nobody waits any longer, after this time.
     pub(super) fn give_up(&mut self, after: Duration) -> Vec<Event> {
         self.fail(|server, interest| {
             let message = format!("no answer for {interest} within {} s", after.as_secs_f64());
-            Some(server.lost.clone().unwrap_or(Failure { kind: Kind::Timeout, message }))
+            Some(match &server.lost {
+                Some(lost) => Failure { kind: lost.kind, message: format!("{message}: {}", lost.message) },
+                None => Failure { kind: Kind::Timeout, message },
+            })
         })
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Sides<'a> {
 }
 
 pub(super) enum Side<'a> {
-    Server(Servers<'a>),
+    Server(Box<Servers<'a>>),
     Files(Vec<FileResource>),
 }
 
@@ -47,7 +47,7 @@ impl<'a> Sides<'a> {
     pub(super) fn open(self, text: &str) -> Result<Side<'a>, Box<dyn Error>> {
         let path = Path::new(text);
         if !path.exists() {
-            return Ok(Side::Server(Servers::one(text, self.identity)?));
+            return Ok(Side::Server(Box::new(Servers::one(text, self.identity)?)));
         }
         let descriptors = self.content.descriptors()?;
         let resources = if path.is_dir() {
@@ -63,15 +63,15 @@ impl<'a> Sides<'a> {
     /// There is nobody to complain to.
     pub(super) async fn read(self, side: Side<'a>) -> io::Result<Found> {
         match side {
-            Side::Server(servers) => self.ask(servers).await,
+            Side::Server(mut servers) => self.ask(&mut servers).await,
             Side::Files(resources) => Ok(self.pick(resources)),
         }
     }
 
-    async fn ask(self, mut servers: Servers<'_>) -> io::Result<Found> {
+    async fn ask(self, servers: &mut Servers<'_>) -> io::Result<Found> {
         let mut verdict = None;
         let until = Until::Known(self.timeout);
-        let progress = listen(self.wanted, &mut servers, until, |_, event| {
+        let progress = listen(self.wanted, servers, until, |_, event| {
             match event.what {
                 // That one does not have it is what is asked.
                 What::Error(Failure { kind: Kind::Absent, .. }) => {}
@@ -98,7 +98,8 @@ impl<'a> Sides<'a> {
         let interests: Vec<Interest> = self.wanted.names().filter_map(|(_, name)| Some(name.ok()?.into())).collect();
         let is_wanted = |name: &str| {
             let answers = |name: &ResourceName, interest: &Interest| match interest {
-                Interest::Wildcard => true,
+                // As a relay serves files: what has an authority belongs to collections of its own.
+                Interest::Wildcard => name.is_opaque(),
                 Interest::Name(wanted) => name.answers(wanted),
             };
             ResourceName::parse(name).is_ok_and(|name| interests.iter().any(|interest| answers(&name, interest)))

@@ -3,7 +3,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::origin::{Origin, Scene, nobody};
-use super::{CDS, MEMBER, objects, run};
+use super::{CDS, GLOB, MEMBER, objects, run};
 
 /// connect_timeout
 fn seconds(seconds: u8) -> Vec<u8> {
@@ -51,7 +51,8 @@ fn a_server_and_files_are_compared() {
     let file = directory.path().join("a.yaml");
     let text = format!(
         "resources:\n- {{'@type': {CDS}, name: same, connect_timeout: 1s}}\n- {{'@type': {CDS}, name: web}}\n\
-         - {{'@type': type.googleapis.com/envoy.config.listener.v3.Listener, name: other}}\n"
+         - {{'@type': type.googleapis.com/envoy.config.listener.v3.Listener, name: other}}\n\
+         - {{'@type': {CDS}, name: '{MEMBER}'}}\n"
     );
     fs::write(&file, text).unwrap();
     let expected = "only in B: gone\ndiffers: web\n  connect_timeout: A has nothing, B has \"1s\"\n";
@@ -60,6 +61,9 @@ fn a_server_and_files_are_compared() {
         assert_eq!((run.code, &*run.out, &*run.err), (1, expected, ""));
     }
     let file = file.to_str().unwrap();
+    // What has an authority is asked for by name or glob, of servers, too.
+    let run_glob = run(&["diff", file, &server.address(), "cluster", GLOB]);
+    assert_eq!((run_glob.code, run_glob.out), (1, format!("only in A: {MEMBER}\n")));
     assert_eq!(run(&["diff", file, file, "cluster", "same"]).code, 0);
 
     fs::write(file, "resources: [{name: x}]").unwrap();
