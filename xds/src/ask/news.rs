@@ -134,12 +134,15 @@ async fn over(
             None => std::future::pending().await,
         }
     };
-    tokio::pin!(ended);
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(ended, interrupted);
     loop {
         tokio::select! {
-            Some(next) = news.recv() => progress.take(next).map_or(Ok(()), &mut *print)?,
+            // First, so that it is listened to before anything is printed.
+            biased;
+            interrupted = &mut interrupted => return interrupted.map(|()| false),
             () = &mut ended => break,
-            interrupted = tokio::signal::ctrl_c() => return interrupted.map(|()| false),
+            Some(next) = news.recv() => progress.take(next).map_or(Ok(()), &mut *print)?,
         }
     }
     progress.give_up(limit.unwrap_or_default()).into_iter().try_for_each(print)?;

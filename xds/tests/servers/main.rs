@@ -31,6 +31,15 @@ fn run(args: &[&str]) -> Run {
     xds(args, "")
 }
 
+/// What is run with a `--timeout`, which is longer for as long as it is not what is waited for: machines are slow at times.
+fn run_until(done: impl Fn(&Run) -> bool, args: &[&str]) -> Run {
+    let mut runs = [0.2_f64, 1.0, 5.0, 25.0].iter().map(|timeout| {
+        let timeout = timeout.to_string();
+        run(&[args, &["--timeout", &timeout]].concat())
+    });
+    runs.find(done).unwrap_or_else(|| panic!("{args:?}"))
+}
+
 /// The objects that were printed, a line each.
 fn objects(run: &Run) -> Vec<Value> {
     run.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()

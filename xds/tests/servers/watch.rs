@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tonic::Status;
 
 use super::origin::{Origin, Scene};
-use super::{CDS, events, run};
+use super::{CDS, events, run, run_until};
 
 /// A watch that runs, until it is dropped.
 struct Watching {
@@ -90,12 +90,23 @@ fn for_people_there_is_a_line_an_event() {
     assert_eq!(without_time(watching.line()), "removed  a\n");
 }
 
+#[cfg(unix)]
+#[test]
+fn it_ends_by_an_interrupt_which_is_no_failure() {
+    let origin = Origin::play(&[Scene::clusters(&["a"])]);
+    let mut watching = Watching::start(&["--server", &origin.address(), "cluster", "a", "no-such"]);
+    watching.line();
+    let id = watching.child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(watching.child.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn with_a_timeout_it_exits_as_get_does() {
     let origin = Origin::play(&[Scene::clusters(&["a"])]);
     let watch = |names: &[&str]| {
-        let args = ["watch", "--server", &origin.address(), "--timeout", "1", "-o", "json", "cluster"];
-        run(&[&args[..], names].concat())
+        let args = ["watch", "--server", &origin.address(), "-o", "json", "cluster"];
+        run_until(|run| run.code != 3, &[&args[..], names].concat())
     };
     let there = watch(&["a", "*"]);
     assert_eq!((there.code, events(&there, "put").len(), &*there.err), (0, 1, ""));
