@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-#[path = "../../xds-client/src/bin/xds/variants/answer.rs"]
+#[path = "../../xds/src/variants/answer.rs"]
 mod answer;
 
 use answer::answer;

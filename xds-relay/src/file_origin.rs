@@ -18,7 +18,7 @@
 //! character.
 //!
 //! This is the only part of the relay that knows Envoy's types, by reflection over [`Descriptors`]. [`load`] reads a
-//! directory, [`Watch`] reports its changes.
+//! directory, [`Watch`] reports its changes, and [`Descriptors::to_json`] is the way back.
 //!
 //! ```
 //! use xds_relay::file_origin::{Descriptors, load_embedded};
@@ -36,6 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod decode;
 mod descriptors;
 mod document;
 mod encode;

@@ -189,7 +189,7 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
     Ok(text)
 }
 
-const WATCH: &str = "cargo run -p xdstp-client --features cli --bin xds -- watch";
+const WATCH: &str = "cargo run -p xds-cli -- watch";
 
 fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {

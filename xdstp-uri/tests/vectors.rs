@@ -2,7 +2,7 @@
 //! as the tool `xds` does. The published crate has the vectors without this test.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-#[path = "../../xds-client/src/bin/xds/names/answer/mod.rs"]
+#[path = "../../xds/src/names/answer/mod.rs"]
 mod answer;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod oracle;

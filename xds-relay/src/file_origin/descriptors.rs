@@ -11,7 +11,7 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 const BUILT_IN: &[u8] = include_bytes!("../../descriptors/envoy-types-0.7.7.binpb.gz");
 /// A descriptor set larger than this, uncompressed, is not one: Envoy's own with all comments is 10 MiB.
 const MAX_BYTES: u64 = 64 << 20;
-const ANY: &str = "google.protobuf.Any";
+pub(super) const ANY: &str = "google.protobuf.Any";
 
 /// The descriptors of the message types that files may use.
 ///

@@ -1,0 +1,24 @@
+//! What is asked, of whom, and what comes of it: shared by the commands that speak to servers.
+
+mod attribute;
+mod identity;
+mod news;
+mod progress;
+mod secure;
+mod servers;
+mod types;
+mod wanted;
+
+pub(crate) use self::identity::Identity;
+pub(crate) use self::news::{Until, listen};
+pub(crate) use self::progress::{Event, Failure, Held, Kind, Progress, Verdict, What};
+pub(crate) use self::servers::{Servers, Where};
+pub(crate) use self::wanted::Wanted;
+
+use std::time::Duration;
+
+/// Seconds, such as `20` or `0.5`.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "expected a number of seconds, such as 20 or 0.5".to_owned())
+}

@@ -1,0 +1,150 @@
+//! Servers are asked, and what they say is passed on.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+use xdstp_client::Client;
+use xdstp_client::upstream::Connection;
+
+use super::progress::{Event, Progress};
+use super::servers::Servers;
+use super::wanted::Wanted;
+
+/// A collection may be answered in several responses: this much silence ends it.
+const QUIET: Duration = Duration::from_millis(250);
+
+/// Until when is listened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// All that was asked for is known, or this much time is over.
+    Known(Duration),
+    /// This much time is over, if it is limited; or ^C.
+    Over(Option<Duration>),
+}
+
+enum News {
+    /// Of the watch at this place.
+    Resource(usize, xdstp_client::Event),
+    /// Of the server at this place.
+    Connection(usize, Connection),
+}
+
+/// Asks the servers, and prints what comes; what there is in the end, unless it was ^C.
+///
+/// # Errors
+/// That of `print`.
+pub(crate) async fn listen(
+    wanted: &Wanted,
+    servers: &mut Servers<'_>,
+    until: Until,
+    mut print: impl FnMut(&Servers<'_>, Event) -> io::Result<()>,
+) -> io::Result<Option<Progress>> {
+    let asked: Vec<_> =
+        wanted.names().map(|(text, name)| (text, name.and_then(|name| Ok((servers.of(&name)?, name))))).collect();
+    let mut progress = Progress::new(servers.all().iter().map(|(name, _)| name.clone()));
+    let clients: Vec<_> = servers.all().iter().map(|(_, endpoint)| Client::connect(endpoint.clone())).collect();
+    // A full channel holds the watches back, and those coalesce.
+    let (sender, news) = mpsc::channel(1);
+    for (place, client) in clients.iter().enumerate() {
+        let (mut connection, sender) = (client.connection(), sender.clone());
+        tokio::spawn(async move {
+            while connection.changed().await.is_ok() {
+                let Some(now) = connection.borrow_and_update().clone() else { continue };
+                if sender.send(News::Connection(place, now)).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+    let mut places = 0;
+    for (text, found) in asked {
+        let watch = found.and_then(|(server, name)| {
+            let client = clients.get(server).ok_or("nobody is known to have it")?;
+            let watch = client.watch(wanted.type_url(), name.as_str()).map_err(|error| error.to_string())?;
+            Ok((server, watch))
+        });
+        match watch {
+            Ok((server, mut watch)) => {
+                progress.ask(watch.interest().clone(), server);
+                let (place, sender) = (places, sender.clone());
+                tokio::spawn(async move {
+                    while sender.send(News::Resource(place, watch.changed().await)).await.is_ok() {}
+                });
+                places += 1;
+            }
+            Err(reason) => print(servers, progress.refuse(text, &reason))?,
+        }
+    }
+    drop(sender);
+    let mut print = |event| print(servers, event);
+    let is_over = match until {
+        Until::Known(patience) => known(&mut progress, news, patience, &mut print).await.map(|()| true)?,
+        Until::Over(limit) if progress.has_any() => over(&mut progress, news, limit, &mut print).await?,
+        Until::Over(_) => true,
+    };
+    Ok(is_over.then_some(progress))
+}
+
+impl Progress {
+    fn take(&mut self, news: News) -> Option<Event> {
+        match news {
+            News::Resource(place, event) => self.seen(place, event),
+            News::Connection(place, connection) => self.connection(place, &connection),
+        }
+    }
+}
+
+async fn known(
+    progress: &mut Progress,
+    mut news: mpsc::Receiver<News>,
+    patience: Duration,
+    print: &mut impl FnMut(Event) -> io::Result<()>,
+) -> io::Result<()> {
+    let end = Instant::now().checked_add(patience);
+    loop {
+        let until = match (progress.is_waiting(), progress.has_collections()) {
+            (true, _) => end,
+            (false, true) => Some(end.map_or(Instant::now() + QUIET, |end| end.min(Instant::now() + QUIET))),
+            (false, false) => break,
+        };
+        let next = match until {
+            Some(until) => timeout_at(until, news.recv()).await.ok().flatten(),
+            None => news.recv().await,
+        };
+        let Some(next) = next else { break };
+        progress.take(next).map_or(Ok(()), &mut *print)?;
+        progress.give_up_refused().into_iter().try_for_each(&mut *print)?;
+    }
+    progress.give_up(patience).into_iter().try_for_each(print)
+}
+
+/// Whether it was not ^C.
+async fn over(
+    progress: &mut Progress,
+    mut news: mpsc::Receiver<News>,
+    limit: Option<Duration>,
+    print: &mut impl FnMut(Event) -> io::Result<()>,
+) -> io::Result<bool> {
+    let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let ended = async {
+        match end {
+            Some(end) => tokio::time::sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+    };
+    let interrupted = tokio::signal::ctrl_c();
+    tokio::pin!(ended, interrupted);
+    loop {
+        tokio::select! {
+            // First, so that it is listened to before anything is printed.
+            biased;
+            interrupted = &mut interrupted => return interrupted.map(|()| false),
+            () = &mut ended => break,
+            Some(next) = news.recv() => progress.take(next).map_or(Ok(()), &mut *print)?,
+        }
+    }
+    progress.give_up(limit.unwrap_or_default()).into_iter().try_for_each(print)?;
+    Ok(true)
+}

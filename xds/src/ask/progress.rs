@@ -1,0 +1,246 @@
+//! What is known of everything that was asked for: what is news, what is missing, and what the exit code is. No I/O.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use xdstp_cache::{Interest, Version};
+use xdstp_client::upstream::Connection;
+use xdstp_uri::ResourceName;
+
+/// What happened, with the place of the server that it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) server: Option<usize>,
+    /// What was asked for, or what came; none where it is about all that the server has.
+    pub(crate) name: Option<String>,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum What {
+    /// A resource is new or changed.
+    Put { version: Version, any: Bytes },
+    /// A resource is gone.
+    Removed,
+    /// A collection is known.
+    Answered,
+    /// It is not to be had.
+    Error(Failure),
+    /// What was printed of the server may be out of date, because of this; or it is not any more.
+    Ambient(Option<Failure>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    /// For people, with the name of what failed.
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is no stream to the server.
+    Unreachable,
+    /// It cannot be asked for: the name is none, or not one of this type, or nobody is known to have it.
+    Invalid,
+    /// The server does not want to be asked.
+    Refused,
+    /// It does not exist.
+    Absent,
+    /// The server is there, and said nothing of it.
+    Timeout,
+}
+
+/// What came of all that was asked for, from good to bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    There,
+    /// Something does not exist, or was not to be asked for.
+    Wrong,
+    /// Something is not known: nobody answered.
+    Unknown,
+}
+
+#[derive(Debug)]
+pub(crate) struct Progress {
+    asked: Vec<Asked>,
+    servers: Vec<Server>,
+    held: BTreeMap<ResourceName, Held>,
+    is_wrong: bool,
+}
+
+/// A resource as it came last.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Held {
+    pub(crate) version: Version,
+    pub(crate) any: Bytes,
+    server: usize,
+}
+
+#[derive(Debug)]
+struct Asked {
+    interest: Interest,
+    server: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    /// There, or a collection that was answered.
+    There,
+    Failed(Kind),
+}
+
+#[derive(Debug)]
+struct Server {
+    name: String,
+    lost: Option<Failure>,
+}
+
+impl Progress {
+    pub(crate) fn new(servers: impl IntoIterator<Item = String>) -> Self {
+        let servers = servers.into_iter().map(|name| Server { name, lost: None }).collect();
+        Self { asked: Vec::new(), servers, held: BTreeMap::new(), is_wrong: false }
+    }
+
+    /// Something more is asked for, of the server at this place.
+    pub(super) fn ask(&mut self, interest: Interest, server: usize) {
+        self.asked.push(Asked { interest, server, state: State::Waiting });
+    }
+
+    /// Something cannot be asked for.
+    pub(super) fn refuse(&mut self, name: &str, reason: &str) -> Event {
+        self.is_wrong = true;
+        let failure = Failure { kind: Kind::Invalid, message: format!("{name}: {reason}") };
+        Event { server: None, name: Some(name.to_owned()), what: What::Error(failure) }
+    }
+
+    /// A watch saw something: the news in it, if there are any. A resource that several names cover comes for each of them.
+    pub(super) fn seen(&mut self, place: usize, event: xdstp_client::Event) -> Option<Event> {
+        let asked = self.asked.get_mut(place)?;
+        let server = asked.server;
+        let is_name = !asked.interest.is_collection();
+        let (name, what) = match event {
+            xdstp_client::Event::Put { name, version, body } => {
+                if is_name {
+                    asked.state = State::There;
+                }
+                let held = Held { version: version.clone(), any: body.clone(), server };
+                let before = self.held.insert(name.clone(), held.clone());
+                let is_news = before.is_none_or(|before| before != held);
+                (name.as_str().to_owned(), is_news.then_some(What::Put { version, any: body })?)
+            }
+            xdstp_client::Event::Removed { name } => {
+                let is_first =
+                    is_name && std::mem::replace(&mut asked.state, State::Failed(Kind::Absent)) == State::Waiting;
+                let what = match self.held.remove(&name) {
+                    Some(_) => What::Removed,
+                    None if is_first => {
+                        let message = format!("there is no {}", asked.interest);
+                        What::Error(Failure { kind: Kind::Absent, message })
+                    }
+                    None => return None,
+                };
+                (name.as_str().to_owned(), what)
+            }
+            xdstp_client::Event::Answered => {
+                asked.state = State::There;
+                (asked.interest.as_str().to_owned(), What::Answered)
+            }
+            _ => return None,
+        };
+        Some(Event { server: Some(server), name: Some(name), what })
+    }
+
+    /// What a server's stream came to.
+    pub(super) fn connection(&mut self, place: usize, connection: &Connection) -> Option<Event> {
+        let holds = self.held.values().any(|held| held.server == place);
+        let server = self.servers.get_mut(place)?;
+        let what = match connection {
+            Connection::Disconnected { error: Some(error), .. } if server.lost.is_none() => {
+                let kind = if is_refusal(error) { Kind::Refused } else { Kind::Unreachable };
+                let failure = Failure { kind, message: format!("no stream to {}: {error}", server.name) };
+                server.lost = Some(failure.clone());
+                if holds { What::Ambient(Some(failure)) } else { What::Error(failure) }
+            }
+            Connection::Answered => {
+                server.lost.take()?;
+                What::Ambient(None)
+            }
+            _ => return None,
+        };
+        Some(Event { server: Some(place), name: None, what })
+    }
+
+    /// Nobody waits any longer for servers that do not want to be asked.
+    pub(super) fn give_up_refused(&mut self) -> Vec<Event> {
+        self.fail(|server, interest| {
+            let Failure { kind, message } = server.lost.as_ref().filter(|failure| failure.kind == Kind::Refused)?;
+            Some(Failure { kind: *kind, message: format!("{interest}: {message}") })
+        })
+    }
+
+    /// Nobody waits any longer, after this time.
+    pub(super) fn give_up(&mut self, after: Duration) -> Vec<Event> {
+        self.fail(|server, interest| {
+            let message = format!("no answer for {interest} within {} s", after.as_secs_f64());
+            Some(match &server.lost {
+                Some(lost) => Failure { kind: lost.kind, message: format!("{message}: {}", lost.message) },
+                None => Failure { kind: Kind::Timeout, message },
+            })
+        })
+    }
+
+    /// Whether something was not answered yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.asked.iter().any(|asked| asked.state == State::Waiting)
+    }
+
+    pub(super) fn has_collections(&self) -> bool {
+        self.asked.iter().any(|asked| asked.interest.is_collection())
+    }
+
+    /// Whether there is anything that a server is asked for.
+    pub(super) fn has_any(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    pub(crate) fn verdict(&self) -> Verdict {
+        let states = || self.asked.iter().map(|asked| asked.state);
+        if states().any(|state| matches!(state, State::Waiting | State::Failed(Kind::Unreachable | Kind::Timeout))) {
+            return Verdict::Unknown;
+        }
+        let wrong = self.is_wrong || states().any(|state| state != State::There);
+        if wrong { Verdict::Wrong } else { Verdict::There }
+    }
+
+    /// What there is.
+    pub(crate) fn into_held(self) -> BTreeMap<ResourceName, Held> {
+        self.held
+    }
+
+    fn fail(&mut self, why: impl Fn(&Server, &Interest) -> Option<Failure>) -> Vec<Event> {
+        let mut events = Vec::new();
+        for asked in self.asked.iter_mut().filter(|asked| asked.state == State::Waiting) {
+            let server = self.servers.get(asked.server);
+            let Some(failure) = server.and_then(|server| why(server, &asked.interest)) else { continue };
+            asked.state = State::Failed(failure.kind);
+            let name = Some(asked.interest.as_str().to_owned());
+            events.push(Event { server: Some(asked.server), name, what: What::Error(failure) });
+        }
+        events
+    }
+}
+
+/// Whether a server that ended a stream with these words would say the same to the next.
+fn is_refusal(error: &str) -> bool {
+    // The client has no more than words; they begin with the status, or have it in brackets.
+    const REFUSALS: [&str; 5] =
+        ["FailedPrecondition: ", "InvalidArgument: ", "PermissionDenied: ", "Unauthenticated: ", "Unimplemented: "];
+    REFUSALS.iter().any(|status| error.starts_with(status) || error.contains(&format!("({status}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! `xds get`: resources as they are now.
+
+use std::error::Error;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::ask::{Progress, Until, Wanted, Where, listen, seconds};
+use crate::exit;
+use crate::output;
+use crate::show::unless_closed;
+
+/// Print the resources as they are now, and exit: with 1 if a name does not exist or cannot be asked for, with 3 if nobody
+/// answered
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  xds get cluster
+  xds get --output json listener 'xdstp://example.com/envoy.config.listener.v3.Listener/edge/*'
+  xds get --bootstrap env --output yaml cluster web")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    servers: Where,
+    #[command(flatten)]
+    output: output::Args,
+    /// How long to wait for answers. A SotW server says that a name does not exist by 15 s of silence
+    #[arg(long, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    timeout: Duration,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+#[tokio::main(flavor = "current_thread")]
+pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
+    let mut servers = match args.servers.servers() {
+        Ok(servers) => servers,
+        Err(error) => return Ok(exit::usage(&*error)),
+    };
+    let mut printer = args.output.table_printer(args.wanted.type_url());
+    let until = Until::Known(args.timeout);
+    let listened =
+        listen(&args.wanted, &mut servers, until, |servers, event| printer.print(&event, servers.all())).await;
+    let done =
+        listened.and_then(|progress| printer.finish().map(|()| exit::code(progress.as_ref().map(Progress::verdict))));
+    unless_closed(done)
+}
