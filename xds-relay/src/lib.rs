@@ -9,7 +9,6 @@ pub mod config;
 mod connections;
 mod downstream;
 mod error;
-mod federation;
 mod file_content;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
@@ -17,6 +16,7 @@ pub mod file_origin;
 mod health;
 mod incoming;
 mod load_reports;
+mod lock;
 pub mod metrics;
 mod origins;
 pub mod relay_core;

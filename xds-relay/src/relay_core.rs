@@ -26,7 +26,4 @@ pub use self::node_group::{EveryNode, NodeGrouping, ShareBy};
 pub use self::quotas::LimitError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
-pub use crate::federation::dial::{Dial, Dialed};
-pub use crate::federation::node_group::NodeGroup;
-pub use crate::federation::routes::Routes;
-pub use crate::federation::share::Share;
+pub use xdstp_client::federation::{Dial, Dialed, NodeGroup, Routes, Share};

@@ -4,16 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use xds_transport::{Protocol, TypeRules};
+use xdstp_client::federation::{Authorities, Dial, Interner, Origin, Realm, ServerOrigin, ServerSettings};
 
 use crate::config::{self, Config, OriginKind, XdstpStreams, canonical_authority};
-use crate::federation::alike::Alike;
-use crate::federation::dial::Dial;
-use crate::federation::interner::Interner;
-use crate::federation::mixed::Mixed;
-use crate::federation::origin::Origin;
-use crate::federation::realm::{Authorities, Realm};
-use crate::federation::server::Server;
-use crate::federation::server_origin::ServerOrigin;
 use crate::metrics::Metrics;
 use crate::relay_core::files::FileOrigin;
 use crate::relay_core::loops::{Relays, Upwards};
@@ -63,20 +56,19 @@ impl Configured {
 
 fn server(config: &Config, origin: &config::Origin, protocol: Protocol, realm: Realm, common: &Common) -> ServerOrigin {
     common.metrics.declare_origin(&origin.name);
-    let server = Server {
+    ServerOrigin::new(ServerSettings {
         name: origin.name.clone(),
         protocol,
         rules: common.rules.clone(),
         realm,
-        loops: Arc::new(Upwards(common.relays.clone())),
-        mixed: Mixed::default(),
-        interner: common.interner.clone(),
-        alike: Alike::default(),
-        observer: common.metrics.clone(),
+        by_node: origin.xdstp == XdstpStreams::ByNode,
+        max_request_bytes: config.limits.max_upstream_request_bytes,
         silent_hint: SILENT_HINT,
-    };
-    let by_node = origin.xdstp == XdstpStreams::ByNode;
-    ServerOrigin::new(server, by_node, common.dial.clone(), config.limits.max_upstream_request_bytes)
+        dial: common.dial.clone(),
+        loops: Arc::new(Upwards(common.relays.clone())),
+        observer: common.metrics.clone(),
+        interner: common.interner.clone(),
+    })
 }
 
 fn authorities(config: &Config) -> Authorities {

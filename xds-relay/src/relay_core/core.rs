@@ -6,12 +6,9 @@ use std::time::{Duration, Instant};
 
 use xds_transport::RateLimit;
 use xds_transport::server::Settings;
+use xdstp_client::federation::{self, Dial, Federation, Interner, Origin};
 
 use crate::config::{Config, Limits, Unknown};
-use crate::federation::core::{self, Federation};
-use crate::federation::dial::Dial;
-use crate::federation::interner::Interner;
-use crate::federation::origin::Origin;
 use crate::file_content::FileContent;
 use crate::metrics::Metrics;
 use crate::relay_core::configured::{Common, Configured};
@@ -63,7 +60,7 @@ impl RelayCore {
             dial: dial.into(),
         };
         let Configured { all, files, authorities } = Configured::of(config, &common);
-        let federation = Federation::new(core::Settings {
+        let federation = Federation::new(federation::Settings {
             origins: all,
             authorities,
             node: own_node(config),

@@ -5,12 +5,10 @@ use std::time::Instant;
 
 use xds_transport::{Frame, TypeRules};
 use xdstp_cache::{Resource, TypeUrl};
+use xdstp_client::federation::{ByNode, Origin, Scope, ScopeKey, Speaker};
 use xdstp_uri::ResourceName;
 
-use crate::federation::lock::lock;
-use crate::federation::origin::{ByNode, Origin, Speaker};
-use crate::federation::scope::Scope;
-use crate::federation::scope_key::ScopeKey;
+use crate::lock::lock;
 
 /// A resource of an origin of files, ready to be served.
 pub type FromFile = (TypeUrl, ResourceName, Resource<Frame>);

@@ -7,10 +7,9 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
+use xdstp_client::federation::{Scope, Status};
 
-use crate::federation::lock::lock;
-use crate::federation::scope::Scope;
-use crate::federation::supply::Status;
+use crate::lock::lock;
 use crate::metrics::Gauges;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;

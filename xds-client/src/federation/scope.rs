@@ -32,14 +32,16 @@ const REMEMBERED: Duration = Duration::from_secs(3600);
 /// How many names are stored under one hold of the lock.
 const BATCH: usize = 256;
 
-pub(crate) struct Scope {
-    pub(crate) key: ScopeKey,
+/// The resources of one authority, or of one node group, and who wants them.
+pub struct Scope {
+    /// Which names it is of.
+    pub key: ScopeKey,
     /// Which origin it comes from, by position.
-    pub(crate) origin: usize,
+    pub origin: usize,
     /// What it comes over; none from an authoritative origin, and while nobody wants anything of it.
     supply: Mutex<Option<Arc<dyn Supply>>>,
     /// Whether several streams may be served from it: not what forbids sharing, then.
-    pub(crate) shared: bool,
+    pub shared: bool,
     /// What requests for it have room for, with those of the scopes that come over the same stream.
     pub(crate) room: Option<Arc<RequestRoom>>,
     /// How many names are looked at under one hold of the lock.
@@ -105,7 +107,7 @@ impl Scope {
     }
 
     /// A scope that holds all there is: what is not in it does not exist.
-    pub(crate) fn authoritative(key: ScopeKey, origin: usize, slice: usize) -> Self {
+    pub fn authoritative(key: ScopeKey, origin: usize, slice: usize) -> Self {
         let mut options = Options::default();
         options.looks = slice;
         Self::new(key, origin, options, None, None)
@@ -150,12 +152,12 @@ impl Scope {
     }
 
     /// What it comes over.
-    pub(crate) fn supply(&self) -> Option<Arc<dyn Supply>> {
+    pub fn supply(&self) -> Option<Arc<dyn Supply>> {
         lock(&self.supply).clone()
     }
 
     /// It comes over this from now on.
-    pub(crate) fn feed_from(&self, supply: Arc<dyn Supply>) {
+    pub fn feed_from(&self, supply: Arc<dyn Supply>) {
         // Not under its lock.
         let before = lock(&self.supply).replace(supply);
         drop(before);

@@ -22,7 +22,7 @@ struct Crowd {
 impl Federation {
     /// Where more is wanted than a request can name: what nobody wants any more goes at once, and then who wants most.
     /// Whoever that is, `end_largest` ends it: given the room, a type, and how many bytes of names of that are to go.
-    pub(crate) fn make_room(&self, now: Instant, end_largest: &mut dyn FnMut(&Arc<RequestRoom>, &TypeUrl, usize)) {
+    pub fn make_room(&self, now: Instant, end_largest: &mut dyn FnMut(&Arc<RequestRoom>, &TypeUrl, usize)) {
         for Crowd { room, scopes, lacking } in self.crowds() {
             // While a first request is handled the origin is not asked: until it is, nobody else goes for the same.
             if !room.take_on() {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::upstream::{Connection, Consumer};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Intern, Update, Verdict};
 use xds_transport::{Protocol, Rejected};
 use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
-use xdstp_client::upstream::{Connection, Consumer};
 
 use crate::federation::alike::Unsaid;
 use crate::federation::changes::Changes;
@@ -300,7 +300,6 @@ impl Consumer for Feed {
                 drop(state);
                 self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost());
             }
-            _ => {}
         }
     }
 

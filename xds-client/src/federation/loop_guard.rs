@@ -5,7 +5,7 @@ use std::fmt::Display;
 use tonic::metadata::MetadataMap;
 
 /// Sees to it that no origin is asked that is, through others, who asks.
-pub(crate) trait LoopGuard: Send + Sync + 'static {
+pub trait LoopGuard: Send + Sync + 'static {
     /// What this program goes by among those that ask the same origins: no two are called alike.
     fn instance(&self) -> String;
 
@@ -20,6 +20,6 @@ pub(crate) trait LoopGuard: Send + Sync + 'static {
 }
 
 /// The relays at the far end of a stream; displayed as admin pages show them.
-pub(crate) trait Behind: Display + Send + Sync {}
+pub trait Behind: Display + Send + Sync {}
 
 impl<T: Display + Send + Sync> Behind for T {}

@@ -120,7 +120,7 @@ impl Scope {
     }
 
     /// Makes the scope hold exactly this: what an authoritative origin does.
-    pub(crate) fn replace(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
+    pub fn replace(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
         let mut gone: BTreeMap<TypeUrl, BTreeSet<ResourceName>> = BTreeMap::new();
         for stored in self.lock().cache.resources() {
             if stored.resource.is_some() {

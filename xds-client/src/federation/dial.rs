@@ -1,7 +1,7 @@
 //! How streams to origins are opened.
 
+use crate::upstream::Consumer;
 use bytes::Bytes;
-use xdstp_client::upstream::Consumer;
 
 /// Opens streams to origins. The core decides which, and for whom; how, is not its business.
 pub trait Dial: Send + Sync + 'static {

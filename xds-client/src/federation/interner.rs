@@ -10,7 +10,7 @@ use crate::federation::weak_table::WeakTable;
 
 /// The parts of resources, for as long as anybody holds them.
 #[derive(Debug, Default)]
-pub(crate) struct Interner {
+pub struct Interner {
     names: WeakTable<ResourceName, ()>,
     versions: WeakTable<Version, ()>,
     /// By the digest of their content.

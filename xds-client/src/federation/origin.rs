@@ -12,7 +12,7 @@ use crate::federation::scope_key::ScopeKey;
 ///
 /// An origin says what it is, always the same, and is told of every scope of names of its own, to [feed](Self::feed) it. That
 /// happens while nobody else gets a scope: it returns soon, and locks no scope but that one.
-pub(crate) trait Origin: Send + Sync + 'static {
+pub trait Origin: Send + Sync + 'static {
     /// What it is called, in a configuration, in logs and by who counts.
     fn name(&self) -> &str;
 
@@ -57,7 +57,7 @@ pub(crate) trait Origin: Send + Sync + 'static {
 
 /// How far what an origin has depends on the node that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ByNode {
+pub enum ByNode {
     /// All nodes are answered alike.
     Nothing,
     /// Old-style names are each node group's own, `xdstp:` names are not.
@@ -68,9 +68,9 @@ pub(crate) enum ByNode {
 
 /// Whom an origin is asked for.
 #[derive(Clone, Debug)]
-pub(crate) struct Speaker {
+pub struct Speaker {
     /// A node group, or `xdstp`: for people.
-    pub(crate) label: String,
+    pub label: String,
     /// As the origin is told it.
-    pub(crate) node: Bytes,
+    pub node: Bytes,
 }

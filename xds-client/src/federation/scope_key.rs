@@ -7,7 +7,7 @@ use crate::federation::place::Place;
 
 /// Which scope a name belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ScopeKey {
+pub enum ScopeKey {
     /// `xdstp:` names of one authority, in canonical spelling.
     Authority(String),
     /// What an origin, by position, has for one node group.
@@ -20,7 +20,7 @@ pub(crate) enum ScopeKey {
 
 impl ScopeKey {
     /// The authority whose names it holds.
-    pub(crate) fn authority(&self) -> Option<&str> {
+    pub fn authority(&self) -> Option<&str> {
         match self {
             Self::Authority(authority) => Some(authority),
             _ => None,

@@ -5,7 +5,7 @@ use std::any::Any;
 use xdstp_cache::TypeUrl;
 
 /// Is told what happens on the streams to origins, as it happens. Whoever counts nothing is `()`.
-pub(crate) trait Observer: Send + Sync + 'static {
+pub trait Observer: Send + Sync + 'static {
     /// A stream was answered; what is returned is dropped once it is over.
     fn connected(&self, _origin: &str) -> Box<dyn Any + Send + Sync> {
         Box::new(())

@@ -7,9 +7,11 @@ use xdstp_uri::ResourceName;
 
 /// The origin of each authority, by position, and the default one, of every other name.
 #[derive(Debug)]
-pub(crate) struct Authorities {
-    pub(crate) origins: HashMap<String, usize>,
-    pub(crate) default_origin: usize,
+pub struct Authorities {
+    /// The position of each authority's origin, by its canonical spelling.
+    pub origins: HashMap<String, usize>,
+    /// The position of that of everything else.
+    pub default_origin: usize,
 }
 
 impl Authorities {
@@ -23,9 +25,11 @@ impl Authorities {
 /// Which names an origin may set: those of its authorities, and if it is the default one, those that no other origin is
 /// configured for (rule 153).
 #[derive(Debug)]
-pub(crate) struct Realm {
-    pub(crate) origin: usize,
-    pub(crate) authorities: Arc<Authorities>,
+pub struct Realm {
+    /// Its position.
+    pub origin: usize,
+    /// What all of them are configured for.
+    pub authorities: Arc<Authorities>,
 }
 
 impl Realm {

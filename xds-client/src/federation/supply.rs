@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 /// What an origin that must be asked feeds a scope by: a stream, of which the scope may be one of many users. The scope
 /// drops it when nobody wants anything of it any more.
-pub(crate) trait Supply: Send + Sync {
+pub trait Supply: Send + Sync {
     /// The scope has something to tell the origin.
     fn ask(&self);
 
@@ -28,12 +28,13 @@ pub(crate) trait Supply: Send + Sync {
 
 /// How a supply is doing, for people.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Status {
+pub struct Status {
     /// The origin is there, and answered.
-    pub(crate) connected: bool,
+    pub connected: bool,
     /// The relay that the origin is, and those behind it.
-    pub(crate) relays: Option<String>,
-    pub(crate) last_error: Option<String>,
+    pub relays: Option<String>,
+    /// Why it was not there when it was not last.
+    pub last_error: Option<String>,
     /// What an operator should look at.
-    pub(crate) hint: Option<&'static str>,
+    pub hint: Option<&'static str>,
 }

@@ -21,7 +21,7 @@ use crate::federation::share::{OverLimit, Quota};
 const MAX_RESTING: usize = 1024;
 
 /// Scopes, made as names are asked for, and the origins that feed them.
-pub(crate) struct Federation {
+pub struct Federation {
     origins: Vec<Arc<dyn Origin>>,
     authorities: Arc<Authorities>,
     /// Who it is where it does not speak for anybody, encoded.
@@ -37,62 +37,66 @@ pub(crate) struct Federation {
 }
 
 /// What a federation is made of.
-pub(crate) struct Settings {
+pub struct Settings {
     /// In the order that positions count.
-    pub(crate) origins: Vec<Arc<dyn Origin>>,
+    pub origins: Vec<Arc<dyn Origin>>,
     /// Which of them is whose.
-    pub(crate) authorities: Arc<Authorities>,
+    pub authorities: Arc<Authorities>,
     /// Who it is where it does not speak for anybody, encoded.
-    pub(crate) node: Bytes,
+    pub node: Bytes,
     /// How long a name that nobody wants any more stays subscribed upstream.
-    pub(crate) linger: Duration,
+    pub linger: Duration,
     /// What may be used up.
-    pub(crate) limits: Limits,
+    pub limits: Limits,
     /// The one that its origins have.
-    pub(crate) interner: Arc<Interner>,
+    pub interner: Arc<Interner>,
 }
 
 /// What all that is served may use up.
 #[derive(Debug)]
-pub(crate) struct Limits {
-    pub(crate) groups: Arc<Quota>,
-    pub(crate) authorities: Arc<Quota>,
-    /// By their weight.
-    pub(crate) names: Arc<Quota>,
-    pub(crate) authorities_per_stream: usize,
+pub struct Limits {
+    /// Node groups that are asked for apart.
+    pub groups: Arc<Quota>,
+    /// Authorities of which something is asked for.
+    pub authorities: Arc<Quota>,
+    /// Names that are asked for, by their weight.
+    pub names: Arc<Quota>,
+    /// Authorities that one subscriber may ask for names of.
+    pub authorities_per_stream: usize,
     /// How many names are looked at under one hold of a scope's lock.
-    pub(crate) names_per_turn: usize,
+    pub names_per_turn: usize,
 }
 
 impl Federation {
-    pub(crate) fn new(settings: Settings) -> Arc<Self> {
+    /// Without a scope yet. Nothing is fed before somebody wants something.
+    pub fn new(settings: Settings) -> Arc<Self> {
         let Settings { origins, authorities, node, linger, limits, interner } = settings;
         let (scopes, routes) = (Mutex::default(), AtomicU64::new(0));
         Arc::new(Self { origins, authorities, node, linger, limits, interner, scopes, routes })
     }
 
     /// By position.
-    pub(crate) fn origins(&self) -> &[Arc<dyn Origin>] {
+    pub fn origins(&self) -> &[Arc<dyn Origin>] {
         &self.origins
     }
 
     /// The scopes that are shared.
-    pub(crate) fn scopes(&self) -> Vec<Arc<Scope>> {
+    pub fn scopes(&self) -> Vec<Arc<Scope>> {
         lock(&self.scopes).values().cloned().collect()
     }
 
     /// How many bodies are held for node groups, equal ones once.
-    pub(crate) fn bodies(&self) -> usize {
+    pub fn bodies(&self) -> usize {
         self.interner.bodies()
     }
 
     /// What routes go by here that are about to be made: no others ever did.
-    pub(crate) fn number_routes(&self) -> u64 {
+    pub fn number_routes(&self) -> u64 {
         self.routes.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Drops scopes that nobody uses and nothing is subscribed for: to be called every second or so.
-    pub(crate) fn sweep(&self, now: Instant) {
+    pub fn sweep(&self, now: Instant) {
         let mut scopes = lock(&self.scopes);
         // Streams get scopes under this lock only: whoever is counted once is the map itself.
         let unused = scopes.iter().filter(|(_, scope)| Arc::strong_count(scope) == 1 && scope.is_idle());

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// There would be more of something than there may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {most} {what}")]
-pub(crate) struct OverLimit {
+pub struct OverLimit {
     /// Which limit it is, as a configuration calls it.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
     /// Of what there would be too much.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// How much there may be.
-    pub(crate) most: usize,
+    pub most: usize,
 }
 
 /// Something that there may be so much of.
 #[derive(Debug)]
-pub(crate) struct Quota {
+pub struct Quota {
     key: &'static str,
     what: &'static str,
     most: usize,
@@ -32,25 +32,26 @@ pub struct Share {
 }
 
 impl Quota {
-    pub(crate) fn new(key: &'static str, what: &'static str, most: usize) -> Arc<Self> {
+    /// So much of something, of which nothing is used: `key` is what a configuration calls it, `what` is for people.
+    pub fn new(key: &'static str, what: &'static str, most: usize) -> Arc<Self> {
         Arc::new(Self { key, what, most, used: AtomicUsize::new(0) })
     }
 
     /// One of it.
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Share, OverLimit> {
+    pub fn take(self: &Arc<Self>) -> Result<Share, OverLimit> {
         let mut share = self.none();
         share.grow(1).map(|()| share)
     }
 
     /// None of it yet.
-    pub(crate) fn none(self: &Arc<Self>) -> Share {
+    pub fn none(self: &Arc<Self>) -> Share {
         Share { quota: self.clone(), used: 0 }
     }
 }
 
 impl Share {
     /// So many more.
-    pub(crate) fn grow(&mut self, by: usize) -> Result<(), OverLimit> {
+    pub fn grow(&mut self, by: usize) -> Result<(), OverLimit> {
         let Quota { key, what, most, ref used } = *self.quota;
         let more = |used: usize| used.checked_add(by).filter(|used| *used <= most);
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
@@ -61,7 +62,7 @@ impl Share {
     }
 
     /// So many fewer.
-    pub(crate) fn shrink(&mut self, by: usize) {
+    pub fn shrink(&mut self, by: usize) {
         let by = by.min(self.used);
         self.used -= by;
         self.quota.used.fetch_sub(by, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use crate::federation::share::OverLimit;
 
 /// The room in the requests of one stream to an origin.
 #[derive(Debug)]
-pub(crate) struct RequestRoom {
+pub struct RequestRoom {
     most: usize,
     /// What the origin was told of each type.
     used: Mutex<HashMap<TypeUrl, usize>>,
@@ -24,7 +24,8 @@ pub(crate) struct RequestRoom {
 }
 
 impl RequestRoom {
-    pub(crate) fn new(max_request_bytes: usize) -> Arc<Self> {
+    /// That of a stream whose requests may have so many bytes.
+    pub fn new(max_request_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             most: room_for_names(max_request_bytes),
             used: Mutex::default(),
@@ -74,7 +75,8 @@ impl RequestRoom {
         !self.made.swap(true, Ordering::Relaxed)
     }
 
-    pub(crate) fn error(&self) -> OverLimit {
+    /// What who asks for too much is told.
+    pub fn error(&self) -> OverLimit {
         let what = "bytes of names in a request to the origin";
         OverLimit { key: "max_upstream_request_bytes", what, most: self.most }
     }

@@ -1,9 +1,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::upstream::Consumer;
 use tonic::metadata::MetadataMap;
 use xds_transport::{Protocol, TypeRules};
-use xdstp_client::upstream::Consumer;
 
 use super::*;
 use crate::federation::loop_guard::{Behind, LoopGuard};

@@ -62,7 +62,7 @@ impl fmt::Display for NodeGroup {
 
 /// The node as the origin is told it: `client_features` about the transport are the business of who has the stream, so
 /// only those honoured here remain; everything else stays byte for byte.
-pub(crate) fn towards_origin(node: &Bytes) -> Bytes {
+pub fn towards_origin(node: &Bytes) -> Bytes {
     const CLIENT_FEATURES: u32 = 10;
     const ABOUT_TRANSPORT: &[u8] = b"xds.config.";
     const HONOURED: [&str; 3] = ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl", ASKS_FOR_OTHERS];

@@ -55,7 +55,7 @@ pub struct Routes {
 impl Routes {
     /// Routes for a client, under a number [of their own](Federation::number_routes). The waker says that there is something
     /// to pull.
-    pub(crate) fn new(
+    pub fn new(
         federation: Arc<Federation>,
         number: u64,
         client: Box<dyn Client>,

@@ -14,9 +14,11 @@ use crate::federation::scope::Scope;
 
 /// A subscriber of one scope.
 #[derive(Clone)]
-pub(crate) struct Part {
-    pub(crate) scope: Arc<Scope>,
-    pub(crate) id: SubscriberId,
+pub struct Part {
+    /// Where.
+    pub scope: Arc<Scope>,
+    /// What it goes by there.
+    pub id: SubscriberId,
     /// Where it is among all parts of its stream.
     pub(crate) seat: usize,
     /// Some of what it said was not told as it came: a wildcard or glob may not have been answered by that.
@@ -25,7 +27,7 @@ pub(crate) struct Part {
 
 /// What may be known of routes while they are used.
 #[derive(Default)]
-pub(crate) struct View {
+pub struct View {
     /// The subscribers in each scope.
     parts: Mutex<Slab<(TypeUrl, Part)>>,
     /// Something was visited for who uses them, so that it is being answered.
@@ -48,12 +50,12 @@ impl View {
     }
 
     /// Visits the parts that are open, each with its type. Parts leave this list before they are closed.
-    pub(crate) fn visit(&self, mut visitor: impl FnMut(&TypeUrl, &Part)) {
+    pub fn visit(&self, mut visitor: impl FnMut(&TypeUrl, &Part)) {
         lock(&self.parts).iter().for_each(|(_, (type_url, part))| visitor(type_url, part));
     }
 
     /// How many bytes the names of a type take in requests that have so much room.
-    pub(crate) fn size_in(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl) -> usize {
+    pub fn size_in(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl) -> usize {
         let size = |(_, (of, part)): (usize, &(TypeUrl, Part))| {
             let shares = of == type_url && part.scope.room.as_ref().is_some_and(|other| Arc::ptr_eq(other, room));
             if shares { part.scope.size_of(part.id) } else { 0 }
@@ -64,7 +66,7 @@ impl View {
 
     /// Why nothing can be said to who uses the routes: what it wants is of origins that cannot be reached since before
     /// `since`, and nothing is known of any of it (rule 157).
-    pub(crate) fn unknown(&self, since: Instant) -> Option<String> {
+    pub fn unknown(&self, since: Instant) -> Option<String> {
         if self.served.load(Ordering::Relaxed) {
             return None;
         }

@@ -9,7 +9,7 @@ use crate::federation::share::OverLimit;
 
 /// What is the business of who serves a client, and not of the core: who it is, and what is said and counted of its limits.
 /// Dropped when the routes are.
-pub(crate) trait Client: Send + Sync + 'static {
+pub trait Client: Send + Sync + 'static {
     /// The group of the client's node.
     ///
     /// # Errors

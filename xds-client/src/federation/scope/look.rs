@@ -10,16 +10,17 @@ use xds_transport::Frame;
 
 impl Scope {
     /// Whether there is anything to see of it.
-    pub(crate) fn is_dormant(&self) -> bool {
+    pub fn is_dormant(&self) -> bool {
         self.is_idle() && self.lock().cache.resources().next().is_none()
     }
 
-    pub(crate) fn subscriber_count(&self) -> usize {
+    /// How many subscribers it has.
+    pub fn subscriber_count(&self) -> usize {
         self.lock().cache.subscriber_count()
     }
 
     /// Visits what is `picked` of every name that something is known of, while others may use the scope.
-    pub(crate) fn visit_stored<T>(&self, picked: impl Fn(Stored<'_, Frame>) -> T, mut visitor: impl FnMut(T)) {
+    pub fn visit_stored<T>(&self, picked: impl Fn(Stored<'_, Frame>) -> T, mut visitor: impl FnMut(T)) {
         let mut next = Some(0);
         while let Some(from) = next {
             let part: Vec<_>;
@@ -33,7 +34,7 @@ impl Scope {
     }
 
     /// The names and collections that are subscribed upstream.
-    pub(crate) fn subscriptions(&self) -> Vec<Wish> {
+    pub fn subscriptions(&self) -> Vec<Wish> {
         let mut subscriptions: Vec<Wish> = Vec::new();
         loop {
             let before = subscriptions.len();
@@ -48,12 +49,12 @@ impl Scope {
     }
 
     /// How many these are.
-    pub(crate) fn subscription_count(&self) -> usize {
+    pub fn subscription_count(&self) -> usize {
         self.lock().demand.as_ref().map_or(0, |demand| demand.wanted().len())
     }
 
     /// What a subscriber asks for: bounded by what a stream may.
-    pub(crate) fn interests(&self, id: SubscriberId) -> Vec<Interest> {
+    pub fn interests(&self, id: SubscriberId) -> Vec<Interest> {
         self.lock().cache.interests(id).collect()
     }
 }
