@@ -5,8 +5,8 @@
 //! many scopes as its names need. This module knows nothing else of the crate that it is in but how a stream to a server is
 //! [consumed](crate::upstream::Consumer). What it needs from outside comes in by:
 //!
-//! - [`Origin`], what feeds scopes: a server ([`ServerOrigin`]), which is reached by [`Dial`], or anything that has its content
-//!   elsewhere. Between a scope and an origin that must be asked stands a [`Supply`].
+//! - [`Origin`], what feeds scopes: a server ([`ServerOrigin`]), which is reached by [`Dial`], a [`SnapshotOrigin`], or anything
+//!   else that has content. Between a scope and an origin that must be asked stands a [`Supply`].
 //! - [`Client`], whom routes serve: which group its node is of, and what its limits are called.
 //! - [`Observer`], who counts what comes from servers.
 //! - [`LoopGuard`], what is said of relays with streams to servers. A trait, and not the relay's own paths: a program that said
@@ -44,6 +44,7 @@ mod server;
 mod server_origin;
 mod settling;
 mod share;
+mod snapshot_origin;
 mod speakers;
 mod subscriber;
 mod supply;
@@ -66,6 +67,7 @@ pub use self::scope::Scope;
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};
+pub use self::snapshot_origin::{Held, SnapshotOrigin};
 pub use self::supply::{Status, Supply};
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod admin;
 pub mod aggregation;
+mod builder;
 mod causes;
 mod check;
 pub mod config;
@@ -27,8 +28,9 @@ mod text_file;
 mod tls;
 mod yaml;
 
+pub use crate::builder::{RelayBuilder, run};
 pub use crate::check::check;
 pub use crate::config::{Config, ConfigError, ExampleMesh};
 pub use crate::error::Error;
 pub use crate::file_content::FileContent;
-pub use crate::serve::{Relay, run};
+pub use crate::serve::Relay;

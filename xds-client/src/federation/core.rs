@@ -114,12 +114,12 @@ impl Federation {
 
     /// Whether an origin speaks SotW.
     pub(crate) fn is_sotw(&self, origin: usize) -> bool {
-        self.origins.get(origin).is_some_and(|origin| origin.is_sotw())
+        self.origins.get(origin).is_some_and(Origin::is_sotw)
     }
 
     /// The scopes of authorities of an origin that may have names of others.
     pub(crate) fn mixed(&self, origin: usize) -> Vec<Arc<Scope>> {
-        self.origins.get(origin).map(|origin| origin.mixed()).unwrap_or_default()
+        self.origins.get(origin).map(Origin::mixed).unwrap_or_default()
     }
 
     /// Where names of an authority, or without it old-style names, are served from.
@@ -171,7 +171,7 @@ impl Federation {
     /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
     fn scope(&self, key: ScopeKey, position: usize, speaker: &dyn Fn() -> Speaker) -> Result<Arc<Scope>, OverLimit> {
         let origin = self.origins.get(position);
-        let is_authoritative = origin.is_some_and(|origin| origin.is_authoritative());
+        let is_authoritative = origin.is_some_and(Origin::is_authoritative);
         let feed = |scope: &Arc<Scope>| origin.into_iter().for_each(|origin| origin.feed(scope, speaker));
         let mut scopes = lock(&self.scopes);
         if let Some(scope) = scopes.get(&key) {

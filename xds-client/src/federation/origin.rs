@@ -13,9 +13,6 @@ use crate::federation::scope_key::ScopeKey;
 /// An origin says what it is, always the same, and is told of every scope of names of its own, to [feed](Self::feed) it. That
 /// happens while nobody else gets a scope: it returns soon, and locks no scope but that one.
 pub trait Origin: Send + Sync + 'static {
-    /// What it is called, in a configuration, in logs and by who counts.
-    fn name(&self) -> &str;
-
     /// What kind of origin it is, in a word for people: `delta`, `sotw`, `files`.
     fn kind(&self) -> &'static str;
 
@@ -53,6 +50,40 @@ pub trait Origin: Send + Sync + 'static {
     /// it is for as long as it lives. Another gives it a [supply](Scope::feed_from), and is told again when somebody wants
     /// something of a scope that had dropped its supply. `speaker` is whom it is asked for.
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker);
+}
+
+impl<T: Origin + ?Sized> Origin for Arc<T> {
+    fn kind(&self) -> &'static str {
+        (**self).kind()
+    }
+
+    fn by_node(&self) -> ByNode {
+        (**self).by_node()
+    }
+
+    fn is_authoritative(&self) -> bool {
+        (**self).is_authoritative()
+    }
+
+    fn is_sotw(&self) -> bool {
+        (**self).is_sotw()
+    }
+
+    fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {
+        (**self).room(scope)
+    }
+
+    fn mixed(&self) -> Vec<Arc<Scope>> {
+        (**self).mixed()
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        (**self).ready()
+    }
+
+    fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {
+        (**self).feed(scope, speaker);
+    }
 }
 
 /// How far what an origin has depends on the node that asks.

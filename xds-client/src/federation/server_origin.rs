@@ -72,10 +72,6 @@ impl ServerOrigin {
 }
 
 impl Origin for ServerOrigin {
-    fn name(&self) -> &str {
-        &self.server.name
-    }
-
     fn kind(&self) -> &'static str {
         self.server.protocol.as_str()
     }

@@ -44,10 +44,6 @@ struct Asked(Arc<AtomicUsize>);
 struct Program(Arc<Mutex<Vec<String>>>);
 
 impl Origin for Held {
-    fn name(&self) -> &str {
-        "held"
-    }
-
     fn kind(&self) -> &'static str {
         "test"
     }

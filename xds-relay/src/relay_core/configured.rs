@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use xds_transport::{Protocol, TypeRules};
-use xdstp_client::federation::{Authorities, Dial, Interner, Origin, Realm, ServerOrigin, ServerSettings};
+use xdstp_client::federation::{
+    Authorities, ByNode, Dial, Interner, Origin, Realm, Scope, ServerOrigin, ServerSettings, SnapshotOrigin, Speaker,
+};
 
 use crate::config::{self, Config, OriginKind, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
-use crate::relay_core::files::FileOrigin;
 use crate::relay_core::loops::{Relays, Upwards};
 
 const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
@@ -19,8 +20,31 @@ pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
     /// Those of files, by position.
-    pub(crate) files: BTreeMap<usize, Arc<FileOrigin>>,
+    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
+}
+
+/// An embedded origin that nobody brought: nothing is known of what it has.
+struct Missing;
+
+impl Origin for Missing {
+    fn kind(&self) -> &'static str {
+        "missing"
+    }
+
+    fn by_node(&self) -> ByNode {
+        ByNode::Nothing
+    }
+
+    fn is_authoritative(&self) -> bool {
+        false
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Err("it is embedded, and nobody brought it".to_owned())
+    }
+
+    fn feed(&self, _: &Arc<Scope>, _: &dyn Fn() -> Speaker) {}
 }
 
 /// What all of them have.
@@ -30,6 +54,8 @@ pub(crate) struct Common {
     pub(crate) interner: Arc<Interner>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) dial: Arc<dyn Dial>,
+    /// Those that are not made here, by name.
+    pub(crate) embedded: BTreeMap<String, Arc<dyn Origin>>,
 }
 
 impl Configured {
@@ -44,9 +70,12 @@ impl Configured {
                     all.push(Arc::new(server(config, origin, *protocol, realm, common)));
                 }
                 OriginKind::Files { .. } => {
-                    let origin = Arc::new(FileOrigin::new(origin.name.clone(), common.rules.clone()));
+                    let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
                     files.insert(position, origin.clone());
                     all.push(origin);
+                }
+                OriginKind::Embedded => {
+                    all.push(common.embedded.get(&origin.name).cloned().unwrap_or_else(|| Arc::new(Missing)));
                 }
             }
         }
