@@ -15,6 +15,8 @@
 
 mod alike;
 mod changes;
+#[cfg_attr(not(test), expect(dead_code, reason = "no origin has several servers yet"))]
+mod choice;
 mod client;
 mod core;
 mod crowd;
