@@ -4,6 +4,7 @@ mod backoff;
 pub mod bootstrap;
 mod client;
 mod endpoint;
+pub mod federation;
 mod store;
 #[cfg(feature = "rustls-any")]
 pub mod tls;

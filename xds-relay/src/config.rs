@@ -23,9 +23,11 @@ mod error;
 mod example_mesh;
 mod fields;
 mod limits;
+mod made;
 mod node_field;
 mod own_address;
 mod read;
+mod rules;
 mod tls;
 mod values;
 
@@ -33,11 +35,12 @@ pub use self::{
     aggregation::{Aggregation, Unmatched},
     error::ConfigError,
     example_mesh::{EXAMPLE, ExampleMesh},
+    made::InvalidConfig,
     node_field::{NodeField, NodeFieldError},
     tls::{ListenTls, OriginTls},
 };
 
-/// A relay's configuration, checked.
+/// A relay's configuration: one that was read is checked, one that is [made](Self::new) can be [validated](Self::validate).
 ///
 /// ```
 /// use xds_relay::Config;
@@ -153,6 +156,9 @@ pub enum OriginKind {
         /// A descriptor set to use in place of the built-in one.
         descriptors: Option<PathBuf>,
     },
+    /// One that the program brings which the relay is part of, under this name: see
+    /// [`RelayBuilder::origin`](crate::RelayBuilder::origin). A file cannot say so.
+    Embedded,
 }
 
 /// What a stream is told of which nothing at all is known while its origin cannot be reached.

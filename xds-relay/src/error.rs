@@ -7,11 +7,15 @@ use xdstp_client::tls::TlsError;
 
 use crate::aggregation::RulesError;
 use crate::causes::with_causes;
+use crate::config::InvalidConfig;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The configuration cannot be run: no file says such a thing.
+    #[error("configuration: {0}")]
+    Config(#[from] InvalidConfig),
     /// An address cannot be listened on.
     #[error("cannot listen on {address} ({field})")]
     Listen {
@@ -22,7 +26,7 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
-    /// An origin of files cannot be read.
+    /// An origin has not what it is to have from the start: its files cannot be read, or nobody brought it.
     #[error("origin {origin:?}: {reason}")]
     Origin {
         /// Its name in the configuration.

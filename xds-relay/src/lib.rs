@@ -3,13 +3,13 @@
 
 pub mod admin;
 pub mod aggregation;
+mod builder;
 mod causes;
 mod check;
 pub mod config;
 mod connections;
 mod downstream;
 mod error;
-mod federation;
 mod file_content;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
@@ -17,6 +17,7 @@ pub mod file_origin;
 mod health;
 mod incoming;
 mod load_reports;
+mod lock;
 pub mod metrics;
 mod origins;
 pub mod relay_core;
@@ -27,8 +28,9 @@ mod text_file;
 mod tls;
 mod yaml;
 
+pub use crate::builder::{RelayBuilder, run};
 pub use crate::check::check;
 pub use crate::config::{Config, ConfigError, ExampleMesh};
 pub use crate::error::Error;
 pub use crate::file_content::FileContent;
-pub use crate::serve::{Relay, run};
+pub use crate::serve::Relay;

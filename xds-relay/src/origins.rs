@@ -59,7 +59,7 @@ impl Origins {
 }
 
 #[cfg(feature = "file-origin")]
-fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_core::FromFile> {
+fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_core::Held> {
     use prost::Message as _;
     use xds_transport::wire::Resource;
 

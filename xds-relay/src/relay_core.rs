@@ -6,7 +6,6 @@ mod client_node;
 mod configured;
 mod core;
 mod counts;
-mod files;
 mod loops;
 mod node_group;
 mod own_node;
@@ -20,13 +19,11 @@ mod view;
 pub use self::by_rules::ByRules;
 pub use self::client_node::ClientNode;
 pub use self::core::RelayCore;
-pub use self::files::FromFile;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGrouping, ShareBy};
 pub use self::quotas::LimitError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
-pub use crate::federation::dial::{Dial, Dialed};
-pub use crate::federation::node_group::NodeGroup;
-pub use crate::federation::routes::Routes;
-pub use crate::federation::share::Share;
+pub use xdstp_client::federation::{
+    ByNode, Dial, Dialed, Held, NodeGroup, Origin, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
+};

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, Inspect};
-use crate::config::{Config, Origin, OriginKind, XdstpStreams};
+use crate::config::Config;
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
 use crate::error::Error;
@@ -24,7 +24,7 @@ use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
-use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::relay_core::RelayCore;
 use crate::snapshot::{ConfigDump, Readiness};
 use crate::tls;
 
@@ -34,56 +34,16 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A relay that has its addresses, and has read its files.
 pub struct Relay {
-    config: Config,
-    listener: TcpListener,
-    tls: Option<Arc<tls::Downstream>>,
-    admin: Option<TcpListener>,
-    core: Arc<RelayCore>,
+    pub(crate) config: Config,
+    pub(crate) listener: TcpListener,
+    pub(crate) tls: Option<Arc<tls::Downstream>>,
+    pub(crate) admin: Option<TcpListener>,
+    pub(crate) core: Arc<RelayCore>,
     /// Keeps the files watched.
-    _origins: Origins,
-}
-
-/// Runs a relay until `shutdown` resolves and its streams are drained.
-///
-/// # Errors
-/// An address is taken, a file is bad, or a server fails.
-pub async fn run(config: Config, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-    Relay::bind(config).await?.run(shutdown).await
+    pub(crate) _origins: Origins,
 }
 
 impl Relay {
-    /// Takes the addresses of the configuration and reads its files. Origins are dialed when
-    /// somebody wants something of them.
-    ///
-    /// # Errors
-    /// An address is taken or not of this machine, or a file is bad.
-    pub async fn bind(config: Config) -> Result<Self, Error> {
-        Self::bind_grouped(config, None).await
-    }
-
-    /// The same, with a rule of one's own for who may share old-style resources.
-    ///
-    /// # Errors
-    /// As [`bind`](Self::bind).
-    pub async fn bind_grouped(config: Config, grouping: Option<Box<dyn NodeGrouping>>) -> Result<Self, Error> {
-        let grouping = match grouping {
-            Some(grouping) => grouping,
-            None => configured(&config)?,
-        };
-        let metrics = Arc::new(Metrics::new(origins::known_types()));
-        let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
-        // Relays name each other by it when they find a loop.
-        tracing::info!(instance = %core.instance(), "starting");
-        let origins = Origins::read(&config, &core)?;
-        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?.map(Arc::new);
-        let listener = listen(config.listen, "listen")?;
-        let admin = match config.admin {
-            Some(address) => Some(listen(address, "admin")?),
-            None => None,
-        };
-        Ok(Self { config, listener, tls, admin, core, _origins: origins })
-    }
-
     /// Where xDS is served.
     ///
     /// # Errors
@@ -227,45 +187,6 @@ fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<boo
     Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(Pool::new), core.clone(), end))
 }
 
-/// Who shares what by the configuration.
-fn configured(config: &Config) -> Result<Box<dyn NodeGrouping>, Error> {
-    if config.share_by.is_none() && config.aggregation.is_none() && asks_for_nodes(config) {
-        tracing::info!(
-            "no share_by and no aggregation: every distinct node is a group of its own and shares no old-style resources"
-        );
-    }
-    let otherwise: Box<dyn NodeGrouping> = match &config.share_by {
-        Some(fields) => Box::new(ShareBy::new(fields.clone())),
-        None => Box::new(EveryNode),
-    };
-    let Some(aggregation) = &config.aggregation else { return Ok(otherwise) };
-    let rules = aggregation.load().map_err(Error::Aggregation)?;
-    rules.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
-    Ok(Box::new(ByRules::new(rules, aggregation.unmatched, otherwise)))
-}
-
-/// Whether an origin is asked for each node group apart: what comes from files is shared in any case.
-fn asks_for_nodes(config: &Config) -> bool {
-    let is_server = |origin: &Origin| matches!(origin.kind, OriginKind::Server { .. });
-    let by_node = config.origins.iter().any(|origin| is_server(origin) && origin.xdstp == XdstpStreams::ByNode);
-    by_node || config.origin(&config.default_origin).is_some_and(is_server)
-}
-
-fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
-    /// How many connections may wait to be accepted, if the system allows so many: a fleet comes at once, and who finds no
-    /// place tries again a second later or is refused.
-    const WAITING: u32 = 4096;
-    let listening = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // Those of a relay that has ended may be there still.
-        #[cfg(unix)]
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(WAITING)
-    };
-    listening().map_err(|source| Error::Listen { address, field, source })
-}
-
 struct Pages {
     core: Arc<RelayCore>,
     draining: AtomicBool,
@@ -297,6 +218,3 @@ impl Inspect for Pages {
         self.core.gauges()
     }
 }
-
-#[cfg(test)]
-mod tests;

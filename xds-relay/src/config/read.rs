@@ -16,15 +16,13 @@ use super::{
     DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Unknown, XdstpStreams,
     aggregation::aggregation,
     own_address::OwnAddresses,
+    rules,
     tls::{self, OriginTls},
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
 use crate::config::values::{count, duration};
 use crate::yaml::{self, Error};
-
-/// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
-const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
@@ -74,9 +72,7 @@ fn admin(node: &yaml::Node, listen: SocketAddr) -> Result<Option<SocketAddr>, Er
         return Ok(None);
     }
     let admin = address(node, "expected IP:PORT, such as 127.0.0.1:18001, or none")?;
-    if admin == listen && admin.port() != 0 {
-        return node.refuse("the same address as listen; expected another port");
-    }
+    rules::admin(admin, listen).or_else(|problem| node.refuse(problem))?;
     Ok(Some(admin))
 }
 
@@ -122,7 +118,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &st
             let name = origin_name(node)?;
             match names.insert(name.clone(), names.len()) {
                 None => Ok(name),
-                Some(other) => node.refuse(format!("`{name}` is the name of origins[{other}] already")),
+                Some(other) => node.refuse(rules::is_taken(&name, other)),
             }
         })?;
         let authorities = node.field("authorities", |list| {
@@ -130,7 +126,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &st
                 let authority = authority(node)?;
                 match owners.insert(authority.clone(), name.clone()) {
                     None => Ok(authority),
-                    Some(owner) => node.refuse(format!("`{authority}` is listed by origin `{owner}` already")),
+                    Some(owner) => node.refuse(rules::is_listed(&authority, &owner)),
                 }
             })
         })?;
@@ -157,18 +153,13 @@ fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &st
 
 fn origin_name(node: &yaml::Node) -> Result<String, Error> {
     let name = node.text()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if name.is_empty() || name.len() > 64 || !name.chars().all(plain) {
-        return node.refuse(format!("`{name}`: expected up to 64 letters, digits, `.`, `_` and `-`"));
-    }
+    rules::name(name).or_else(|problem| node.refuse(problem))?;
     Ok(name.to_owned())
 }
 
 fn authority(node: &yaml::Node) -> Result<String, Error> {
     let authority = node.text()?;
-    if authority.contains(['/', '?', '#']) || authority.contains(char::is_whitespace) {
-        return node.refuse(format!("`{authority}`: expected an authority alone, such as example.com"));
-    }
+    rules::authority(authority).or_else(|problem| node.refuse(problem))?;
     Ok(authority.to_owned())
 }
 
@@ -240,18 +231,13 @@ fn unknown(node: &yaml::Node) -> Result<Unknown, Error> {
 
 fn keepalive(node: &yaml::Node) -> Result<Duration, Error> {
     let keepalive = duration(node)?;
-    if keepalive < SHORTEST_KEEPALIVE {
-        return node.refuse(format!("`{}`: expected at least 10s", node.text()?));
-    }
+    rules::keepalive(keepalive, node.text()?).or_else(|problem| node.refuse(problem))?;
     Ok(keepalive)
 }
 
 fn default_origin(node: &yaml::Node, origins: &[Origin]) -> Result<String, Error> {
     let name = node.text()?;
-    let names: Vec<&str> = origins.iter().map(|origin| origin.name.as_str()).collect();
-    if !names.contains(&name) {
-        return node.refuse(format!("no origin `{name}`; expected one of {}", names.join(", ")));
-    }
+    rules::default_origin(name, origins).or_else(|problem| node.refuse(problem))?;
     Ok(name.to_owned())
 }
 
@@ -270,57 +256,16 @@ fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
     })?;
     // An empty list would put every node into one group: nobody who writes it can be sure to mean that.
     if fields.is_empty() {
-        return list.refuse("empty; expected at least one part of the node, or no share_by to share nothing");
+        return list.refuse(rules::NO_PARTS);
     }
     Ok(fields)
 }
 
 fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {
     let text = node.text()?;
-    let uri = server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))?;
+    let uri = rules::server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))?;
     match own.at(&uri) {
         None => Ok(uri),
-        Some(place) => node.refuse(format!("`{text}`: {place}; expected another server")),
-    }
-}
-
-/// `HOST:PORT`, `http://HOST:PORT`, or `https://HOST:PORT`.
-fn server_uri(text: &str) -> Result<Uri, &'static str> {
-    const EXPECTED: &str =
-        "expected HOST:PORT or http://HOST:PORT, or https://HOST:PORT for TLS, such as control-plane.example.com:18000";
-    let (scheme, rest) = match text.split_once("://") {
-        Some((scheme @ ("http" | "https"), rest)) => (scheme, rest.strip_suffix('/').unwrap_or(rest)),
-        _ => ("http", text),
-    };
-    let authority = rest;
-    let authority: http::uri::Authority = authority.parse().map_err(|_| EXPECTED)?;
-    let port_given = authority.port_u16().is_some_and(|port| port != 0);
-    if !port_given || authority.host().is_empty() || authority.as_str().contains('@') {
-        return Err(EXPECTED);
-    }
-    Uri::builder().scheme(scheme).authority(authority).path_and_query("/").build().map_err(|_| EXPECTED)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_a_host_and_a_port() {
-        for (text, uri) in [
-            ("127.0.0.1:18010", "http://127.0.0.1:18010/"),
-            ("[::1]:18010", "http://[::1]:18010/"),
-            ("control-plane.example.com:80", "http://control-plane.example.com:80/"),
-            ("http://localhost:1", "http://localhost:1/"),
-            ("http://localhost:1/", "http://localhost:1/"),
-            ("https://localhost:1", "https://localhost:1/"),
-        ] {
-            assert_eq!(server_uri(text).unwrap().to_string(), uri);
-        }
-        for text in
-            ["", "localhost", "localhost:0", "localhost:65536", ":1", "http://", "http://a:1/b", "u@a:1", "unix:/a"]
-        {
-            assert!(server_uri(text).is_err(), "{text}");
-        }
+        Some(place) => node.refuse(rules::is_own(text, &place)),
     }
 }

@@ -2,10 +2,10 @@
 
 use xds_transport::server::NodeError;
 use xdstp_cache::TypeUrl;
+use xdstp_client::federation::NodeGroup;
 
 use crate::aggregation::Rules;
 use crate::config::Unmatched;
-use crate::federation::node_group::NodeGroup;
 use crate::relay_core::client_node::ClientNode;
 use crate::relay_core::node_group::NodeGrouping;
 

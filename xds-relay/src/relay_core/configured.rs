@@ -4,18 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use xds_transport::{Protocol, TypeRules};
+use xdstp_client::federation::{
+    Authorities, ByNode, Dial, Interner, Origin, Realm, Scope, ServerOrigin, ServerSettings, SnapshotOrigin, Speaker,
+};
 
 use crate::config::{self, Config, OriginKind, XdstpStreams, canonical_authority};
-use crate::federation::alike::Alike;
-use crate::federation::dial::Dial;
-use crate::federation::interner::Interner;
-use crate::federation::mixed::Mixed;
-use crate::federation::origin::Origin;
-use crate::federation::realm::{Authorities, Realm};
-use crate::federation::server::Server;
-use crate::federation::server_origin::ServerOrigin;
 use crate::metrics::Metrics;
-use crate::relay_core::files::FileOrigin;
 use crate::relay_core::loops::{Relays, Upwards};
 
 const SILENT_HINT: &str = "the origin does not answer: one that looks at the node, or waits for requests of every type on \
@@ -26,8 +20,31 @@ pub(crate) struct Configured {
     /// In the order of the configuration.
     pub(crate) all: Vec<Arc<dyn Origin>>,
     /// Those of files, by position.
-    pub(crate) files: BTreeMap<usize, Arc<FileOrigin>>,
+    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) authorities: Arc<Authorities>,
+}
+
+/// An embedded origin that nobody brought: nothing is known of what it has.
+struct Missing;
+
+impl Origin for Missing {
+    fn kind(&self) -> &'static str {
+        "missing"
+    }
+
+    fn by_node(&self) -> ByNode {
+        ByNode::Nothing
+    }
+
+    fn is_authoritative(&self) -> bool {
+        false
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        Err("it is embedded, and nobody brought it".to_owned())
+    }
+
+    fn feed(&self, _: &Arc<Scope>, _: &dyn Fn() -> Speaker) {}
 }
 
 /// What all of them have.
@@ -37,6 +54,8 @@ pub(crate) struct Common {
     pub(crate) interner: Arc<Interner>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) dial: Arc<dyn Dial>,
+    /// Those that are not made here, by name.
+    pub(crate) embedded: BTreeMap<String, Arc<dyn Origin>>,
 }
 
 impl Configured {
@@ -51,9 +70,12 @@ impl Configured {
                     all.push(Arc::new(server(config, origin, *protocol, realm, common)));
                 }
                 OriginKind::Files { .. } => {
-                    let origin = Arc::new(FileOrigin::new(origin.name.clone(), common.rules.clone()));
+                    let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
                     files.insert(position, origin.clone());
                     all.push(origin);
+                }
+                OriginKind::Embedded => {
+                    all.push(common.embedded.get(&origin.name).cloned().unwrap_or_else(|| Arc::new(Missing)));
                 }
             }
         }
@@ -63,20 +85,19 @@ impl Configured {
 
 fn server(config: &Config, origin: &config::Origin, protocol: Protocol, realm: Realm, common: &Common) -> ServerOrigin {
     common.metrics.declare_origin(&origin.name);
-    let server = Server {
+    ServerOrigin::new(ServerSettings {
         name: origin.name.clone(),
         protocol,
         rules: common.rules.clone(),
         realm,
-        loops: Arc::new(Upwards(common.relays.clone())),
-        mixed: Mixed::default(),
-        interner: common.interner.clone(),
-        alike: Alike::default(),
-        observer: common.metrics.clone(),
+        by_node: origin.xdstp == XdstpStreams::ByNode,
+        max_request_bytes: config.limits.max_upstream_request_bytes,
         silent_hint: SILENT_HINT,
-    };
-    let by_node = origin.xdstp == XdstpStreams::ByNode;
-    ServerOrigin::new(server, by_node, common.dial.clone(), config.limits.max_upstream_request_bytes)
+        dial: common.dial.clone(),
+        loops: Arc::new(Upwards(common.relays.clone())),
+        observer: common.metrics.clone(),
+        interner: common.interner.clone(),
+    })
 }
 
 fn authorities(config: &Config) -> Authorities {

@@ -6,17 +6,13 @@ use std::time::{Duration, Instant};
 
 use xds_transport::RateLimit;
 use xds_transport::server::Settings;
+use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
 use crate::config::{Config, Limits, Unknown};
-use crate::federation::core::{self, Federation};
-use crate::federation::dial::Dial;
-use crate::federation::interner::Interner;
-use crate::federation::origin::Origin;
 use crate::file_content::FileContent;
 use crate::metrics::Metrics;
 use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
-use crate::relay_core::files::{FileOrigin, FromFile};
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
 use crate::relay_core::own_node::own_node;
@@ -31,8 +27,10 @@ const REMOVALS_WAIT: Duration = Duration::from_secs(1);
 /// A relay: scopes, the origins that feed them, and the streams served from them.
 pub struct RelayCore {
     pub(crate) federation: Arc<Federation>,
-    /// By position in the configuration.
-    files: BTreeMap<usize, Arc<FileOrigin>>,
+    /// What its origins are called, by position.
+    pub(crate) names: Vec<String>,
+    /// Those of files, by position.
+    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     unknown: Unknown,
     limits: Limits,
@@ -52,6 +50,17 @@ impl RelayCore {
         dial: Box<dyn Dial>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
+        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics)
+    }
+
+    /// The same, with the origins that its configuration calls [embedded](crate::config::OriginKind::Embedded), by name.
+    pub fn embedding(
+        config: &Config,
+        embedded: BTreeMap<String, Arc<dyn Origin>>,
+        grouping: Box<dyn NodeGrouping>,
+        dial: Box<dyn Dial>,
+        metrics: Arc<Metrics>,
+    ) -> Arc<Self> {
         let settings = settings(config);
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());
@@ -61,9 +70,10 @@ impl RelayCore {
             interner: interner.clone(),
             metrics: metrics.clone(),
             dial: dial.into(),
+            embedded,
         };
         let Configured { all, files, authorities } = Configured::of(config, &common);
-        let federation = Federation::new(core::Settings {
+        let federation = Federation::new(federation::Settings {
             origins: all,
             authorities,
             node: own_node(config),
@@ -73,6 +83,7 @@ impl RelayCore {
         });
         Arc::new(Self {
             federation,
+            names: config.origins.iter().map(|origin| origin.name.clone()).collect(),
             files,
             grouping,
             unknown: config.unknown,
@@ -87,7 +98,7 @@ impl RelayCore {
     }
 
     /// The content of an origin of files changed: every scope it feeds changes with it.
-    pub fn set_files(&self, origin: usize, resources: Vec<FromFile>, now: Instant) {
+    pub fn set_files(&self, origin: usize, resources: Vec<Held>, now: Instant) {
         if let Some(files) = self.files.get(&origin) {
             files.set(resources, now);
         }
@@ -106,10 +117,11 @@ impl RelayCore {
 
     /// What origins of files hold.
     pub fn file_contents(&self) -> Vec<FileContent> {
-        let content = |files: &Arc<FileOrigin>| {
-            FileContent::new(files.name(), files.resources().iter().map(|(type_url, ..)| type_url.as_str()))
+        let content = |(position, files): (&usize, &Arc<SnapshotOrigin>)| {
+            let name = self.names.get(*position).map_or("", String::as_str);
+            FileContent::new(name, files.resources().iter().map(|(type_url, ..)| type_url.as_str()))
         };
-        self.files.values().map(content).collect()
+        self.files.iter().map(content).collect()
     }
 
     /// What this relay goes by among relays, for as long as it runs: 16 hex digits.

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 
 use xds_transport::server::Tally;
 use xdstp_cache::TypeUrl;
+use xdstp_client::federation::Observer;
 
-use crate::federation::lock::lock;
-use crate::federation::observer::Observer;
+use crate::lock::lock;
 use crate::metrics::Metrics;
 
 /// What was done for clients, by type.

@@ -14,9 +14,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use tonic::metadata::MetadataMap;
+use xdstp_client::federation::{Behind, LoopGuard};
 
-use crate::federation::lock::lock;
-use crate::federation::loop_guard::{Behind, LoopGuard};
+use crate::lock::lock;
 use crate::relay_core::relay_path::{Call, Instance, KEY, MAX_TOLD, RelayPath, Token, one_of};
 
 /// How many relays may stand one behind the other at the far end of a stream.

@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 use xds_transport::server::NodeError;
 use xds_transport::wire::{Node, Value, value};
 use xdstp_cache::TypeUrl;
+use xdstp_client::federation::NodeGroup;
 
 use crate::config::NodeField;
-use crate::federation::node_group::NodeGroup;
 use crate::relay_core::client_node::ClientNode;
 
 /// Decides which nodes may share old-style resources. What is in one group is never served to another.

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::wire::{Locality, Node};
+use xdstp_client::federation::towards_origin;
 
 use crate::config::{self, Config};
-use crate::federation::node_group::towards_origin;
 use crate::struct_json::to_struct;
 
 /// Encoded, as origins are told it.

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use xds_transport::server::ProtocolError;
 use xds_transport::{Bucket, RateLimit};
+use xdstp_client::federation::{self, OverLimit, Quota, Share};
 
 use crate::config::Limits;
-use crate::federation::core;
-use crate::federation::lock::lock;
-use crate::federation::share::{OverLimit, Quota, Share};
+use crate::lock::lock;
 
 /// The limits that are counted, as the configuration calls them.
 pub(crate) const KEYS: [&str; 20] = [
@@ -84,8 +83,8 @@ pub(crate) struct Quotas {
 }
 
 /// What its streams together may use up.
-pub(crate) fn of_streams(limits: &Limits) -> core::Limits {
-    core::Limits {
+pub(crate) fn of_streams(limits: &Limits) -> federation::Limits {
+    federation::Limits {
         groups: Quota::new("groups", "node groups", limits.groups),
         authorities: Quota::new("authorities", "authorities", limits.authorities),
         names: Quota::new("names", "names", limits.names),

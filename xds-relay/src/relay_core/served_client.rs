@@ -5,11 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
 use xdstp_cache::TypeUrl;
+use xdstp_client::federation::{Client, NodeGroup, OverLimit};
 
-use crate::federation::client::Client;
-use crate::federation::lock::lock;
-use crate::federation::node_group::NodeGroup;
-use crate::federation::share::OverLimit;
+use crate::lock::lock;
 use crate::relay_core::client_node::ClientNode;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::quotas::{self, LimitError};

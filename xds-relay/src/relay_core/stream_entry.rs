@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use xds_transport::Protocol;
 use xds_transport::server::Stream;
+use xdstp_client::federation::{OverLimit, View};
 
-use crate::federation::lock::lock;
-use crate::federation::part::View;
-use crate::federation::share::OverLimit;
+use crate::lock::lock;
 use crate::metrics::StreamGuard;
 
 /// A stream as its driver shows it: for admin pages, and to end it.

@@ -7,12 +7,9 @@ use std::time::{Duration, Instant};
 use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xdstp_cache::TypeUrl;
+use xdstp_client::federation::{RequestRoom, Routes, Share, View};
 
-use crate::federation::lock::lock;
-use crate::federation::part::View;
-use crate::federation::request_room::RequestRoom;
-use crate::federation::routes::Routes;
-use crate::federation::share::Share;
+use crate::lock::lock;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::loops::{LoopError, Seen, Side};
 use crate::relay_core::quotas::LimitError;

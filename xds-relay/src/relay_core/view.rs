@@ -7,10 +7,9 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
+use xdstp_client::federation::{Origin, Scope, Status};
 
-use crate::federation::lock::lock;
-use crate::federation::scope::Scope;
-use crate::federation::supply::Status;
+use crate::lock::lock;
 use crate::metrics::Gauges;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
@@ -23,17 +22,26 @@ impl RelayCore {
     /// Whether clients should come: every origin has what it is to have from the start, and files were read. One that
     /// cannot be reached does not count: there may be others, and what was received before is served without it.
     pub fn readiness(&self) -> Readiness {
-        match self.federation.origins().iter().find_map(|origin| origin.ready().err()) {
-            Some(reason) => Readiness::NotReady(reason),
+        match self.not_ready() {
+            Some((origin, reason)) => Readiness::NotReady(format!("origin {origin:?}: {reason}")),
             None => Readiness::Ready,
         }
+    }
+
+    /// An origin that has not what it is to have from the start, and what is missing.
+    pub(crate) fn not_ready(&self) -> Option<(&str, String)> {
+        self.origins().find_map(|(name, origin)| Some((name, origin.ready().err()?)))
+    }
+
+    fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
+        self.names.iter().map(String::as_str).zip(self.federation.origins())
     }
 
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
         let scopes = self.all_scopes();
         let mut origins: Vec<OriginDump> = Vec::new();
-        for (index, origin) in self.federation.origins().iter().enumerate() {
+        for (index, (name, origin)) in self.origins().enumerate() {
             let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
                 let Some(supply) = scope.supply() else { continue };
@@ -45,7 +53,7 @@ impl RelayCore {
                 stream.subscriptions += scope.subscription_count();
             }
             origins.push(OriginDump {
-                name: origin.name().to_owned(),
+                name: name.to_owned(),
                 protocol: origin.kind().to_owned(),
                 streams: streams.into_values().collect(),
             });

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use tokio::net::TcpListener;
@@ -11,7 +11,6 @@ use tonic::Status;
 use tonic::transport::Server;
 use xds_transport::Frame;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service, StreamHandle};
-use xds_transport::server::Settings;
 use xdstp_cache::{Cache, Options};
 use xdstp_uri::ResourceName;
 
@@ -66,7 +65,7 @@ impl Origin {
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 address.send(listener.local_addr().unwrap()).unwrap();
-                let routes = Service::new(Arc::new(script)).into_routes();
+                let routes = Service::new(script).into_routes();
                 Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)).await
             })
         });
@@ -91,7 +90,7 @@ pub(crate) fn nobody() -> String {
 impl Accept for Script {
     type Source = Cache<Frame>;
 
-    fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
+    async fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut scenes = self.scenes.lock().unwrap();
         let scene = if scenes.len() > 1 { scenes.pop_front() } else { scenes.front().cloned() };
         let (authoritative, resources) = match scene.unwrap() {
@@ -109,9 +108,5 @@ impl Accept for Script {
         }
         let _ = self.streams.send(opened.handle);
         Ok(cache.into())
-    }
-
-    fn settings(&self) -> Settings {
-        Settings::default()
     }
 }

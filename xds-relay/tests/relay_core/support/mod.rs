@@ -292,7 +292,7 @@ pub(crate) fn endpoints(authority: &str, name: &str) -> String {
     format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/{name}")
 }
 
-pub(crate) fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::FromFile {
+pub(crate) fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::Held {
     let mut origin = Origin::new();
     let now = Instant::now();
     origin.put(now, of, name, body);

@@ -1,0 +1,43 @@
+//! Whom routes serve.
+
+use bytes::Bytes;
+use xds_transport::server::{NodeError, ProtocolError, Tally};
+use xdstp_cache::TypeUrl;
+
+use crate::federation::node_group::NodeGroup;
+use crate::federation::share::OverLimit;
+
+/// What is the business of who serves a client, and not of the core: who it is, and what is said and counted of its limits.
+/// Dropped when the routes are.
+pub trait Client: Send + Sync + 'static {
+    /// The group of the client's node.
+    ///
+    /// # Errors
+    /// When it must not join any: its stream ends with this reason (rule 154).
+    fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError>;
+
+    /// The group of the client's node for one type, where that is not the one for all.
+    ///
+    /// # Errors
+    /// When it is to have nothing of the type: its stream ends with this reason.
+    fn group_for(&self, _node: &Bytes, _type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
+        Ok(None)
+    }
+
+    /// It asks for more than it may: the reason that its stream ends with.
+    fn refused(&self, error: &OverLimit) -> String;
+
+    /// What it did ends its stream.
+    fn ends(&self, _error: &ProtocolError) {}
+
+    /// The same in words for the client.
+    fn words(&self, error: &ProtocolError) -> String {
+        error.to_string()
+    }
+
+    /// It named something that is too long, and is answered that there is no such thing.
+    fn named_too_long(&self) {}
+
+    /// It wants nothing of a type any more: what it did meanwhile.
+    fn closed(&self, _type_url: &TypeUrl, _tally: &Tally) {}
+}

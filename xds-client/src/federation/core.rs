@@ -1,0 +1,200 @@
+//! Which scope a name belongs to, and which origin feeds it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::federation::interner::Interner;
+use crate::federation::lock::lock;
+use crate::federation::node_group::{NodeGroup, towards_origin};
+use crate::federation::origin::{ByNode, Origin, Speaker};
+use crate::federation::place::Place;
+use crate::federation::realm::Authorities;
+use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
+use crate::federation::share::{OverLimit, Quota};
+
+/// How many scopes that nobody uses are kept for what they remember.
+const MAX_RESTING: usize = 1024;
+
+/// Scopes, made as names are asked for, and the origins that feed them.
+pub struct Federation {
+    origins: Vec<Arc<dyn Origin>>,
+    authorities: Arc<Authorities>,
+    /// Who it is where it does not speak for anybody, encoded.
+    node: Bytes,
+    /// How long a name that nobody wants any more stays subscribed upstream.
+    linger: Duration,
+    pub(crate) limits: Limits,
+    /// What is equal in different node groups, for as long as anybody holds it.
+    interner: Arc<Interner>,
+    scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
+    /// How many routes there were.
+    routes: AtomicU64,
+}
+
+/// What a federation is made of.
+pub struct Settings {
+    /// In the order that positions count.
+    pub origins: Vec<Arc<dyn Origin>>,
+    /// Which of them is whose.
+    pub authorities: Arc<Authorities>,
+    /// Who it is where it does not speak for anybody, encoded.
+    pub node: Bytes,
+    /// How long a name that nobody wants any more stays subscribed upstream.
+    pub linger: Duration,
+    /// What may be used up.
+    pub limits: Limits,
+    /// The one that its origins have.
+    pub interner: Arc<Interner>,
+}
+
+/// What all that is served may use up.
+#[derive(Debug)]
+pub struct Limits {
+    /// Node groups that are asked for apart.
+    pub groups: Arc<Quota>,
+    /// Authorities of which something is asked for.
+    pub authorities: Arc<Quota>,
+    /// Names that are asked for, by their weight.
+    pub names: Arc<Quota>,
+    /// Authorities that one subscriber may ask for names of.
+    pub authorities_per_stream: usize,
+    /// How many names are looked at under one hold of a scope's lock.
+    pub names_per_turn: usize,
+}
+
+impl Federation {
+    /// Without a scope yet. Nothing is fed before somebody wants something.
+    pub fn new(settings: Settings) -> Arc<Self> {
+        let Settings { origins, authorities, node, linger, limits, interner } = settings;
+        let (scopes, routes) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { origins, authorities, node, linger, limits, interner, scopes, routes })
+    }
+
+    /// By position.
+    pub fn origins(&self) -> &[Arc<dyn Origin>] {
+        &self.origins
+    }
+
+    /// The scopes that are shared.
+    pub fn scopes(&self) -> Vec<Arc<Scope>> {
+        lock(&self.scopes).values().cloned().collect()
+    }
+
+    /// How many bodies are held for node groups, equal ones once.
+    pub fn bodies(&self) -> usize {
+        self.interner.bodies()
+    }
+
+    /// What routes go by here that are about to be made: no others ever did.
+    pub fn number_routes(&self) -> u64 {
+        self.routes.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Drops scopes that nobody uses and nothing is subscribed for: to be called every second or so.
+    pub fn sweep(&self, now: Instant) {
+        let mut scopes = lock(&self.scopes);
+        // Streams get scopes under this lock only: whoever is counted once is the map itself.
+        let unused = scopes.iter().filter(|(_, scope)| Arc::strong_count(scope) == 1 && scope.is_idle());
+        let unused: Vec<_> = unused.map(|(key, scope)| (scope.rest(now), key.clone())).collect();
+        let (mut gone, mut resting): (Vec<_>, Vec<_>) = unused.into_iter().partition(|(since, _)| since.is_none());
+        // Of too many, those that have rested longest go.
+        resting.sort_unstable();
+        resting.truncate(resting.len().saturating_sub(MAX_RESTING));
+        gone.append(&mut resting);
+        let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
+        drop(scopes);
+        drop(dropped);
+        self.interner.sweep();
+    }
+
+    /// Whether an origin speaks SotW.
+    pub(crate) fn is_sotw(&self, origin: usize) -> bool {
+        self.origins.get(origin).is_some_and(Origin::is_sotw)
+    }
+
+    /// The scopes of authorities of an origin that may have names of others.
+    pub(crate) fn mixed(&self, origin: usize) -> Vec<Arc<Scope>> {
+        self.origins.get(origin).map(Origin::mixed).unwrap_or_default()
+    }
+
+    /// Where names of an authority, or without it old-style names, are served from.
+    pub(crate) fn place<'a>(&self, authority: Option<&'a str>) -> Place<'a> {
+        let origin = self.authorities.origin_of(authority);
+        let Some(authority) = authority else { return Place::Group { origin } };
+        match self.origins.get(origin) {
+            Some(of) if of.by_node() == ByNode::Everything => Place::Group { origin },
+            _ => Place::Authority { authority, origin },
+        }
+    }
+
+    pub(crate) fn authority_scope(&self, authority: &str, origin: usize) -> Result<Arc<Scope>, OverLimit> {
+        let speaker = || Speaker { label: "xdstp".to_owned(), node: self.node.clone() };
+        self.scope(ScopeKey::Authority(authority.to_owned()), origin, &speaker)
+    }
+
+    /// The scope of a group at an origin; the node of the routes may speak for it from now on.
+    pub(crate) fn group_scope(
+        &self,
+        origin: usize,
+        group: &NodeGroup,
+        node: &Bytes,
+        routes: u64,
+    ) -> Result<Arc<Scope>, OverLimit> {
+        if self.origins.get(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing) {
+            return self.scope(ScopeKey::EveryNode, origin, &|| Speaker { label: String::new(), node: Bytes::new() });
+        }
+        let (label, node) = (group.label().to_owned(), towards_origin(node));
+        let speaker = || Speaker { label: label.clone(), node: node.clone() };
+        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &speaker)?;
+        if let Some(supply) = scope.supply() {
+            supply.join(routes, node);
+        }
+        Ok(scope)
+    }
+
+    /// A scope that these routes do not share.
+    pub(crate) fn private_scope(&self, routes: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
+        let key = ScopeKey::Private(routes);
+        let of = self.origins.get(origin);
+        let room = of.and_then(|origin| origin.room(&key));
+        let scope = Arc::new(Scope::streamed(key, origin, Duration::ZERO, room, self.limits.names_per_turn));
+        let speaker = || Speaker { label: format!("stream {routes}"), node: towards_origin(node) };
+        of.into_iter().for_each(|origin| origin.feed(&scope, &speaker));
+        scope
+    }
+
+    /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.
+    fn scope(&self, key: ScopeKey, position: usize, speaker: &dyn Fn() -> Speaker) -> Result<Arc<Scope>, OverLimit> {
+        let origin = self.origins.get(position);
+        let is_authoritative = origin.is_some_and(Origin::is_authoritative);
+        let feed = |scope: &Arc<Scope>| origin.into_iter().for_each(|origin| origin.feed(scope, speaker));
+        let mut scopes = lock(&self.scopes);
+        if let Some(scope) = scopes.get(&key) {
+            if scope.supply().is_none() && !is_authoritative {
+                feed(scope);
+            }
+            return Ok(scope.clone());
+        }
+        let share = match &key {
+            ScopeKey::Authority(_) => Some(self.limits.authorities.take()?),
+            ScopeKey::Group(..) => Some(self.limits.groups.take()?),
+            ScopeKey::EveryNode | ScopeKey::Private(_) => None,
+        };
+        let slice = self.limits.names_per_turn;
+        let scope = if is_authoritative {
+            Scope::authoritative(key.clone(), position, slice)
+        } else {
+            let room = origin.and_then(|origin| origin.room(&key));
+            Scope::streamed(key.clone(), position, self.linger, room, slice)
+        };
+        let scope = Arc::new(scope.counted(share));
+        feed(&scope);
+        scopes.insert(key, scope.clone());
+        Ok(scope)
+    }
+}

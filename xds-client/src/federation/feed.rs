@@ -1,0 +1,380 @@
+//! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::upstream::{Connection, Consumer};
+use bytes::Bytes;
+use tonic::metadata::MetadataMap;
+use xds_transport::client::{Command, Intern, Update, Verdict};
+use xds_transport::{Protocol, Rejected};
+use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
+
+use crate::federation::alike::Unsaid;
+use crate::federation::changes::Changes;
+use crate::federation::demand::Wish;
+use crate::federation::lock::lock;
+use crate::federation::markers::Markers;
+use crate::federation::places::{Elsewhere, Places};
+use crate::federation::scope::Scope;
+use crate::federation::scopes::{Due, Scopes, Seat};
+use crate::federation::server::{Server, StreamState};
+use crate::federation::settling::{Settled, Settling};
+use crate::federation::speakers::Speakers;
+
+/// How much of an origin's words about a resource is kept, and told to every client, in characters.
+const MAX_MESSAGE: usize = 1024;
+/// An origin that has a stream and requests, and says nothing for this long, may want them asked in another way.
+const SILENT: Duration = Duration::from_secs(15);
+
+/// An origin may have nothing to say to who returns with all it has. A balancer without an origin does not keep a stream
+/// open for this long.
+const STEADY: Duration = Duration::from_secs(30);
+
+pub(crate) struct Feed {
+    label: String,
+    /// What has what other streams to the origin carry for other nodes held once: to be named to the stream.
+    intern: Option<Arc<dyn Intern>>,
+    server: Arc<Server>,
+    scopes: Arc<Scopes>,
+    /// When scopes have something to tell the origin by themselves.
+    due: Due,
+    /// The requests to the origin had no room for all that these want.
+    short: BTreeSet<Seat>,
+    /// Some scope has more to tell the origin than was taken at once.
+    more: bool,
+    /// The origin was there when they were looked at last, all of them.
+    was_there: Option<bool>,
+    state: Arc<Mutex<StreamState>>,
+    speakers: Arc<Mutex<Speakers>>,
+    settling: Settling,
+    markers: Markers,
+    elsewhere: Elsewhere,
+    /// When a stream that was not answered is remarkable.
+    silent_at: Option<Instant>,
+    /// When a stream that was not answered is still taken for one to the origin; `steady` once it is.
+    steady_at: Option<Instant>,
+    steady: bool,
+}
+
+impl Feed {
+    pub(crate) fn new(
+        label: String,
+        by_node: bool,
+        server: Arc<Server>,
+        scopes: Arc<Scopes>,
+        state: Arc<Mutex<StreamState>>,
+        speakers: Arc<Mutex<Speakers>>,
+    ) -> Self {
+        let markers = Markers::new(server.loops.instance());
+        // What one stream carries for all clients is here once as it is.
+        let intern = by_node.then(|| server.interner.clone() as Arc<dyn Intern>);
+        Self {
+            label,
+            intern,
+            server,
+            scopes,
+            due: Due::default(),
+            short: BTreeSet::new(),
+            more: false,
+            was_there: None,
+            state,
+            speakers,
+            settling: Settling::new(markers.wait()),
+            markers,
+            elsewhere: Elsewhere::default(),
+            silent_at: None,
+            steady_at: None,
+            steady: false,
+        }
+    }
+
+    fn answered(&mut self, now: Instant) {
+        let mut state = lock(&self.state);
+        if !state.answered {
+            if self.says("connected", now) {
+                tracing::info!(origin = %self.server.name, stream = %self.label, "connected");
+            }
+            state.answered = true;
+            (state.hint, state.lost_since) = (None, None);
+            state.guard = Some(self.server.observer.connected(&self.server.name));
+            self.silent_at = None;
+        }
+    }
+
+    /// Whether this stream is to say so, of many that have to.
+    fn says(&self, words: &str, now: Instant) -> bool {
+        let (says, unsaid) = self.server.alike.say(words, now);
+        if let Some(Unsaid { words, streams }) = unsaid {
+            tracing::info!(origin = %self.server.name, streams, "more of the same: {words}");
+        }
+        says
+    }
+
+    fn refuse(&self, rejected: &[Rejected]) {
+        self.server.observer.refused(&self.server.name, rejected.len() as u64);
+        for Rejected { name, reason, .. } in rejected {
+            tracing::warn!(origin = %self.server.name, stream = %self.label, %name, "refused: {reason}");
+        }
+    }
+
+    /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
+    fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) -> Vec<Rejected> {
+        let by_alias = self.server.protocol == Protocol::Delta;
+        let mut refused = Vec::new();
+        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
+        for mut changed in changed.into_iter().chain(repeated) {
+            // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
+            let value = changed.resource.value;
+            changed.resource.value = value.with_aliases(|alias| self.server.realm.holds(alias));
+            let name = &changed.name;
+            if !self.server.realm.holds(name) {
+                let reason = "its authority is another origin's";
+                refused.push(Rejected::new(name.as_str(), reason));
+                continue;
+            }
+            let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
+            let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
+            for place in left {
+                places.put(place, |part| part.removed.push(name.clone()));
+            }
+            if !aliases.is_empty() {
+                let to = at.iter().filter_map(|place| places.scope(*place));
+                to.for_each(|scope| self.server.mixed.comes(name.authority(), scope));
+            }
+            let Some(last) = at.pop() else {
+                refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
+                continue;
+            };
+            for place in at {
+                places.put(place, |part| part.changed.push(changed.clone()));
+            }
+            places.put(last, |part| part.changed.push(changed));
+        }
+        let rules = self.server.rules.of(&type_url);
+        // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
+        let (missing, removed_too) =
+            if rules.full_state_in_sotw { (Vec::new(), missing) } else { (missing, Vec::new()) };
+        for name in removed.into_iter().chain(removed_too) {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.removed.push(name.clone()));
+            }
+            self.elsewhere.forget(&type_url, &name);
+        }
+        for name in missing {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.missing.push(name.clone()));
+            }
+        }
+        for (name, error) in errors {
+            let message: String = error.message.chars().take(MAX_MESSAGE).collect();
+            tracing::warn!(origin = %self.server.name, stream = %self.label, %name, "not sent: {message}");
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                let error = ResourceError::new(error.code, message.as_str());
+                places.put(place, |part| part.errors.push((name.clone(), error)));
+            }
+        }
+        for (name, ttl) in refreshed {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.refreshed.push((name.clone(), ttl)));
+            }
+        }
+        for interest in complete {
+            if let Some(place) = places.of_interest(&interest) {
+                places.put(place, |part| part.complete.push(interest.clone()));
+            }
+        }
+        refused
+    }
+}
+
+impl Consumer for Feed {
+    fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
+        self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
+        let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
+        let mut work = self.with_work(now, there);
+        let mut goes_on = BTreeSet::new();
+        while !work.is_empty() {
+            let mut left = false;
+            for (seat, scope) in work {
+                let more = scope.take_asks(now, there, &mut |command| {
+                    if let Command::Unsubscribe(type_url, interest) = &command {
+                        self.settling.forget(type_url, interest);
+                        self.markers.forget(type_url, interest);
+                        left = true;
+                    }
+                    apply(command);
+                });
+                if more {
+                    scope.ask();
+                    goes_on.insert(seat);
+                }
+                self.due.set(seat, scope.poll_timeout());
+                match scope.is_short() {
+                    true => _ = self.short.insert(seat),
+                    false => _ = self.short.remove(&seat),
+                }
+            }
+            // What is left makes room for others.
+            let waits: Vec<_> = self.short.difference(&goes_on).copied().filter(|_| left).collect();
+            let short = waits.into_iter().filter(|seat| self.short.remove(seat)).collect();
+            work = self.seated(short);
+        }
+        self.more = !goes_on.is_empty();
+        // Over SotW a full state is all there is.
+        for wish in self.settling.doubtful(now).into_iter().filter(|_| self.server.protocol == Protocol::Delta) {
+            self.markers.ask(wish);
+        }
+        self.markers.take_commands().into_iter().for_each(apply);
+    }
+
+    fn has_more_commands(&self) -> bool {
+        self.more
+    }
+
+    fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
+        let (responses, resources) = (u64::from(!update.unsaid), update.changed.len() as u64);
+        self.server.observer.received(&self.server.name, &update.type_url, responses, resources);
+        self.refuse(&update.rejected);
+        let nacks = !update.rejected.is_empty();
+        let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
+        let mut complete = self.settling.update(now, &update, ends);
+        complete.iter().for_each(|collection| self.markers.forget(&update.type_url, collection));
+        for collection in self.markers.answered(&mut update) {
+            self.settling.complete(&update.type_url, &collection);
+            complete.push(collection);
+        }
+        let type_url = update.type_url.clone();
+        let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
+        // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
+        let (version, system_version) = match self.server.protocol {
+            Protocol::Sotw => (said, None),
+            Protocol::Delta => (None, said),
+        };
+        let scopes = self.scopes.clone();
+        let mut places = Places::of(&scopes);
+        let refused = self.sort(update, complete, &mut places);
+        // What is not in it is as it was, and so is the version of that.
+        for (scope, mut changes) in places.into_changes() {
+            changes.by_alias = self.server.protocol == Protocol::Delta;
+            changes.version.clone_from(&version);
+            changes.system_version.clone_from(&system_version);
+            if !changes.is_empty() {
+                scope.store(&type_url, changes, now);
+            }
+        }
+        self.refuse(&refused);
+        if nacks || !refused.is_empty() {
+            self.server.observer.nacked(&self.server.name, &type_url);
+        }
+        // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
+        if refused.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons: refused } }
+    }
+
+    fn connection(&mut self, now: Instant, connection: Connection) {
+        match connection {
+            Connection::Connected => {
+                lock(&self.state).open = true;
+                (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
+                self.scopes.all().iter().for_each(|(_, scope)| scope.begin_stream(now));
+                self.was_there = None;
+            }
+            Connection::Answered => self.answered(now),
+            Connection::Disconnected { error, .. } => {
+                let words = error.as_ref().map(|error| format!("disconnected: {error}"));
+                let words = words.as_deref().unwrap_or("the origin ended the stream");
+                match (self.says(words, now), &error) {
+                    (true, Some(_)) => tracing::warn!(origin = %self.server.name, stream = %self.label, "{words}"),
+                    (true, None) => tracing::info!(origin = %self.server.name, stream = %self.label, "{words}"),
+                    (false, _) => tracing::debug!(origin = %self.server.name, stream = %self.label, "{words}"),
+                }
+                (self.silent_at, self.steady_at, self.steady) = (None, None, false);
+                self.markers.forget_all();
+                let settled = self.settling.pause();
+                self.settle(settled, now);
+                let mut state = lock(&self.state);
+                state.lost_since.get_or_insert(now);
+                (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
+                state.last_error = error.or(state.last_error.take());
+                drop(state);
+                self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost());
+            }
+        }
+    }
+
+    fn node(&mut self) -> Option<Bytes> {
+        lock(&self.speakers).speaker()
+    }
+
+    fn metadata(&mut self) -> MetadataMap {
+        self.server.loops.say()
+    }
+
+    fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
+        let heard = self.server.loops.hear(metadata);
+        let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.name))?;
+        let by_relay = heard.is_some() && self.server.protocol == Protocol::Delta;
+        self.settling.connected(by_relay, self.markers.wait());
+        lock(&self.state).relays = heard;
+        Ok(())
+    }
+
+    fn received(&mut self, at: Instant) {
+        self.settling.received(at);
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        [self.due.next(), self.settling.poll_timeout(), self.silent_at, self.steady_at].into_iter().flatten().min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        let is_idle = || self.scopes.all().iter().all(|(_, scope)| scope.is_idle());
+        if self.silent_at.take_if(|at| *at <= now).is_some() && !is_idle() {
+            tracing::warn!(origin = %self.server.name, stream = %self.label, "{}", self.server.silent_hint);
+            lock(&self.state).hint = Some(self.server.silent_hint);
+        }
+        self.steady |= self.steady_at.take_if(|at| *at <= now).is_some();
+        // What lingers is looked at with the commands.
+        let settled = self.settling.settled(now);
+        self.settle(settled, now);
+    }
+}
+
+impl Feed {
+    /// The scopes that have something to tell the origin: those that ask, and those whose time has come. When the origin
+    /// comes or goes, all are looked at.
+    fn with_work(&mut self, now: Instant, there: bool) -> Vec<(Seat, Arc<Scope>)> {
+        let mut seats = self.scopes.take_asking();
+        seats.extend(self.due.take(now));
+        if self.was_there.replace(there) != Some(there) {
+            return self.scopes.all();
+        }
+        self.seated(seats)
+    }
+
+    fn seated(&self, seats: BTreeSet<Seat>) -> Vec<(Seat, Arc<Scope>)> {
+        seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
+    }
+
+    /// Tells the scopes how far their collections are answered.
+    fn settle(&mut self, settled: Settled, now: Instant) {
+        settled.complete.iter().for_each(|(type_url, collection)| self.markers.forget(type_url, collection));
+        let mut types: BTreeMap<TypeUrl, Places<'_>> = BTreeMap::new();
+        let mut tell = |(type_url, interest): Wish, change: &dyn Fn(&mut Changes, Interest)| {
+            let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes));
+            if let Some(place) = places.of_interest(&interest) {
+                places.put(place, |part| change(part, interest));
+            }
+        };
+        settled.begun.into_iter().for_each(|wish| tell(wish, &|part, interest| part.begun.push(interest)));
+        settled.complete.into_iter().for_each(|wish| tell(wish, &|part, interest| part.complete.push(interest)));
+        for (type_url, places) in types {
+            for (scope, changes) in places.into_changes() {
+                if !changes.is_empty() {
+                    scope.store(&type_url, changes, now);
+                }
+            }
+        }
+    }
+}

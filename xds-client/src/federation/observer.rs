@@ -1,0 +1,27 @@
+//! Who counts what comes from origins.
+
+use std::any::Any;
+
+use xdstp_cache::TypeUrl;
+
+/// Is told what happens on the streams to origins, as it happens. Whoever counts nothing is `()`.
+pub trait Observer: Send + Sync + 'static {
+    /// A stream was answered; what is returned is dropped once it is over.
+    fn connected(&self, _origin: &str) -> Box<dyn Any + Send + Sync> {
+        Box::new(())
+    }
+
+    /// A stream was ended because of the relays that it leads to (rule 159).
+    fn looped(&self, _origin: &str) {}
+
+    /// Resources came in so many responses: in none where it is concluded from silence that something is gone.
+    fn received(&self, _origin: &str, _type_url: &TypeUrl, _responses: u64, _resources: u64) {}
+
+    /// A response was rejected, or a part of it.
+    fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}
+
+    /// So many resources were refused.
+    fn refused(&self, _origin: &str, _resources: u64) {}
+}
+
+impl Observer for () {}

@@ -1,0 +1,81 @@
+//! The subscribers that one stream has in scopes, as others than its own task see them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::time::Instant;
+
+use slab::Slab;
+use xdstp_cache::{SubscriberId, TypeUrl};
+
+use crate::federation::lock::lock;
+use crate::federation::request_room::RequestRoom;
+use crate::federation::scope::Scope;
+
+/// A subscriber of one scope.
+#[derive(Clone)]
+pub struct Part {
+    /// Where.
+    pub scope: Arc<Scope>,
+    /// What it goes by there.
+    pub id: SubscriberId,
+    /// Where it is among all parts of its stream.
+    pub(crate) seat: usize,
+    /// Some of what it said was not told as it came: a wildcard or glob may not have been answered by that.
+    pub(crate) sets_aside: bool,
+}
+
+/// What may be known of routes while they are used.
+#[derive(Default)]
+pub struct View {
+    /// The subscribers in each scope.
+    parts: Mutex<Slab<(TypeUrl, Part)>>,
+    /// Something was visited for who uses them, so that it is being answered.
+    pub(crate) served: AtomicBool,
+}
+
+impl View {
+    pub(crate) fn open(&self, scope: Arc<Scope>, type_url: &TypeUrl, waker: &Waker) -> Part {
+        let id = scope.open(type_url, waker.clone());
+        let mut parts = lock(&self.parts);
+        let part = Part { scope, id, seat: parts.vacant_key(), sets_aside: false };
+        parts.insert((type_url.clone(), part.clone()));
+        part
+    }
+
+    pub(crate) fn close(&self, type_url: &TypeUrl, part: &Part) {
+        let left = lock(&self.parts).try_remove(part.seat);
+        debug_assert!(left.is_some_and(|(_, left)| left.id == part.id && Arc::ptr_eq(&left.scope, &part.scope)));
+        part.scope.close(type_url, part.id);
+    }
+
+    /// Visits the parts that are open, each with its type. Parts leave this list before they are closed.
+    pub fn visit(&self, mut visitor: impl FnMut(&TypeUrl, &Part)) {
+        lock(&self.parts).iter().for_each(|(_, (type_url, part))| visitor(type_url, part));
+    }
+
+    /// How many bytes the names of a type take in requests that have so much room.
+    pub fn size_in(&self, room: &Arc<RequestRoom>, type_url: &TypeUrl) -> usize {
+        let size = |(_, (of, part)): (usize, &(TypeUrl, Part))| {
+            let shares = of == type_url && part.scope.room.as_ref().is_some_and(|other| Arc::ptr_eq(other, room));
+            if shares { part.scope.size_of(part.id) } else { 0 }
+        };
+        let parts = lock(&self.parts).clone();
+        parts.iter().map(size).sum()
+    }
+
+    /// Why nothing can be said to who uses the routes: what it wants is of origins that cannot be reached since before
+    /// `since`, and nothing is known of any of it (rule 157).
+    pub fn unknown(&self, since: Instant) -> Option<String> {
+        if self.served.load(Ordering::Relaxed) {
+            return None;
+        }
+        let parts = lock(&self.parts).clone();
+        let mut reason = None;
+        for (_, (_, part)) in &parts {
+            reason = Some(part.scope.supply()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
+        }
+        reason
+            .map(|reason| format!("nothing is known of what was asked for, and its origin cannot be reached: {reason}"))
+    }
+}

@@ -1,0 +1,225 @@
+//! Routes: one subscriber's view of a federation, a source over as many scopes as its names need.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+use bytes::Bytes;
+use slab::Slab;
+use xds_transport::server::{Refused, weight};
+use xdstp_cache::{Interest, SubscriberId, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::federation::client::Client;
+use crate::federation::core::Federation;
+use crate::federation::node_group::NodeGroup;
+use crate::federation::part::{Part, View};
+use crate::federation::place::Place;
+use crate::federation::request_room::RequestRoom;
+use crate::federation::scope::{Scope, Use};
+use crate::federation::share::{OverLimit, Share};
+use crate::federation::subscriber::{Subscriber, authority_of};
+
+mod contested;
+mod full_state;
+mod private;
+mod pull;
+mod source;
+
+/// How many names that are not simply passed on are noted under one hold of a scope's lock: those that several parts may
+/// have, and stubs.
+const MAX_NOTED: usize = 256;
+
+/// Routes one stream's interest: `xdstp:` names by authority, old-style names by node group.
+pub struct Routes {
+    federation: Arc<Federation>,
+    /// What they go by there.
+    number: u64,
+    client: Box<dyn Client>,
+    waker: Waker,
+    node: Bytes,
+    /// The group of the node; none before the stream has said who it is.
+    group: Option<NodeGroup>,
+    /// The scopes of this node's groups, by origin, and by type where groups go by it, once something of them was asked for.
+    group_scopes: HashMap<(usize, Option<TypeUrl>), Arc<Scope>>,
+    /// What this stream fetches for itself, by origin (rule 121).
+    private: HashMap<usize, Arc<Scope>>,
+    subscribers: Slab<Subscriber>,
+    view: Arc<View>,
+    /// What it asked for, among what all streams together may.
+    names: Share,
+    /// Why the stream is to end, once its request is handled.
+    refused: Option<Refused>,
+}
+
+impl Routes {
+    /// Routes for a client, under a number [of their own](Federation::number_routes). The waker says that there is something
+    /// to pull.
+    pub fn new(
+        federation: Arc<Federation>,
+        number: u64,
+        client: Box<dyn Client>,
+        waker: Waker,
+        view: Arc<View>,
+    ) -> Self {
+        Self {
+            names: federation.limits.names.none(),
+            refused: None,
+            federation,
+            number,
+            client,
+            waker,
+            node: Bytes::new(),
+            group: None,
+            group_scopes: HashMap::new(),
+            private: HashMap::new(),
+            subscribers: Slab::new(),
+            view,
+        }
+    }
+
+    /// None for old-style names of who has not said who it is, and where there are too many.
+    fn route(&mut self, type_url: &TypeUrl, interest: &Interest) -> Option<Arc<Scope>> {
+        let scope = match self.federation.place(authority_of(interest)) {
+            Place::Authority { authority, origin } => self.federation.authority_scope(authority, origin),
+            Place::Group { origin } => self.group_scope(type_url, origin)?,
+        };
+        scope.map_err(|error| self.refuse(&error)).ok()
+    }
+
+    fn group_scope(&mut self, type_url: &TypeUrl, origin: usize) -> Option<Result<Arc<Scope>, OverLimit>> {
+        // It ends, and a request may list a hundred thousand names that would each be looked at for nothing.
+        if self.refused.is_some() {
+            return None;
+        }
+        let for_all = self.group.as_ref()?;
+        let own = match self.client.group_for(&self.node, type_url) {
+            Ok(own) => own,
+            Err(error) => {
+                self.refused.get_or_insert(Refused::new(error.to_string()));
+                return None;
+            }
+        };
+        let by = (origin, own.is_some().then(|| type_url.clone()));
+        if let Some(scope) = self.group_scopes.get(&by) {
+            return Some(Ok(scope.clone()));
+        }
+        let scope = self.federation.group_scope(origin, own.as_ref().unwrap_or(for_all), &self.node, self.number);
+        Some(scope.inspect(|scope| _ = self.group_scopes.insert(by, scope.clone())))
+    }
+
+    /// The stream ends once its request is handled.
+    fn refuse(&mut self, error: &OverLimit) {
+        if self.refused.is_none() {
+            self.refused = Some(Refused::new(self.client.refused(error)));
+        }
+    }
+
+    /// A subscriber asks for one more name, of a scope whose requests have so much room.
+    fn grows(&mut self, id: SubscriberId, room: Option<Arc<RequestRoom>>, name: &str) {
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+        let weight = weight(name);
+        subscriber.names += weight;
+        let fits = room.map_or(Ok(()), |room| subscriber.grows(room, name));
+        if let Err(error) = self.names.grow(weight).and(fits) {
+            self.refuse(&error);
+        }
+    }
+
+    /// The part of a subscriber that serves an interest, opened when there is none yet.
+    fn part(&mut self, id: SubscriberId, interest: &Interest) -> Option<Part> {
+        let subscriber = self.subscribers.get(id.index())?;
+        if let Some(part) = subscriber.part(&self.federation, interest) {
+            return Some(part.clone());
+        }
+        let (type_url, most) = (subscriber.type_url.clone(), self.federation.limits.authorities_per_stream);
+        if subscriber.parts.len() >= most {
+            self.refuse(&OverLimit { key: "authorities_per_stream", what: "authorities on one stream", most });
+            return None;
+        }
+        let scope = self.route(&type_url, interest)?;
+        let subscriber = self.subscribers.get_mut(id.index())?;
+        let part = self.view.open(scope, &subscriber.type_url, &self.waker);
+        if subscriber.opening {
+            part.scope.begin_opening();
+        }
+        subscriber.parts.push(part.clone());
+        Some(part)
+    }
+
+    /// The parts that a name which the client brought along may be from: a wildcard of a node group may hold `xdstp:`
+    /// names, too.
+    fn parts_holding(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<Part> {
+        let own = Interest::Name(name.clone());
+        let Some(subscriber) = self.subscribers.get(id.index()) else { return Vec::new() };
+        let place = self.federation.place(name.authority());
+        let covers = |part: &&Part| part.scope.covers(part.id, name);
+        let by_authority = subscriber.part(&self.federation, &own).filter(covers);
+        let wildcard = subscriber.part(&self.federation, &Interest::Wildcard).filter(covers);
+        // Rule 153: no other origin's wildcard may hold it, but to say that of what nobody else is asked of.
+        let wildcard = wildcard.filter(|part| by_authority.is_none() || part.scope.origin == place.origin());
+        let parts: Vec<_> = by_authority.into_iter().chain(wildcard.filter(|_| !name.is_opaque())).cloned().collect();
+        if !parts.is_empty() {
+            return parts;
+        }
+        let part = self.part(id, &own);
+        if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
+            subscriber.may_close = true;
+        }
+        part.into_iter().collect()
+    }
+
+    /// What the client brought along counts no more once all of it was compared, told, or left.
+    fn give_back_brought(&mut self, id: SubscriberId) {
+        if let Some(subscriber) = self.subscribers.get_mut(id.index())
+            && subscriber.brought > 0
+            && !subscriber.all_parts().any(|part| part.scope.brings(part.id))
+        {
+            self.names.shrink(std::mem::take(&mut subscriber.brought));
+        }
+    }
+
+    /// Closes the parts of a subscriber that do nothing any more, so that their scopes can go.
+    fn close_done(&mut self, id: SubscriberId) {
+        let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return };
+        let mut telling = false;
+        let over = subscriber.parts.remove_all(|part| {
+            let of = part.scope.use_of(part.id);
+            telling |= of == Use::Telling;
+            of == Use::Over
+        });
+        subscriber.may_close = telling;
+        over.iter().for_each(|part| close_part(&self.view, subscriber, part));
+    }
+
+    /// What serves all of a subscriber: what comes from two has a version that neither of them gave.
+    fn only_part(&self, id: SubscriberId) -> Option<(&TypeUrl, &Part)> {
+        let subscriber = self.subscribers.get(id.index())?;
+        match &*subscriber.parts {
+            [only] if subscriber.private.is_empty() => Some((&subscriber.type_url, only)),
+            _ => None,
+        }
+    }
+}
+
+fn close_part(view: &View, subscriber: &Subscriber, part: &Part) {
+    if subscriber.opening {
+        part.scope.end_opening();
+    }
+    view.close(&subscriber.type_url, part);
+}
+
+impl Drop for Routes {
+    fn drop(&mut self) {
+        // A driver that failed before it closed its stream leaves nothing behind either.
+        for (_, subscriber) in &mut self.subscribers {
+            subscriber.end_opening();
+            subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
+        }
+        for scope in self.group_scopes.values() {
+            if let Some(supply) = scope.supply() {
+                supply.leave(self.number);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! A scope: the resources of one authority or one node group, who wants them, and what to ask upstream.
+//!
+//! The unit of locking. The lock is held to store and mark, or to pull; nobody is woken under it,
+//! and no two scopes are locked at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use xds_transport::Frame;
+use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
+
+use crate::federation::demand::Demand;
+use crate::federation::lock::lock;
+use crate::federation::request_room::RequestRoom;
+use crate::federation::scope_key::ScopeKey;
+use crate::federation::share::Share;
+use crate::federation::supply::Supply;
+
+mod asking;
+mod look;
+mod serving;
+mod store;
+pub(crate) mod stub;
+#[cfg(test)]
+mod tests;
+
+/// How long what an authoritative origin had is remembered for who comes back: as long as tombstones are kept.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// How many names are stored under one hold of the lock.
+const BATCH: usize = 256;
+
+/// The resources of one authority, or of one node group, and who wants them.
+pub struct Scope {
+    /// Which names it is of.
+    pub key: ScopeKey,
+    /// Which origin it comes from, by position.
+    pub origin: usize,
+    /// What it comes over; none from an authoritative origin, and while nobody wants anything of it.
+    supply: Mutex<Option<Arc<dyn Supply>>>,
+    /// Whether several streams may be served from it: not what forbids sharing, then.
+    pub shared: bool,
+    /// What requests for it have room for, with those of the scopes that come over the same stream.
+    pub(crate) room: Option<Arc<RequestRoom>>,
+    /// How many names are looked at under one hold of the lock.
+    slice: usize,
+    /// Who asks for a hundred thousand names takes it as often: a lock that lets others in between, which that of the standard
+    /// library need not.
+    state: parking_lot::Mutex<State>,
+    /// Its place among the groups or authorities that there may be.
+    _place: Option<Share>,
+}
+
+struct State {
+    cache: Cache<Frame>,
+    wakers: Vec<Option<Waker>>,
+    /// What to ask of the origin; an authoritative one is not asked.
+    demand: Option<Demand>,
+    /// What a delta origin said last beside what is here, of types that are asked of it.
+    system_versions: BTreeMap<TypeUrl, Version>,
+    /// Subscribers that have not yet said all that their first request says: the origin is asked for all of it at once.
+    opening: usize,
+    /// When what others want waits for them no more.
+    asks_at: Option<Instant>,
+    /// Types of which somebody brought something along that the origin was not asked about.
+    brought: BTreeSet<TypeUrl>,
+    /// Since when nobody wants anything of it.
+    rests_since: Option<Instant>,
+}
+
+/// Whether a subscriber is needed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// It is interested in something.
+    Wanted,
+    /// It is not, and was not told everything.
+    Telling,
+    /// It can go.
+    Over,
+}
+
+/// What a scope has of a name for a subscriber.
+pub(crate) enum Standing {
+    Present(Resource<Frame>),
+    /// It is not there, or not asked for here.
+    Absent,
+    /// Its origin has not answered.
+    Unknown,
+}
+
+impl Scope {
+    /// A scope fed over a stream, from which what nobody wants any more is dropped after `linger`.
+    pub(crate) fn streamed(
+        key: ScopeKey,
+        origin: usize,
+        linger: Duration,
+        room: Option<Arc<RequestRoom>>,
+        slice: usize,
+    ) -> Self {
+        let mut options = Options::default();
+        (options.authoritative, options.looks) = (false, slice);
+        // All that comes over a group's own stream answers that group.
+        options.wildcard_covers_xdstp = key.has_own_stream();
+        Self::new(key, origin, options, Some(Demand::new(linger)), room)
+    }
+
+    /// A scope that holds all there is: what is not in it does not exist.
+    pub fn authoritative(key: ScopeKey, origin: usize, slice: usize) -> Self {
+        let mut options = Options::default();
+        options.looks = slice;
+        Self::new(key, origin, options, None, None)
+    }
+
+    fn new(
+        key: ScopeKey,
+        origin: usize,
+        options: Options,
+        demand: Option<Demand>,
+        room: Option<Arc<RequestRoom>>,
+    ) -> Self {
+        let slice = options.looks.max(1);
+        let cache = Cache::new(options);
+        let state = State {
+            cache,
+            wakers: Vec::new(),
+            demand,
+            system_versions: BTreeMap::new(),
+            opening: 0,
+            asks_at: None,
+            brought: BTreeSet::new(),
+            rests_since: None,
+        };
+        let shared = !matches!(key, ScopeKey::Private(_));
+        Self {
+            key,
+            origin,
+            supply: Mutex::default(),
+            shared,
+            room,
+            slice,
+            state: parking_lot::Mutex::new(state),
+            _place: None,
+        }
+    }
+
+    /// It takes a place, for as long as it is there.
+    pub(crate) fn counted(mut self, place: Option<Share>) -> Self {
+        self._place = place;
+        self
+    }
+
+    /// What it comes over.
+    pub fn supply(&self) -> Option<Arc<dyn Supply>> {
+        lock(&self.supply).clone()
+    }
+
+    /// It comes over this from now on.
+    pub fn feed_from(&self, supply: Arc<dyn Supply>) {
+        // Not under its lock.
+        let before = lock(&self.supply).replace(supply);
+        drop(before);
+        self.ask();
+    }
+
+    /// Nobody wants anything of it any more, and since when. It drops its supply, and remembers what went, and of an
+    /// authoritative origin what goes, for those who come back (rule 100): none once there is nothing to remember.
+    pub(crate) fn rest(&self, now: Instant) -> Option<Instant> {
+        // Not under its lock.
+        let supply = lock(&self.supply).take();
+        drop(supply);
+        let State { cache, demand, rests_since, .. } = &mut *self.lock();
+        let since = *rests_since.get_or_insert(now);
+        cache.expire(now);
+        let remembers = match demand {
+            Some(_) => cache.next_expiry().is_some(),
+            None => cache.resources().next().is_some() && now.saturating_duration_since(since) < REMEMBERED,
+        };
+        remembers.then_some(since)
+    }
+
+    fn lock(&self) -> parking_lot::MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Whether nobody is served from it and nothing of it is subscribed upstream.
+    pub(crate) fn is_idle(&self) -> bool {
+        let state = self.lock();
+        state.cache.subscriber_count() == 0 && state.demand.as_ref().is_none_or(Demand::is_idle)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State) -> Woken) {
+        let wakers: Vec<Waker> = {
+            let mut state = self.lock();
+            let woken = change(&mut state);
+            woken.iter().filter_map(|id| state.wakers.get(id.index()).cloned().flatten()).collect()
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn nudge(&self, needed: bool) {
+        let supply = if needed { self.supply() } else { None };
+        if let Some(supply) = supply {
+            supply.ask();
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What comes from an origin, on its way into a scope.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use xds_transport::Frame;
+use xds_transport::client::Changed;
+use xdstp_cache::{Edit, Interest, Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use super::stub::{may_be_held, stub};
+use super::{BATCH, Scope, State};
+use crate::federation::changes::Changes;
+use crate::federation::demand::Demand;
+use crate::federation::markers::is_marker;
+
+impl Scope {
+    /// Stores what came from upstream, and wakes who is interested.
+    pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
+        let Changes {
+            changed,
+            by_alias,
+            mut removed,
+            missing,
+            errors,
+            refreshed,
+            begun,
+            complete,
+            version,
+            system_version,
+        } = changes;
+        for part in missing.chunks(BATCH) {
+            let cache = &self.lock().cache;
+            let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
+            removed.extend(part.iter().filter(is_gone).cloned());
+        }
+        let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
+        let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
+        // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
+        let mut bereft = BTreeSet::new();
+        let mut over = false;
+        while !over {
+            self.change(|state| {
+                let State { cache, demand, system_versions, .. } = state;
+                let mut edit = cache.edit(now);
+                // Who asked for just this may have left, and decides how much of it there is.
+                let is_asked =
+                    |name: &ResourceName| demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, name));
+                let gives_up = demand.as_ref().is_some_and(|demand| demand.gives_up(type_url));
+                for Changed { name, resource, touched, .. } in changed.by_ref().take(BATCH) {
+                    let aliases: Vec<_> = resource.value.aliases().filter(|_| by_alias).collect();
+                    let resource = if self.shared && resource.value.do_not_cache() {
+                        stub(&resource, edit.resource(type_url, &name).is_some_and(may_be_held))
+                    } else {
+                        resource
+                    };
+                    let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
+                    let owners = aliases.iter().filter_map(|alias| edit.canonical(type_url, alias));
+                    bereft.extend(owners.filter(|owner| **owner != name).cloned());
+                    if gives_up {
+                        bereft.insert(name.clone());
+                    }
+                    edit.put_with_aliases(type_url, &name, aliases, resource);
+                    if touched {
+                        if let Some(held) = edit.value_mut(type_url, &name) {
+                            held.refresh(ttl, expires);
+                        }
+                        edit.touch(type_url, &name);
+                    }
+                }
+                if changed.len() == 0 {
+                    for name in removed.by_ref().take(BATCH) {
+                        bereft.extend(edit.canonical(type_url, &name).cloned());
+                        if is_asked(&name) {
+                            edit.deny(type_url, &name);
+                        } else {
+                            edit.remove(type_url, &name);
+                        }
+                    }
+                }
+                // What an error is about may be removed too, and a removal ends an error.
+                if changed.len() == 0 && removed.len() == 0 {
+                    for (name, error) in errors.by_ref().take(BATCH) {
+                        if is_asked(&name) {
+                            edit.fail_by_name(type_url, &name, error);
+                        } else {
+                            edit.fail(type_url, &name, error);
+                        }
+                    }
+                }
+                for (name, ttl) in refreshed.by_ref().take(BATCH) {
+                    if let Some(held) = edit.value_mut(type_url, &name) {
+                        held.refresh(Some(ttl), now.checked_add(ttl));
+                    }
+                }
+                over = changed.len() + removed.len() + errors.len() + refreshed.len() == 0;
+                if over {
+                    for name in std::mem::take(&mut bereft) {
+                        forget_unwanted(&mut edit, demand.as_ref(), type_url, name);
+                    }
+                    // An answer may come in as it is given up: nothing would end what is known then.
+                    let is_wanted = |collection: &&Interest| {
+                        demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
+                    };
+                    begun.iter().filter(is_wanted).for_each(|collection| edit.begun(type_url, collection));
+                    complete.iter().filter(is_wanted).for_each(|collection| edit.answered(type_url, collection));
+                    // With the last of what it is the version of: nobody must see it beside older content.
+                    if demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
+                        if version.is_some() {
+                            edit.set_type_version(type_url, version.clone());
+                        }
+                        if let Some(version) = &system_version {
+                            system_versions.insert(type_url.clone(), version.clone());
+                        }
+                    }
+                }
+                edit.finish()
+            });
+        }
+    }
+
+    /// Makes the scope hold exactly this: what an authoritative origin does.
+    pub fn replace(&self, resources: &[(TypeUrl, ResourceName, Resource<Frame>)], now: Instant) {
+        let mut gone: BTreeMap<TypeUrl, BTreeSet<ResourceName>> = BTreeMap::new();
+        for stored in self.lock().cache.resources() {
+            if stored.resource.is_some() {
+                gone.entry(stored.type_url.clone()).or_default().insert(stored.name.clone());
+            }
+        }
+        for batch in resources.chunks(BATCH) {
+            self.change(|state| {
+                let mut edit = state.cache.edit(now);
+                for (type_url, name, resource) in batch {
+                    edit.put(type_url, name, resource.clone());
+                }
+                edit.finish()
+            });
+        }
+        for (type_url, name, _) in resources {
+            if let Some(names) = gone.get_mut(type_url) {
+                names.remove(name);
+            }
+        }
+        for (type_url, names) in gone {
+            self.store(&type_url, Changes { removed: names.into_iter().collect(), ..Changes::default() }, now);
+        }
+    }
+}
+
+/// Forgets a resource that nothing asks for by any of its names.
+fn forget_unwanted(edit: &mut Edit<'_, Frame>, demand: Option<&Demand>, type_url: &TypeUrl, name: ResourceName) {
+    let (Some(demand), Some(resource)) = (demand, edit.resource(type_url, &name)) else { return };
+    let aliases = resource.value.aliases().filter(|alias| edit.canonical(type_url, alias) == Some(&name));
+    if !aliases.chain([name.clone()]).any(|name| demand.wants_by(type_url, &name)) {
+        edit.evict(type_url, &Interest::Name(name));
+    }
+}

@@ -1,0 +1,98 @@
+//! What all subscribers together may cost: so much of a thing, and no more.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// There would be more of something than there may be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("more than {most} {what}")]
+pub struct OverLimit {
+    /// Which limit it is, as a configuration calls it.
+    pub key: &'static str,
+    /// Of what there would be too much.
+    pub what: &'static str,
+    /// How much there may be.
+    pub most: usize,
+}
+
+/// Something that there may be so much of.
+#[derive(Debug)]
+pub struct Quota {
+    key: &'static str,
+    what: &'static str,
+    most: usize,
+    used: AtomicUsize,
+}
+
+/// Some of it, which is given back when this is dropped.
+#[derive(Debug)]
+pub struct Share {
+    quota: Arc<Quota>,
+    used: usize,
+}
+
+impl Quota {
+    /// So much of something, of which nothing is used: `key` is what a configuration calls it, `what` is for people.
+    pub fn new(key: &'static str, what: &'static str, most: usize) -> Arc<Self> {
+        Arc::new(Self { key, what, most, used: AtomicUsize::new(0) })
+    }
+
+    /// One of it.
+    pub fn take(self: &Arc<Self>) -> Result<Share, OverLimit> {
+        let mut share = self.none();
+        share.grow(1).map(|()| share)
+    }
+
+    /// None of it yet.
+    pub fn none(self: &Arc<Self>) -> Share {
+        Share { quota: self.clone(), used: 0 }
+    }
+}
+
+impl Share {
+    /// So many more.
+    pub fn grow(&mut self, by: usize) -> Result<(), OverLimit> {
+        let Quota { key, what, most, ref used } = *self.quota;
+        let more = |used: usize| used.checked_add(by).filter(|used| *used <= most);
+        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => self.used += by,
+            Err(_) => return Err(OverLimit { key, what, most }),
+        }
+        Ok(())
+    }
+
+    /// So many fewer.
+    pub fn shrink(&mut self, by: usize) {
+        let by = by.min(self.used);
+        self.used -= by;
+        self.quota.used.fetch_sub(by, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.shrink(self.used);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_is_given_back() {
+        let quota = Quota::new("streams", "streams", 2);
+        let (one, mut other) = (quota.take().unwrap(), quota.none());
+        other.grow(1).unwrap();
+        let error = other.grow(1).unwrap_err();
+        assert_eq!((error.key, error.to_string().as_str()), ("streams", "more than 2 streams"));
+        assert!(quota.take().is_err());
+        drop(one);
+        assert!(other.grow(2).is_err());
+        other.grow(1).unwrap();
+        other.shrink(5);
+        assert_eq!(quota.used.load(Ordering::Relaxed), 0);
+        drop(other);
+        assert_eq!([(); 3].map(|()| quota.take().is_ok()), [true; 3], "each is given back at once");
+    }
+}

@@ -1,0 +1,137 @@
+//! An origin whose content is there as a whole, for every node: files, or what a program makes up.
+
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+
+use xds_transport::{Frame, TypeRules};
+use xdstp_cache::{Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use crate::federation::lock::lock;
+use crate::federation::origin::{ByNode, Origin, Speaker};
+use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
+
+/// A resource of a snapshot, ready to be served.
+pub type Held = (TypeUrl, ResourceName, Resource<Frame>);
+
+/// An origin of snapshots: whoever has the content [sets](Self::set) it, as often as it changes, and every scope follows.
+///
+/// What is not in a snapshot does not exist, and who has it is told so: nobody is to be served before the first one is set.
+///
+/// ```
+/// use std::time::Instant;
+/// use xds_transport::{Frame, TypeRules};
+/// use xdstp_client::federation::{Origin, SnapshotOrigin};
+///
+/// let origin = SnapshotOrigin::new("inventory", TypeRules::envoy().into());
+/// assert!(origin.ready().is_err());
+/// let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+/// // Field 1 of a cluster is its name.
+/// let web = Frame::of_message(&type_url, b"\x0a\x03web").into_resource(None);
+/// origin.set(vec![(type_url, "web".parse()?, web)], Instant::now());
+/// assert!(origin.ready().is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SnapshotOrigin {
+    kind: &'static str,
+    rules: Arc<TypeRules>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Its content, and since when; `None` until it was set.
+    content: Option<(Arc<Vec<Held>>, Instant)>,
+    /// The scopes that have it, and some that are gone.
+    fed: Vec<Weak<Scope>>,
+}
+
+impl SnapshotOrigin {
+    /// Without a snapshot yet. `kind` is what it is in a word for people; the rules say which types come first.
+    pub fn new(kind: &'static str, rules: Arc<TypeRules>) -> Self {
+        Self { kind, rules, state: Mutex::default() }
+    }
+
+    /// The content is this from now on: every scope that it feeds changes with it.
+    pub fn set(&self, mut resources: Vec<Held>, now: Instant) {
+        // Rule 122: what is stored first may be sent first.
+        resources.sort_by_key(|(type_url, ..)| self.rules.of(type_url).rank);
+        let resources = Arc::new(resources);
+        // A scope made after this is filled with the new content, one made before is replaced below.
+        let fed: Vec<_> = {
+            let State { content, fed } = &mut *lock(&self.state);
+            *content = Some((resources.clone(), now));
+            fed.iter().filter_map(Weak::upgrade).collect()
+        };
+        for scope in fed {
+            scope.replace(&part_for(&scope.key, &resources), now);
+        }
+    }
+
+    /// Everything it has.
+    pub fn resources(&self) -> Arc<Vec<Held>> {
+        lock(&self.state).content.as_ref().map(|(resources, _)| resources.clone()).unwrap_or_default()
+    }
+}
+
+impl Origin for SnapshotOrigin {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn by_node(&self) -> ByNode {
+        ByNode::Nothing
+    }
+
+    fn is_authoritative(&self) -> bool {
+        true
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        match lock(&self.state).content {
+            Some(_) => Ok(()),
+            None => Err("its content has not come yet".to_owned()),
+        }
+    }
+
+    fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
+        let State { content, fed } = &mut *lock(&self.state);
+        if fed.len() == fed.capacity() {
+            fed.retain(|scope| scope.strong_count() > 0);
+        }
+        fed.push(Arc::downgrade(scope));
+        // Under the lock, or a change might come in between and be undone; nobody is served from the scope yet.
+        if let Some((resources, set_at)) = content {
+            scope.replace(&part_for(&scope.key, resources), *set_at);
+        }
+    }
+}
+
+/// What of a snapshot belongs to a scope.
+fn part_for(key: &ScopeKey, resources: &[Held]) -> Vec<Held> {
+    let belongs = |name: &ResourceName| match key {
+        ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
+        _ => name.is_opaque(),
+    };
+    resources.iter().filter(|(_, name, _)| belongs(name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_that_are_gone_are_not_kept() {
+        let origin = SnapshotOrigin::new("test", Arc::new(TypeRules::envoy()));
+        let feed = |authority: usize| {
+            let scope = Arc::new(Scope::authoritative(ScopeKey::Authority(authority.to_string()), 0, 1));
+            origin.feed(&scope, &|| Speaker { label: String::new(), node: Default::default() });
+            scope
+        };
+        let kept: Vec<_> = (0..100).map(feed).collect();
+        (100..10_000).map(feed).for_each(drop);
+        let known = lock(&origin.state).fed.len();
+        assert!(kept.len() <= known && known <= 4 * kept.len(), "{known}");
+    }
+}

@@ -1,0 +1,40 @@
+//! How a scope is connected with its origin.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+/// What an origin that must be asked feeds a scope by: a stream, of which the scope may be one of many users. The scope
+/// drops it when nobody wants anything of it any more.
+pub trait Supply: Send + Sync {
+    /// The scope has something to tell the origin.
+    fn ask(&self);
+
+    /// Whom the origin is asked for: a node group, or `xdstp`.
+    fn label(&self) -> &str;
+
+    /// How it is doing.
+    fn status(&self) -> Status;
+
+    /// Why the origin cannot be reached, if it cannot since before `since`.
+    fn unreachable_since(&self, since: Instant) -> Option<String>;
+
+    /// The node of some routes, of the group that the scope is of, may speak for that from now on.
+    fn join(&self, routes: u64, node: Bytes);
+
+    /// The node of these routes may not any more.
+    fn leave(&self, routes: u64);
+}
+
+/// How a supply is doing, for people.
+#[derive(Clone, Debug, Default)]
+pub struct Status {
+    /// The origin is there, and answered.
+    pub connected: bool,
+    /// The relay that the origin is, and those behind it.
+    pub relays: Option<String>,
+    /// Why it was not there when it was not last.
+    pub last_error: Option<String>,
+    /// What an operator should look at.
+    pub hint: Option<&'static str>,
+}

@@ -1,0 +1,224 @@
+//! What a relay is made of: a configuration, and what a program brings that it is part of.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket};
+use xdstp_client::federation;
+
+use crate::config::{self, Config, OriginKind, XdstpStreams};
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::origins::{self, Origins};
+use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::serve::Relay;
+use crate::tls;
+
+/// A relay that is being put together, within a program: with [origins](Self::origin) of its own, its own rule for [who
+/// shares](Self::grouping), its own [listener](Self::listener).
+///
+/// ```
+/// use std::{net::Ipv4Addr, sync::Arc, time::Instant};
+///
+/// use tokio::{net::TcpListener, sync::oneshot};
+/// use xds_relay::relay_core::{ByNode, Origin, Scope, Speaker};
+/// use xds_relay::{Config, Relay, config};
+/// use xds_transport::Frame;
+/// use xdstp_client::{Client, Endpoint, Event};
+///
+/// const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+///
+/// /// Knows one cluster.
+/// struct Inventory;
+///
+/// impl Origin for Inventory {
+///     fn kind(&self) -> &'static str { "inventory" }
+///     fn by_node(&self) -> ByNode { ByNode::Nothing }
+///     fn is_authoritative(&self) -> bool { true }
+///
+///     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
+///         // Field 1 of a cluster is its name.
+///         let web = Frame::of_message(&CLUSTERS.into(), b"\x0a\x03web").into_resource(None);
+///         scope.replace(&[(CLUSTERS.into(), "web".parse().unwrap(), web)], Instant::now());
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut config = Config::new([config::Origin::embedded("inventory")]);
+/// config.admin = None;
+/// let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+/// let relay = Relay::builder(config).origin("inventory", Inventory).listener(listener).bind().await?;
+/// let address = relay.listen_address()?.to_string();
+/// let (stop, stopped) = oneshot::channel::<()>();
+/// let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
+///
+/// let client = Client::connect(Endpoint::new(&address)?);
+/// let mut watch = client.watch(CLUSTERS, "web")?;
+/// let Event::Put { name, .. } = watch.changed().await else { panic!("it is there") };
+/// assert_eq!(name.as_str(), "web");
+/// # drop((watch, client));
+///
+/// drop(stop);
+/// running.await??;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a relay is there once it is bound"]
+pub struct RelayBuilder {
+    config: Config,
+    origins: BTreeMap<String, Arc<dyn federation::Origin>>,
+    grouping: Option<Box<dyn NodeGrouping>>,
+    listener: Option<TcpListener>,
+    admin_listener: Option<TcpListener>,
+}
+
+/// Runs a relay until `shutdown` resolves and its streams are drained.
+///
+/// # Errors
+/// An address is taken, a file is bad, or a server fails.
+pub async fn run(config: Config, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
+    Relay::bind(config).await?.run(shutdown).await
+}
+
+impl Relay {
+    /// A relay of this configuration, with what is said of it from now on.
+    pub fn builder(config: Config) -> RelayBuilder {
+        let origins = BTreeMap::new();
+        RelayBuilder { config, origins, grouping: None, listener: None, admin_listener: None }
+    }
+
+    /// Takes the addresses of the configuration and reads its files. Origins are dialed when
+    /// somebody wants something of them.
+    ///
+    /// # Errors
+    /// An address is taken or not of this machine, or a file is bad.
+    pub async fn bind(config: Config) -> Result<Self, Error> {
+        Self::builder(config).bind().await
+    }
+}
+
+impl RelayBuilder {
+    /// An origin that the configuration calls [embedded](config::OriginKind::Embedded), under its name there. The last one
+    /// of a name counts.
+    pub fn origin(mut self, name: impl Into<String>, origin: impl federation::Origin) -> Self {
+        self.origins.insert(name.into(), Arc::new(origin));
+        self
+    }
+
+    /// A rule of one's own for who may share old-style resources, in place of those of the configuration.
+    pub fn grouping(mut self, grouping: impl NodeGrouping) -> Self {
+        self.grouping = Some(Box::new(grouping));
+        self
+    }
+
+    /// Where xDS is served, in place of the configuration's `listen`.
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// Where the admin pages are, in place of the configuration's `admin`.
+    pub fn admin_listener(mut self, listener: TcpListener) -> Self {
+        self.admin_listener = Some(listener);
+        self
+    }
+
+    /// Takes the addresses that no listener was given for, and reads the files of the configuration. Servers are dialed when
+    /// somebody wants something of them.
+    ///
+    /// # Errors
+    /// The configuration cannot be run; an address is taken or not of this machine; a file is bad; an embedded origin is
+    /// missing or [not ready](federation::Origin::ready), or one was brought that the configuration does not name.
+    pub async fn bind(self) -> Result<Relay, Error> {
+        let Self { mut config, origins, grouping, listener, admin_listener } = self;
+        if let Some(listener) = &listener {
+            config.listen = listener.local_addr()?;
+        }
+        if let Some(listener) = &admin_listener {
+            config.admin = Some(listener.local_addr()?);
+        }
+        config.validate()?;
+        only_embedded(&config, &origins)?;
+        let grouping = match grouping {
+            Some(grouping) => grouping,
+            None => configured(&config)?,
+        };
+        let metrics = Arc::new(Metrics::new(origins::known_types()));
+        let core = RelayCore::embedding(&config, origins, grouping, origins::dialer(&config)?, metrics);
+        // Relays name each other by it when they find a loop.
+        tracing::info!(instance = %core.instance(), "starting");
+        let origins = Origins::read(&config, &core)?;
+        // Who is served by one that has nothing yet is told that there is nothing.
+        if let Some((origin, reason)) = core.not_ready() {
+            return Err(Error::Origin { origin: origin.to_owned(), reason });
+        }
+        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?.map(Arc::new);
+        let listener = match listener {
+            Some(listener) => listener,
+            None => listen(config.listen, "listen")?,
+        };
+        let admin = match (admin_listener, config.admin) {
+            (Some(listener), _) => Some(listener),
+            (None, Some(address)) => Some(listen(address, "admin")?),
+            (None, None) => None,
+        };
+        Ok(Relay { config, listener, tls, admin, core, _origins: origins })
+    }
+}
+
+/// Whether all origins that were brought are those that the configuration calls so.
+fn only_embedded(config: &Config, origins: &BTreeMap<String, Arc<dyn federation::Origin>>) -> Result<(), Error> {
+    let is_embedded = |name: &str| config.origin(name).is_some_and(|origin| origin.kind == OriginKind::Embedded);
+    match origins.keys().find(|name| !is_embedded(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let reason = "the configuration has no embedded origin of this name".to_owned();
+            Err(Error::Origin { origin: name.clone(), reason })
+        }
+    }
+}
+
+/// Who shares what by the configuration.
+fn configured(config: &Config) -> Result<Box<dyn NodeGrouping>, Error> {
+    if config.share_by.is_none() && config.aggregation.is_none() && asks_for_nodes(config) {
+        tracing::info!(
+            "no share_by and no aggregation: every distinct node is a group of its own and shares no old-style resources"
+        );
+    }
+    let otherwise: Box<dyn NodeGrouping> = match &config.share_by {
+        Some(fields) => Box::new(ShareBy::new(fields.clone())),
+        None => Box::new(EveryNode),
+    };
+    let Some(aggregation) = &config.aggregation else { return Ok(otherwise) };
+    let rules = aggregation.load().map_err(Error::Aggregation)?;
+    rules.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
+    Ok(Box::new(ByRules::new(rules, aggregation.unmatched, otherwise)))
+}
+
+/// Whether an origin is asked for each node group apart: what comes from files is shared in any case.
+fn asks_for_nodes(config: &Config) -> bool {
+    let is_server = |origin: &config::Origin| matches!(origin.kind, OriginKind::Server { .. });
+    let by_node = config.origins.iter().any(|origin| is_server(origin) && origin.xdstp == XdstpStreams::ByNode);
+    by_node || config.origin(&config.default_origin).is_some_and(is_server)
+}
+
+fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
+    /// How many connections may wait to be accepted, if the system allows so many: a fleet comes at once, and who finds no
+    /// place tries again a second later or is refused.
+    const WAITING: u32 = 4096;
+    let listening = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // Those of a relay that has ended may be there still.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(WAITING)
+    };
+    listening().map_err(|source| Error::Listen { address, field, source })
+}
+
+#[cfg(test)]
+mod tests;

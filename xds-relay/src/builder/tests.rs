@@ -1,0 +1,76 @@
+//! What is said as a relay begins, and what it does not begin with.
+
+use super::*;
+
+#[test]
+fn that_nothing_is_shared_is_said_where_it_matters() {
+    let directory = tempfile::tempdir().unwrap();
+    for (origins, expected) in [
+        ("{ name: a, files: . }", false),
+        ("{ name: a, server: a:1 }", true),
+        ("{ name: a, files: . }, { name: b, server: a:1, authorities: [b] }", false),
+        ("{ name: a, files: . }, { name: b, server: a:1, authorities: [b], xdstp: by_node }", true),
+        ("{ name: a, server: a:1 }, { name: b, files: ., authorities: [b] }", true),
+    ] {
+        let config = Config::parse(directory.path().join("relay.yaml"), &format!("origins: [{origins}]")).unwrap();
+        assert_eq!(asks_for_nodes(&config), expected, "{origins}");
+    }
+}
+
+/// Has nothing yet.
+fn empty() -> federation::SnapshotOrigin {
+    federation::SnapshotOrigin::new("test", Arc::new(xds_transport::TypeRules::envoy()))
+}
+
+fn set() -> federation::SnapshotOrigin {
+    let origin = empty();
+    origin.set(Vec::new(), std::time::Instant::now());
+    origin
+}
+
+fn embedded() -> Config {
+    let mut config =
+        Config::new([config::Origin::embedded("a"), config::Origin::server("b", "http://b:1".parse().unwrap())]);
+    (config.listen, config.admin) = (([127, 0, 0, 1], 0).into(), None);
+    config
+}
+
+#[tokio::test]
+async fn an_embedded_origin_is_brought_and_ready_and_no_other_is() {
+    type Make = fn(RelayBuilder) -> RelayBuilder;
+    let cases: [(Make, &str); 4] = [
+        (|builder| builder, "origin \"a\": it is embedded, and nobody brought it"),
+        (|builder| builder.origin("a", empty()), "origin \"a\": its content has not come yet"),
+        (
+            |builder| builder.origin("a", set()).origin("b", set()),
+            "origin \"b\": the configuration has no embedded origin of this name",
+        ),
+        (
+            |builder| builder.origin("a", set()).origin("c", set()),
+            "origin \"c\": the configuration has no embedded origin of this name",
+        ),
+    ];
+    for (make, expected) in cases {
+        let Err(error) = make(Relay::builder(embedded())).bind().await else { panic!("{expected}") };
+        assert_eq!(error.to_string(), expected);
+    }
+    assert!(Relay::builder(embedded()).origin("a", empty()).origin("a", Arc::new(set())).bind().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_configuration_that_was_made_is_validated() {
+    let Err(error) = Relay::bind(Config::new([])).await else { panic!("it has no origin") };
+    assert_eq!(error.to_string(), "configuration: origins: empty; expected at least one origin");
+}
+
+#[tokio::test]
+async fn listeners_of_ones_own_count_and_not_the_addresses_of_the_configuration() {
+    let [xds, admin] =
+        [TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap()];
+    let [at, admin_at] = [&xds, &admin].map(|listener| listener.local_addr().unwrap());
+    let mut config = embedded();
+    config.listen = ([192, 0, 2, 1], 1).into();
+    let builder = Relay::builder(config).origin("a", set()).listener(xds).admin_listener(admin);
+    let relay = builder.bind().await.unwrap();
+    assert_eq!((relay.listen_address().unwrap(), relay.admin_address().unwrap()), (at, Some(admin_at)));
+}

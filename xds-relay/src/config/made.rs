@@ -1,0 +1,246 @@
+//! A configuration that a program makes.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::Uri;
+use xds_transport::Protocol;
+
+use super::own_address::OwnAddresses;
+use super::rules;
+use super::{
+    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
+    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, Unknown, XdstpStreams,
+};
+
+/// Why a configuration that a program made cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+#[non_exhaustive]
+pub struct InvalidConfig {
+    /// Such as `origins[1].name`, as a file calls it.
+    pub field: String,
+    /// What is wrong and what was expected.
+    pub problem: String,
+}
+
+impl Config {
+    /// What a file would be that lists these origins and nothing else: the first of them is the default one.
+    ///
+    /// ```
+    /// use xds_relay::Config;
+    /// use xds_relay::config::Origin;
+    ///
+    /// let origin = Origin::server("control-plane", "http://127.0.0.1:18010".parse()?).with_authorities(["example.com"]);
+    /// let mut config = Config::new([origin]);
+    /// config.admin = None;
+    /// config.validate()?;
+    /// let text = "{ admin: none, origins: [{ name: control-plane, server: 127.0.0.1:18010, authorities: [example.com] }] }";
+    /// assert_eq!(config, Config::parse("relay.yaml", text)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(origins: impl IntoIterator<Item = Origin>) -> Self {
+        let origins: Vec<Origin> = origins.into_iter().collect();
+        Self {
+            listen: DEFAULT_LISTEN,
+            tls: None,
+            admin: Some(DEFAULT_ADMIN),
+            admin_hosts: vec!["localhost".to_owned()],
+            node: Node::default(),
+            default_origin: origins.first().map(|origin| origin.name.clone()).unwrap_or_default(),
+            origins,
+            share_by: None,
+            aggregation: None,
+            unknown: Unknown::default(),
+            linger: DEFAULT_LINGER,
+            drain: DEFAULT_DRAIN,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Whether it can be run, as far as that can be said without a look at files: one that was read can.
+    ///
+    /// # Errors
+    /// What is wrong first, and where.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        if let Some(admin) = self.admin {
+            rules::admin(admin, self.listen).map_err(at("admin"))?;
+        }
+        if self.origins.is_empty() {
+            return Err(at("origins")("empty; expected at least one origin".to_owned()));
+        }
+        let own = OwnAddresses { listen: self.listen, admin: self.admin };
+        let (mut names, mut owners) = (BTreeMap::new(), BTreeMap::new());
+        for (index, origin) in self.origins.iter().enumerate() {
+            let field = |name: &str| format!("origins[{index}].{name}");
+            rules::name(&origin.name).map_err(at(field("name")))?;
+            if let Some(other) = names.insert(&origin.name, index) {
+                return Err(at(field("name"))(rules::is_taken(&origin.name, other)));
+            }
+            for (index, authority) in origin.authorities.iter().enumerate() {
+                let field = field(&format!("authorities[{index}]"));
+                rules::authority(authority).map_err(at(&field))?;
+                if let Some(owner) = owners.insert(authority, &origin.name) {
+                    return Err(at(field)(rules::is_listed(authority, owner)));
+                }
+            }
+            if let OriginKind::Server { uri, .. } = &origin.kind {
+                let text = uri.to_string();
+                let field = field("server");
+                let uri = rules::server_uri(&text).map_err(|problem| at(&field)(format!("`{text}`: {problem}")))?;
+                if let Some(place) = own.at(&uri) {
+                    return Err(at(field)(rules::is_own(&text, &place)));
+                }
+            }
+            rules::keepalive(origin.keepalive, &format!("{:?}", origin.keepalive)).map_err(at(field("keepalive")))?;
+        }
+        rules::default_origin(&self.default_origin, &self.origins).map_err(at("default_origin"))?;
+        if self.share_by.as_ref().is_some_and(Vec::is_empty) {
+            return Err(at("share_by")(rules::NO_PARTS.to_owned()));
+        }
+        match self.limits.none_of() {
+            Some(key) => Err(at(format!("limits.{key}"))("none; expected some".to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn at(field: impl Display) -> impl FnOnce(String) -> InvalidConfig {
+    move |problem| InvalidConfig { field: field.to_string(), problem }
+}
+
+impl Origin {
+    /// A server at `http://HOST:PORT`, or at `https://HOST:PORT` whom the system trusts, that delta is spoken with.
+    pub fn server(name: impl Into<String>, uri: Uri) -> Self {
+        let tls = (uri.scheme_str() == Some("https")).then(OriginTls::default);
+        Self { tls, ..Self::new(name, OriginKind::Server { uri, protocol: Protocol::default() }) }
+    }
+
+    /// A directory of resource files, whose types are built in.
+    pub fn files(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
+        Self::new(name, OriginKind::Files { directory: directory.into(), descriptors: None })
+    }
+
+    /// One that the program [brings](crate::RelayBuilder::origin) itself.
+    pub fn embedded(name: impl Into<String>) -> Self {
+        Self::new(name, OriginKind::Embedded)
+    }
+
+    /// The `xdstp:` names of these authorities come from it. They are spelled without escapes.
+    #[must_use]
+    pub fn with_authorities(self, authorities: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self { authorities: authorities.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    fn new(name: impl Into<String>, kind: OriginKind) -> Self {
+        Self {
+            name: name.into(),
+            authorities: Vec::new(),
+            kind,
+            tls: None,
+            xdstp: XdstpStreams::default(),
+            keepalive: DEFAULT_KEEPALIVE,
+            streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
+        }
+    }
+}
+
+impl ListenTls {
+    /// By these files; no client is asked for a certificate.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { certificate: certificate.into(), key: key.into(), client_ca: None }
+    }
+}
+
+impl Limits {
+    /// A limit that lets nobody do anything.
+    fn none_of(&self) -> Option<&'static str> {
+        let sizes = [
+            ("max_request_bytes", self.max_request_bytes),
+            ("max_response_bytes", self.max_response_bytes),
+            ("max_upstream_request_bytes", self.max_upstream_request_bytes),
+            ("names_per_stream", self.names_per_stream),
+            ("types_per_stream", self.types_per_stream),
+            ("authorities_per_stream", self.authorities_per_stream),
+            ("requests_per_second", self.requests_per_second as usize),
+            ("unfinished_request_bytes", self.unfinished_request_bytes),
+            ("streams_per_connection", self.streams_per_connection as usize),
+            ("streams", self.streams),
+            ("new_streams_per_second", self.new_streams_per_second as usize),
+            ("groups", self.groups),
+            ("authorities", self.authorities),
+            ("names", self.names),
+            ("names_per_turn", self.names_per_turn),
+            ("name_bytes", self.name_bytes),
+            ("node_bytes", self.node_bytes),
+        ];
+        let times = [
+            ("preface", self.preface),
+            ("first_request", self.first_request),
+            ("stream_age", self.stream_age),
+            ("admin_idle", self.admin_idle),
+        ];
+        let size = sizes.into_iter().find(|(_, size)| *size == 0).map(|(key, _)| key);
+        size.or_else(|| times.into_iter().find(|(_, time)| *time == Duration::ZERO).map(|(key, _)| key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(name: &str) -> Origin {
+        Origin::embedded(name)
+    }
+
+    #[test]
+    fn what_a_file_may_not_say_a_program_may_not_say_either() {
+        let server = |uri: &'static str| Origin::server("a", Uri::from_static(uri));
+        let change = |change: &dyn Fn(&mut Config)| {
+            let mut config = Config::new([origin("a")]);
+            change(&mut config);
+            config
+        };
+        for (config, expected) in [
+            (Config::new([]), "origins: empty; expected at least one origin"),
+            (
+                Config::new([origin("a b")]),
+                "origins[0].name: `a b`: expected up to 64 letters, digits, `.`, `_` and `-`",
+            ),
+            (Config::new([origin("a"), origin("a")]), "origins[1].name: `a` is the name of origins[0] already"),
+            (
+                Config::new([origin("a").with_authorities(["x/y"])]),
+                "origins[0].authorities[0]: `x/y`: expected an authority alone, such as example.com",
+            ),
+            (
+                Config::new([origin("a").with_authorities(["x"]), origin("b").with_authorities(["y", "x"])]),
+                "origins[1].authorities[1]: `x` is listed by origin `a` already",
+            ),
+            (
+                Config::new([server("http://127.0.0.1:18000")]),
+                "origins[0].server: `http://127.0.0.1:18000/`: where the relay itself listens (127.0.0.1:18000); \
+                 expected another server",
+            ),
+            (
+                change(&|config| config.origins[0].keepalive = Duration::from_secs(1)),
+                "origins[0].keepalive: `1s`: expected at least 10s",
+            ),
+            (change(&|config| config.default_origin = "b".into()), "default_origin: no origin `b`; expected one of a"),
+            (
+                change(&|config| config.admin = Some(config.listen)),
+                "admin: the same address as listen; expected another port",
+            ),
+            (change(&|config| config.share_by = Some(Vec::new())), &format!("share_by: {}", rules::NO_PARTS)),
+            (change(&|config| config.limits.names = 0), "limits.names: none; expected some"),
+            (change(&|config| config.limits.preface = Duration::ZERO), "limits.preface: none; expected some"),
+        ] {
+            assert_eq!(config.validate().unwrap_err().to_string(), expected);
+        }
+        for uri in ["http://a", "ftp://a:1", "http://a:1/b", "/"] {
+            assert_eq!(Config::new([server(uri)]).validate().unwrap_err().field, "origins[0].server", "{uri}");
+        }
+        assert_eq!(Config::new([server("https://a:1"), origin("b")]).validate(), Ok(()));
+    }
+}
