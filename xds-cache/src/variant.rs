@@ -1,5 +1,6 @@
 //! Variants of a name, and who gets which: TP2.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -91,6 +92,24 @@ impl Selector {
             Self::Parameters(parameters) => parameters.is_empty(),
             Self::Constraints(constraints) => constraints.to_parameters().is_ok_and(|exact| exact.is_empty()),
         }
+    }
+}
+
+/// In the order of parameters, and then of constraints as they are written.
+impl Ord for Selector {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Parameters(one), Self::Parameters(other)) => one.cmp(other),
+            (Self::Constraints(one), Self::Constraints(other)) => one.constraint().cmp(other.constraint()),
+            (Self::Parameters(_), Self::Constraints(_)) => Ordering::Less,
+            (Self::Constraints(_), Self::Parameters(_)) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Selector {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -13,7 +13,7 @@ use tonic::transport;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
-use xds_transport::{Protocol, RateLimit, TypeRules};
+use xds_transport::{Dialect, Protocol, RateLimit, TypeRules};
 
 use crate::backoff::Backoff;
 #[cfg(feature = "rustls-any")]
@@ -52,6 +52,7 @@ pub struct Endpoint {
     pub(crate) node: Bytes,
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) silence: Silence,
+    pub(crate) dialect: Dialect,
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
     pub(crate) streams_per_connection: NonZeroUsize,
@@ -117,6 +118,7 @@ impl Endpoint {
             node: Bytes::new(),
             rules: Arc::new(TypeRules::envoy()),
             silence: Silence::default(),
+            dialect: Dialect::Final,
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
@@ -163,6 +165,12 @@ impl Endpoint {
     #[must_use]
     pub fn with_silence(self, silence: Silence) -> Self {
         Self { silence, ..self }
+    }
+
+    /// Takes it to speak this form of TP2, if it speaks any: the final one otherwise.
+    #[must_use]
+    pub fn with_dialect(self, dialect: Dialect) -> Self {
+        Self { dialect, ..self }
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdict};
+use xdstp_cache::Selector;
 
 pub use drive::{Driver, drive, spawn};
 pub use pool::{Place, Pool, Unreachable};
@@ -42,6 +43,12 @@ pub trait Consumer: Send + 'static {
     /// Asked before every attempt to connect: another encoded `Node` to name from this stream on, if there is one.
     fn node(&mut self) -> Option<Bytes> {
         None
+    }
+
+    /// Asked once, before anything: by what all that it asks for selects among variants (TP2), in the form that the
+    /// [endpoint](crate::Endpoint::with_dialect) speaks.
+    fn selector(&self) -> Selector {
+        Selector::default()
     }
 
     /// Asked for every stream: what the origin is told before any request.
@@ -89,6 +96,10 @@ impl Consumer for Box<dyn Consumer> {
 
     fn node(&mut self) -> Option<Bytes> {
         (**self).node()
+    }
+
+    fn selector(&self) -> Selector {
+        (**self).selector()
     }
 
     fn metadata(&mut self) -> MetadataMap {

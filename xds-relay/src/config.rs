@@ -12,7 +12,7 @@ use std::{
 };
 
 use http::Uri;
-use xds_transport::Protocol;
+use xds_transport::{Dialect, Protocol};
 use xdstp_uri::ResourceName;
 
 use crate::text_file::{self, Unread};
@@ -82,6 +82,8 @@ pub struct Config {
     pub share_by: Option<Vec<NodeField>>,
     /// By which rules requests share old-style resources; `share_by` is for those that no rule is for, then.
     pub aggregation: Option<Aggregation>,
+    /// Which form of TP2 the clients speak that send dynamic parameters.
+    pub dynamic_parameters: Dialect,
     /// What a stream is told of which nothing is known while its origin cannot be reached.
     pub unknown: Unknown,
     /// How long a name that nobody wants any more stays subscribed upstream.
@@ -132,6 +134,8 @@ pub struct Origin {
     pub tls: Option<OriginTls>,
     /// Which streams to it carry `xdstp:` names.
     pub xdstp: XdstpStreams,
+    /// In which form of TP2 it is asked with dynamic parameters.
+    pub dynamic_parameters: Dialect,
     /// How long a connection to it may be quiet before it is pinged; at least 10 s.
     pub keepalive: Duration,
     /// How many streams share a connection to it, at most.

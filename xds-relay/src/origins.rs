@@ -114,6 +114,7 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
         None => endpoint,
     };
     // What is said of a name is told to others.
+    let endpoint = endpoint.with_dialect(origin.dynamic_parameters);
     let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(*protocol).with_keepalive(origin.keepalive);
     let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
     let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);

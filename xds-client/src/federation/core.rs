@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use xdstp_cache::Selector;
 
 use crate::federation::interner::Interner;
 use crate::federation::lock::lock;
@@ -132,9 +133,22 @@ impl Federation {
         }
     }
 
-    pub(crate) fn authority_scope(&self, authority: &str, origin: usize) -> Result<Arc<Scope>, OverLimit> {
-        let speaker = || Speaker { label: "xdstp".to_owned(), node: self.node.clone() };
-        self.scope(ScopeKey::Authority(authority.to_owned()), origin, &speaker)
+    /// Whether an origin is asked apart for a selector.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub(crate) fn selects(&self, origin: usize, selector: &Selector) -> Result<bool, String> {
+        self.origins.get(origin).map_or(Ok(false), |origin| origin.selects(selector))
+    }
+
+    pub(crate) fn authority_scope(
+        &self,
+        authority: &str,
+        origin: usize,
+        selector: Option<&Arc<Selector>>,
+    ) -> Result<Arc<Scope>, OverLimit> {
+        let speaker = || Speaker { label: labeled("xdstp", selector), node: self.node.clone() };
+        self.scope(ScopeKey::Authority(authority.to_owned()).selected(selector), origin, &speaker)
     }
 
     /// The scope of a group at an origin; the node of the routes may speak for it from now on.
@@ -142,15 +156,16 @@ impl Federation {
         &self,
         origin: usize,
         group: &NodeGroup,
-        node: &Bytes,
-        routes: u64,
+        selector: Option<&Arc<Selector>>,
+        (node, routes): (&Bytes, u64),
     ) -> Result<Arc<Scope>, OverLimit> {
         if self.origins.get(origin).is_some_and(|origin| origin.by_node() == ByNode::Nothing) {
-            return self.scope(ScopeKey::EveryNode, origin, &|| Speaker { label: String::new(), node: Bytes::new() });
+            let speaker = || Speaker { label: labeled("", selector), node: Bytes::new() };
+            return self.scope(ScopeKey::EveryNode.selected(selector), origin, &speaker);
         }
-        let (label, node) = (group.label().to_owned(), towards_origin(node));
+        let (label, node) = (labeled(group.label(), selector), towards_origin(node));
         let speaker = || Speaker { label: label.clone(), node: node.clone() };
-        let scope = self.scope(ScopeKey::Group(origin, group.clone()), origin, &speaker)?;
+        let scope = self.scope(ScopeKey::Group(origin, group.clone()).selected(selector), origin, &speaker)?;
         if let Some(supply) = scope.supply() {
             supply.join(routes, node);
         }
@@ -158,8 +173,14 @@ impl Federation {
     }
 
     /// A scope that these routes do not share.
-    pub(crate) fn private_scope(&self, routes: u64, origin: usize, node: &Bytes) -> Arc<Scope> {
-        let key = ScopeKey::Private(routes);
+    pub(crate) fn private_scope(
+        &self,
+        routes: u64,
+        origin: usize,
+        selector: Option<&Arc<Selector>>,
+        node: &Bytes,
+    ) -> Arc<Scope> {
+        let key = ScopeKey::Private(routes).selected(selector);
         let of = self.origins.get(origin);
         let room = of.and_then(|origin| origin.room(&key));
         let scope = Arc::new(Scope::streamed(key, origin, Duration::ZERO, room, self.limits.names_per_turn));
@@ -180,10 +201,10 @@ impl Federation {
             }
             return Ok(scope.clone());
         }
-        let share = match &key {
+        let share = match key.of_all() {
             ScopeKey::Authority(_) => Some(self.limits.authorities.take()?),
             ScopeKey::Group(..) => Some(self.limits.groups.take()?),
-            ScopeKey::EveryNode | ScopeKey::Private(_) => None,
+            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
         };
         let slice = self.limits.names_per_turn;
         let scope = if is_authoritative {
@@ -196,5 +217,13 @@ impl Federation {
         feed(&scope);
         scopes.insert(key, scope.clone());
         Ok(scope)
+    }
+}
+
+/// Whom an origin is asked for, for people.
+fn labeled(label: &str, selector: Option<&Arc<Selector>>) -> String {
+    match selector {
+        Some(selector) => format!("{label} {selector}").trim_start().to_owned(),
+        None => label.to_owned(),
     }
 }

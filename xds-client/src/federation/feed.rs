@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Intern, Update, Verdict};
 use xds_transport::{Protocol, Rejected};
-use xdstp_cache::{Interest, ResourceError, TypeUrl, Version};
+use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl, Version};
 
 use crate::federation::alike::Unsaid;
 use crate::federation::changes::Changes;
@@ -34,6 +34,8 @@ const STEADY: Duration = Duration::from_secs(30);
 
 pub(crate) struct Feed {
     label: String,
+    /// By what everything is asked for.
+    selector: Option<Arc<Selector>>,
     /// What has what other streams to the origin carry for other nodes held once: to be named to the stream.
     intern: Option<Arc<dyn Intern>>,
     server: Arc<Server>,
@@ -62,6 +64,7 @@ impl Feed {
     pub(crate) fn new(
         label: String,
         by_node: bool,
+        selector: Option<Arc<Selector>>,
         server: Arc<Server>,
         scopes: Arc<Scopes>,
         state: Arc<Mutex<StreamState>>,
@@ -72,6 +75,7 @@ impl Feed {
         let intern = by_node.then(|| server.interner.clone() as Arc<dyn Intern>);
         Self {
             label,
+            selector,
             intern,
             server,
             scopes,
@@ -301,6 +305,10 @@ impl Consumer for Feed {
                 self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost());
             }
         }
+    }
+
+    fn selector(&self) -> Selector {
+        self.selector.as_deref().cloned().unwrap_or_default()
     }
 
     fn node(&mut self) -> Option<Bytes> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use xdstp_cache::Selector;
 
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::Scope;
@@ -26,6 +27,15 @@ pub trait Origin: Send + Sync + 'static {
     /// Whether it speaks SotW: it cannot say of every type what does not exist.
     fn is_sotw(&self) -> bool {
         false
+    }
+
+    /// Whether it is asked apart for who selects among variants by this (TP2). If not, all of its names are without variants,
+    /// and are everybody's.
+    ///
+    /// # Errors
+    /// Why it cannot be asked so, in a sentence.
+    fn selects(&self, _selector: &Selector) -> Result<bool, String> {
+        Ok(false)
     }
 
     /// What the requests that name what a scope wants have room for, where that is a limit.
@@ -67,6 +77,10 @@ impl<T: Origin + ?Sized> Origin for Arc<T> {
 
     fn is_sotw(&self) -> bool {
         (**self).is_sotw()
+    }
+
+    fn selects(&self, selector: &Selector) -> Result<bool, String> {
+        (**self).selects(selector)
     }
 
     fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {

@@ -7,7 +7,7 @@ use std::task::Waker;
 use bytes::Bytes;
 use slab::Slab;
 use xds_transport::server::{Refused, weight};
-use xdstp_cache::{Interest, SubscriberId, TypeUrl};
+use xdstp_cache::{Interest, Selector, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::client::Client;
@@ -30,6 +30,9 @@ mod source;
 /// have, and stubs.
 const MAX_NOTED: usize = 256;
 
+/// Which scope of a node's groups: by origin, by type where groups go by it, and by what is selected.
+type OfGroup = (usize, Option<TypeUrl>, Option<Arc<Selector>>);
+
 /// Routes one stream's interest: `xdstp:` names by authority, old-style names by node group.
 pub struct Routes {
     federation: Arc<Federation>,
@@ -40,10 +43,10 @@ pub struct Routes {
     node: Bytes,
     /// The group of the node; none before the stream has said who it is.
     group: Option<NodeGroup>,
-    /// The scopes of this node's groups, by origin, and by type where groups go by it, once something of them was asked for.
-    group_scopes: HashMap<(usize, Option<TypeUrl>), Arc<Scope>>,
-    /// What this stream fetches for itself, by origin (rule 121).
-    private: HashMap<usize, Arc<Scope>>,
+    /// The scopes of this node's groups, once something of them was asked for.
+    group_scopes: HashMap<OfGroup, Arc<Scope>>,
+    /// What this stream fetches for itself, by origin, and by what is selected of it (rule 121).
+    private: HashMap<(usize, Option<Arc<Selector>>), Arc<Scope>>,
     subscribers: Slab<Subscriber>,
     view: Arc<View>,
     /// What it asked for, among what all streams together may.
@@ -79,15 +82,47 @@ impl Routes {
     }
 
     /// None for old-style names of who has not said who it is, and where there are too many.
-    fn route(&mut self, type_url: &TypeUrl, interest: &Interest) -> Option<Arc<Scope>> {
-        let scope = match self.federation.place(authority_of(interest)) {
-            Place::Authority { authority, origin } => self.federation.authority_scope(authority, origin),
-            Place::Group { origin } => self.group_scope(type_url, origin)?,
+    fn route(
+        &mut self,
+        type_url: &TypeUrl,
+        selector: Option<Arc<Selector>>,
+        interest: &Interest,
+    ) -> Option<Arc<Scope>> {
+        let place = self.federation.place(authority_of(interest));
+        let selector = self.selects(place.origin(), selector, interest)?;
+        let scope = match place {
+            Place::Authority { authority, origin } => {
+                self.federation.authority_scope(authority, origin, selector.as_ref())
+            }
+            Place::Group { origin } => self.group_scope(type_url, origin, selector)?,
         };
         scope.map_err(|error| self.refuse(&error)).ok()
     }
 
-    fn group_scope(&mut self, type_url: &TypeUrl, origin: usize) -> Option<Result<Arc<Scope>, OverLimit>> {
+    /// By what an origin is asked, for who selects; the stream ends where it cannot be.
+    fn selects(
+        &mut self,
+        origin: usize,
+        selector: Option<Arc<Selector>>,
+        interest: &Interest,
+    ) -> Option<Option<Arc<Selector>>> {
+        let Some(selector) = selector else { return Some(None) };
+        match self.federation.selects(origin, &selector) {
+            Ok(selects) => Some(selects.then_some(selector)),
+            Err(error) => {
+                let reason = format!("the origin of {:?} cannot be asked with {selector}: {error}", interest.as_str());
+                self.refused.get_or_insert(Refused::invalid(reason));
+                None
+            }
+        }
+    }
+
+    fn group_scope(
+        &mut self,
+        type_url: &TypeUrl,
+        origin: usize,
+        selector: Option<Arc<Selector>>,
+    ) -> Option<Result<Arc<Scope>, OverLimit>> {
         // It ends, and a request may list a hundred thousand names that would each be looked at for nothing.
         if self.refused.is_some() {
             return None;
@@ -100,11 +135,12 @@ impl Routes {
                 return None;
             }
         };
-        let by = (origin, own.is_some().then(|| type_url.clone()));
+        let by = (origin, own.is_some().then(|| type_url.clone()), selector);
         if let Some(scope) = self.group_scopes.get(&by) {
             return Some(Ok(scope.clone()));
         }
-        let scope = self.federation.group_scope(origin, own.as_ref().unwrap_or(for_all), &self.node, self.number);
+        let group = own.as_ref().unwrap_or(for_all);
+        let scope = self.federation.group_scope(origin, group, by.2.as_ref(), (&self.node, self.number));
         Some(scope.inspect(|scope| _ = self.group_scopes.insert(by, scope.clone())))
     }
 
@@ -132,12 +168,13 @@ impl Routes {
         if let Some(part) = subscriber.part(&self.federation, interest) {
             return Some(part.clone());
         }
-        let (type_url, most) = (subscriber.type_url.clone(), self.federation.limits.authorities_per_stream);
+        let (type_url, selector) = (subscriber.type_url.clone(), subscriber.selector.clone());
+        let most = self.federation.limits.authorities_per_stream;
         if subscriber.parts.len() >= most {
             self.refuse(&OverLimit { key: "authorities_per_stream", what: "authorities on one stream", most });
             return None;
         }
-        let scope = self.route(&type_url, interest)?;
+        let scope = self.route(&type_url, selector, interest)?;
         let subscriber = self.subscribers.get_mut(id.index())?;
         let part = self.view.open(scope, &subscriber.type_url, &self.waker);
         if subscriber.opening {

@@ -132,7 +132,7 @@ impl Scope {
             brought: BTreeSet::new(),
             rests_since: None,
         };
-        let shared = !matches!(key, ScopeKey::Private(_));
+        let shared = !matches!(key.of_all(), ScopeKey::Private(_));
         Self {
             key,
             origin,

@@ -1,6 +1,9 @@
 //! Which scope a name belongs to.
 
 use std::fmt;
+use std::sync::Arc;
+
+use xdstp_cache::Selector;
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::place::Place;
@@ -16,12 +19,39 @@ pub enum ScopeKey {
     EveryNode,
     /// What one stream does not share (rule 121).
     Private(u64),
+    /// What of one of these is for who selects by this (TP2): its origin is asked with it, apart from others.
+    Selected(Box<ScopeKey>, Arc<Selector>),
 }
 
 impl ScopeKey {
+    /// The same for who selects by this, if by anything.
+    #[must_use]
+    pub(crate) fn selected(self, selector: Option<&Arc<Selector>>) -> Self {
+        match selector {
+            Some(selector) => Self::Selected(Box::new(self), selector.clone()),
+            None => self,
+        }
+    }
+
+    /// The same whoever selects by what.
+    pub fn of_all(&self) -> &Self {
+        match self {
+            Self::Selected(of, _) => of.of_all(),
+            _ => self,
+        }
+    }
+
+    /// By what its users select.
+    pub fn selector(&self) -> Option<&Arc<Selector>> {
+        match self {
+            Self::Selected(_, selector) => Some(selector),
+            _ => None,
+        }
+    }
+
     /// The authority whose names it holds.
     pub fn authority(&self) -> Option<&str> {
-        match self {
+        match self.of_all() {
             Self::Authority(authority) => Some(authority),
             _ => None,
         }
@@ -29,7 +59,7 @@ impl ScopeKey {
 
     /// Whether it is the scope of a place, for the one node group that the asking stream is of.
     pub(crate) fn is_at(&self, place: Place<'_>) -> bool {
-        match (self, place) {
+        match (self.of_all(), place) {
             (Self::Authority(own), Place::Authority { authority, .. }) => own == authority,
             (Self::Group(own, _), Place::Group { origin }) => *own == origin,
             (Self::EveryNode, Place::Group { .. }) => true,
@@ -39,7 +69,7 @@ impl ScopeKey {
 
     /// Whether a stream carries nothing but this scope, so that its wildcard means everything on it.
     pub(crate) fn has_own_stream(&self) -> bool {
-        matches!(self, Self::Group(..) | Self::Private(_))
+        matches!(self.of_all(), Self::Group(..) | Self::Private(_))
     }
 }
 
@@ -50,6 +80,7 @@ impl fmt::Display for ScopeKey {
             Self::Group(_, group) => write!(f, "{group}"),
             Self::EveryNode => f.write_str("every node"),
             Self::Private(stream) => write!(f, "stream {stream}"),
+            Self::Selected(of, selector) => write!(f, "{of} {selector}"),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! A server as an origin: dialed for what is wanted of it, and asked for it.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::wire::parameters::{Locator, LocatorError};
+use xds_transport::{Dialect, Protocol, TypeRules};
+use xdstp_cache::Selector;
 
 use crate::federation::alike::Alike;
 use crate::federation::dial::Dial;
@@ -19,14 +22,16 @@ use crate::federation::scope_key::ScopeKey;
 use crate::federation::server::Server;
 use crate::federation::upstream::Upstream;
 
-/// An origin that is a server: one stream carries the scopes of all authorities, each other scope has its own.
+/// An origin that is a server: one stream carries the scopes of all authorities for who selects alike, each other scope has its own.
 pub struct ServerOrigin {
     server: Arc<Server>,
     /// Its `xdstp:` names, too, go by the node.
     by_node: bool,
     dial: Arc<dyn Dial>,
-    /// The stream that carries its `xdstp:` names, while anybody wants one.
-    stream: Mutex<Weak<Upstream>>,
+    /// What it means by TP2's fields.
+    dialect: Dialect,
+    /// The streams that carry its `xdstp:` names, while anybody wants one: one for each selector.
+    streams: Mutex<BTreeMap<Option<Arc<Selector>>, Weak<Upstream>>>,
     /// What a request may have, in bytes, and what those of that stream have room for.
     max_request_bytes: usize,
     room: Option<Arc<RequestRoom>>,
@@ -44,6 +49,8 @@ pub struct ServerSettings {
     pub realm: Realm,
     /// Its `xdstp:` names, too, go by the node.
     pub by_node: bool,
+    /// Which form of TP2 it speaks.
+    pub dialect: Dialect,
     /// How much a request to it may have.
     pub max_request_bytes: usize,
     /// What an operator should look at where it has a stream and requests, and says nothing for long.
@@ -62,12 +69,12 @@ impl ServerOrigin {
     /// Nothing is dialed before somebody wants something.
     pub fn new(settings: ServerSettings) -> Self {
         let ServerSettings { name, protocol, rules, realm, silent_hint, loops, observer, interner, .. } = settings;
-        let ServerSettings { by_node, max_request_bytes, dial, .. } = settings;
+        let ServerSettings { by_node, dialect, max_request_bytes, dial, .. } = settings;
         let (mixed, alike) = (Mixed::default(), Alike::default());
         let server = Server { name, protocol, rules, realm, loops, mixed, interner, alike, observer, silent_hint };
         // Over delta what does not fit goes into the next request.
         let room = (protocol == Protocol::Sotw).then(|| RequestRoom::new(max_request_bytes));
-        Self { server: Arc::new(server), by_node, dial, stream: Mutex::default(), max_request_bytes, room }
+        Self { server: Arc::new(server), by_node, dial, dialect, streams: Mutex::default(), max_request_bytes, room }
     }
 }
 
@@ -88,6 +95,14 @@ impl Origin for ServerOrigin {
         self.server.protocol == Protocol::Sotw
     }
 
+    fn selects(&self, selector: &Selector) -> Result<bool, String> {
+        let locator = Locator::new("", selector.clone());
+        locator.encode(self.dialect).map(|_| true).map_err(|error| match error {
+            LocatorError::Constraints { error, .. } => error.to_string(),
+            error => error.to_string(),
+        })
+    }
+
     fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {
         let of_origin = self.room.clone()?;
         Some(if scope.has_own_stream() { RequestRoom::new(self.max_request_bytes) } else { of_origin })
@@ -102,10 +117,12 @@ impl Origin for ServerOrigin {
             let Speaker { label, node } = speaker();
             Upstream::dial(&*self.dial, self.server.clone(), label, node, &scope.key)
         };
-        let upstream = if matches!(scope.key, ScopeKey::Authority(_)) {
-            let mut shared = lock(&self.stream);
-            let upstream = shared.upgrade().unwrap_or_else(dial);
-            *shared = Arc::downgrade(&upstream);
+        let upstream = if scope.key.authority().is_some() {
+            let mut streams = lock(&self.streams);
+            let selector = scope.key.selector().cloned();
+            let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);
+            streams.retain(|_, stream| stream.strong_count() > 0);
+            streams.insert(selector, Arc::downgrade(&upstream));
             upstream
         } else {
             dial()

@@ -110,7 +110,7 @@ impl Origin for SnapshotOrigin {
 
 /// What of a snapshot belongs to a scope.
 fn part_for(key: &ScopeKey, resources: &[Held]) -> Vec<Held> {
-    let belongs = |name: &ResourceName| match key {
+    let belongs = |name: &ResourceName| match key.of_all() {
         ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
         _ => name.is_opaque(),
     };

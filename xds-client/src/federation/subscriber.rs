@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use xds_transport::Frame;
 use xds_transport::client::name_size;
-use xdstp_cache::{Interest, Pull, Resource, TypeUrl};
+use xdstp_cache::{Interest, Pull, Resource, Selector, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::core::Federation;
@@ -18,6 +18,8 @@ use crate::federation::share::OverLimit;
 
 pub(crate) struct Subscriber {
     pub(crate) type_url: TypeUrl,
+    /// By what it selects among variants.
+    pub(crate) selector: Option<Arc<Selector>>,
     pub(crate) parts: Parts,
     /// In the scopes of this stream alone.
     pub(crate) private_parts: Vec<Part>,
@@ -327,8 +329,8 @@ impl Subscriber {
         part.is_none_or(awaits)
     }
 
-    pub(crate) fn fetches_from(&self, origin: usize) -> bool {
-        self.private_parts.iter().any(|part| part.scope.origin == origin)
+    pub(crate) fn fetches_from(&self, scope: &Arc<Scope>) -> bool {
+        self.private_parts.iter().any(|part| Arc::ptr_eq(&part.scope, scope))
     }
 }
 

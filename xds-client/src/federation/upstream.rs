@@ -40,8 +40,9 @@ impl Upstream {
         let scopes = Arc::new(Scopes::default());
         let state = Arc::<Mutex<StreamState>>::default();
         let speakers = Arc::<Mutex<Speakers>>::default();
-        let by_node = matches!(key, ScopeKey::Group(..));
-        let feed = Feed::new(label.clone(), by_node, server, scopes.clone(), state.clone(), speakers.clone());
+        let by_node = matches!(key.of_all(), ScopeKey::Group(..));
+        let selector = key.selector().cloned();
+        let feed = Feed::new(label.clone(), by_node, selector, server, scopes.clone(), state.clone(), speakers.clone());
         let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
         let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
         Arc::new(upstream)

@@ -13,12 +13,15 @@ use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Event, Stream};
 use xds_transport::grpc::client::Ads;
+use xds_transport::wire::parameters::LocatorError;
 
 use super::ended;
 use super::pool::{Departure, Place, Pool, Unreachable};
 use super::{Connection, Consumer, Upstream};
 use crate::endpoint::Endpoint;
 
+/// As long as any process runs.
+const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// Over which time streams come back to an origin that is there again.
 const SPREAD: Duration = Duration::from_millis(100);
 
@@ -30,12 +33,24 @@ pub async fn drive(endpoint: Endpoint, consumer: impl Consumer, wake: Arc<Notify
     drive_from(Pool::new(endpoint), node, consumer, wake).await
 }
 
+/// What the consumer wants cannot be said to this endpoint, whenever it is tried.
+async fn never_asked(consumer: &mut impl Consumer, error: &LocatorError) -> Infallible {
+    let (error, retry_at) = (Some(error.to_string()), now() + NEVER);
+    consumer.connection(now(), Connection::Disconnected { error, retry_at });
+    std::future::pending().await
+}
+
 /// The same over a connection of `pool`.
 pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consumer, wake: Arc<Notify>) -> Infallible {
     let endpoint = pool.endpoint();
     let stream = Stream::new(endpoint.protocol, node, Arc::clone(&endpoint.rules))
         .with_silence(endpoint.silence)
         .with_max_request_size(endpoint.max_request_size);
+    let stream = match stream.selecting(endpoint.dialect, consumer.selector()) {
+        Ok(stream) => stream,
+        // To ask for something else in its place would be to answer with that.
+        Err(error) => return never_asked(&mut consumer, &error).await,
+    };
     let stream = match endpoint.request_limit {
         Some(limit) => stream.limit_requests(limit),
         None => stream,

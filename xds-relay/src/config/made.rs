@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::Uri;
-use xds_transport::Protocol;
+use xds_transport::{Dialect, Protocol};
 
 use super::own_address::OwnAddresses;
 use super::rules;
@@ -53,6 +53,7 @@ impl Config {
             origins,
             share_by: None,
             aggregation: None,
+            dynamic_parameters: Dialect::default(),
             unknown: Unknown::default(),
             linger: DEFAULT_LINGER,
             drain: DEFAULT_DRAIN,
@@ -141,6 +142,7 @@ impl Origin {
             kind,
             tls: None,
             xdstp: XdstpStreams::default(),
+            dynamic_parameters: Dialect::default(),
             keepalive: DEFAULT_KEEPALIVE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
         }

@@ -9,7 +9,7 @@ use std::{
 
 use http::Uri;
 use serde::Deserialize as _;
-use xds_transport::Protocol;
+use xds_transport::{Dialect, Protocol};
 
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
@@ -37,6 +37,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
     let aggregation = root.field("aggregation", |node| aggregation(node, &file))?;
+    let dynamic_parameters = root.field("dynamic_parameters", dialect)?.unwrap_or_default();
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
@@ -55,6 +56,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         default_origin,
         share_by,
         aggregation,
+        dynamic_parameters,
         unknown,
         linger,
         drain,
@@ -138,6 +140,7 @@ fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &st
             kind,
             authorities: authorities.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
+            dynamic_parameters: node.field("dynamic_parameters", dialect)?.unwrap_or_default(),
             keepalive: node.field("keepalive", keepalive)?.unwrap_or(DEFAULT_KEEPALIVE),
             streams_per_connection: node
                 .field("streams_per_connection", count)?
@@ -174,6 +177,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result
             belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
             belongs_elsewhere("tls", "only an origin with a server has a connection")?;
             belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
+            belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
             belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
             belongs_elsewhere("streams_per_connection", "only an origin with a server has connections")?;
         }
@@ -218,6 +222,14 @@ fn xdstp_streams(node: &yaml::Node) -> Result<XdstpStreams, Error> {
         "shared" => Ok(XdstpStreams::Shared),
         "by_node" => Ok(XdstpStreams::ByNode),
         other => node.refuse(format!("`{other}`: expected shared or by_node")),
+    }
+}
+
+fn dialect(node: &yaml::Node) -> Result<Dialect, Error> {
+    match node.text()? {
+        "final" => Ok(Dialect::Final),
+        "draft" => Ok(Dialect::Draft),
+        other => node.refuse(format!("`{other}`: expected final or draft")),
     }
 }
 

@@ -90,6 +90,7 @@ fn server(config: &Config, origin: &config::Origin, protocol: Protocol, realm: R
         protocol,
         rules: common.rules.clone(),
         realm,
+        dialect: origin.dynamic_parameters,
         by_node: origin.xdstp == XdstpStreams::ByNode,
         max_request_bytes: config.limits.max_upstream_request_bytes,
         silent_hint: SILENT_HINT,

@@ -149,6 +149,7 @@ fn settings(config: &Config) -> Settings {
     let mut settings = Settings::default();
     settings.identifier.clone_from(&config.node.id);
     settings.removals_wait = REMOVALS_WAIT;
+    settings.dialect = config.dynamic_parameters;
     let Limits { types_per_stream, names_per_stream, name_bytes, node_bytes, .. } = config.limits;
     (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
     (settings.name_bytes, settings.node_bytes) = (name_bytes, node_bytes);

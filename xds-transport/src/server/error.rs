@@ -91,12 +91,18 @@ impl NodeError {
 #[error("{reason}")]
 pub struct Refused {
     reason: String,
+    invalid: bool,
 }
 
 impl Refused {
     /// A stream is refused because of `reason`, which the client is told.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
+        Self { reason: reason.into(), invalid: false }
+    }
+
+    /// The same where it is not too much that it asks for, but what there cannot be.
+    pub fn invalid(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), invalid: true }
     }
 }
 
@@ -104,7 +110,11 @@ impl ProtocolError {
     /// The gRPC status code the stream ends with.
     pub fn code(&self) -> i32 {
         match self {
-            Self::Malformed(_) | Self::MissingType | Self::WrongType { .. } | Self::Node(_) => 3,
+            Self::Refused(Refused { invalid: true, .. })
+            | Self::Malformed(_)
+            | Self::MissingType
+            | Self::WrongType { .. }
+            | Self::Node(_) => 3,
             Self::TooMany { .. }
             | Self::TooLong { .. }
             | Self::TooMuch { .. }

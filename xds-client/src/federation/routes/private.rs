@@ -27,7 +27,10 @@ impl Routes {
         let part = match subscriber.private_parts.iter().find(|part| part.scope.origin == origin) {
             Some(part) => part.clone(),
             None => {
-                let scope = private.entry(origin).or_insert_with(|| federation.private_scope(*number, origin, node));
+                let selector = shared.key.selector();
+                let scope = private
+                    .entry((origin, selector.cloned()))
+                    .or_insert_with(|| federation.private_scope(*number, origin, selector, node));
                 let part = view.open(scope.clone(), &subscriber.type_url, waker);
                 subscriber.private_parts.push(part.clone());
                 part
@@ -60,6 +63,6 @@ impl Routes {
             self.view.close(type_url, &part);
         }
         let Self { private, subscribers, .. } = self;
-        private.retain(|origin, _| subscribers.iter().any(|(_, of)| of.fetches_from(*origin)));
+        private.retain(|_, scope| subscribers.iter().any(|(_, of)| of.fetches_from(scope)));
     }
 }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use xds_transport::Frame;
 use xds_transport::server::{NodeError, ProtocolError, Refused, Source, Tally, held_weight, weight};
-use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{
+    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::{Routes, close_part};
@@ -25,8 +27,13 @@ impl Source for Routes {
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
+        self.open_selecting(type_url, &Selector::default())
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
         let subscriber = Subscriber {
             type_url: type_url.clone(),
+            selector: (!selector.is_default()).then(|| Arc::new(selector.clone())),
             parts: Parts::default(),
             private_parts: Vec::new(),
             private: HashMap::new(),
