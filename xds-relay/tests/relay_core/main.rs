@@ -19,6 +19,7 @@ mod loops;
 mod nodes;
 mod order;
 mod outage;
+mod parameters;
 mod pieces;
 mod request_room;
 mod resume;

@@ -10,7 +10,8 @@ use xds_relay::relay_core::{RelayCore, Routes};
 use xds_transport::client::{Command, Event, Interest, Silence, Update, Verdict};
 use xds_transport::server::Stream;
 use xds_transport::wire::DeltaDiscoveryRequest;
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::{Dialect, Protocol, TypeRules};
+use xdstp_cache::Selector;
 use xdstp_uri::ResourceName;
 
 use crate::support::Flag;
@@ -54,6 +55,11 @@ impl Client {
             system_versions: Vec::new(),
             chunks: Vec::new(),
         }
+    }
+
+    /// One that asks for everything with this.
+    pub(crate) fn selecting(self, dialect: Dialect, selector: Selector) -> Self {
+        Self { machine: self.machine.selecting(dialect, selector).unwrap(), ..self }
     }
 
     pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, now: Instant) {
@@ -109,7 +115,11 @@ impl Client {
         let Some((stream, routes)) = &mut self.served else { return progress };
         while let Some(request) = self.machine.poll_transmit(now) {
             progress = true;
-            stream.handle_message(now, request, routes).unwrap();
+            if let Err(error) = stream.handle_message(now, request, routes) {
+                self.told.push(format!("ended {}: {error}", error.code()));
+                self.disconnect(now);
+                return true;
+            }
             // As the gRPC layer does: else nobody looks.
             if stream.leaves_work(now, routes) {
                 self.woken.set();

@@ -9,7 +9,7 @@ use xds_relay::config::{self, OriginKind};
 use xds_relay::relay_core::{AdmitError, Admitted, Dial, Dialed, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Stream, Transmit};
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_client::Backoff;
 use xdstp_client::upstream::{Consumer, Upstream};
 
@@ -17,16 +17,18 @@ use crate::support::Flag;
 use crate::support::SECOND;
 use crate::support::origin::Origin;
 
-pub(crate) fn protocol_of(origin: &config::Origin) -> Protocol {
-    match origin.kind {
+/// What is spoken with an origin: its protocol, and its form of TP2.
+pub(crate) fn spoken_with(origin: &config::Origin) -> (Protocol, Dialect) {
+    let protocol = match origin.kind {
         OriginKind::Server { protocol, .. } => protocol,
         _ => Protocol::Delta,
-    }
+    };
+    (protocol, origin.dynamic_parameters)
 }
 
 /// Hands every stream that the relay opens to the world.
 pub(crate) struct Dialer {
-    pub(crate) protocols: Vec<Protocol>,
+    pub(crate) speaks: Vec<(Protocol, Dialect)>,
     pub(crate) dialed: Arc<Mutex<Vec<Link>>>,
     pub(crate) now: Instant,
 }
@@ -35,12 +37,15 @@ impl Dial for Dialer {
     fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
-        let stream =
-            xds_transport::client::Stream::new(self.protocols[origin], node.clone(), Arc::new(TypeRules::envoy()))
-                .with_silence(Silence::IsNoAnswer);
+        let (protocol, dialect) = self.speaks[origin];
+        let stream = xds_transport::client::Stream::new(protocol, node.clone(), Arc::new(TypeRules::envoy()))
+            .with_silence(Silence::IsNoAnswer)
+            .selecting(dialect, consumer.selector())
+            .unwrap();
         let link = Link {
             origin,
-            protocol: self.protocols[origin],
+            protocol,
+            dialect,
             node,
             nudged: Arc::downgrade(&nudged),
             consumer,
@@ -64,6 +69,7 @@ impl Dialed for Handle {
 pub(crate) struct Link {
     pub(crate) origin: usize,
     protocol: Protocol,
+    dialect: Dialect,
     pub(crate) node: Bytes,
     /// Gone when the relay dropped its end.
     nudged: Weak<Flag>,
@@ -163,7 +169,7 @@ impl Link {
             match (&mut far.routes, origin.as_deref_mut()) {
                 (Some(routes), _) => far.stream.handle_message(now, request, routes).unwrap(),
                 (None, Some(origin)) => {
-                    origin.note(self.protocol, &self.node, &request);
+                    origin.note(self.protocol, self.dialect, &self.node, &request);
                     far.stream.handle_message(now, request, origin.cache_of(&self.node)).unwrap();
                 }
                 (None, None) => unreachable!(),
@@ -256,7 +262,10 @@ impl Link {
             origin.streams += 1;
         }
         let routes = upper.map(|core| core.open_stream(self.protocol, woken.waker(), None));
-        let settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
+        let mut settings = upper.map_or_else(xds_transport::server::Settings::default, |core| core.settings());
+        if upper.is_none() {
+            settings.dialect = self.dialect;
+        }
         let stream = Stream::new(self.protocol, settings);
         Ok(FarEnd { stream, ready_at: None, coming: None, routes, admitted, woken })
     }

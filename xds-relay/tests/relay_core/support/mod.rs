@@ -15,7 +15,7 @@ use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 pub(crate) use xds_transport::Protocol;
 use xds_transport::wire::Node;
-use xdstp_cache::ResourceError;
+use xdstp_cache::{ResourceError, Selector};
 
 pub(crate) use client::Client;
 pub(crate) use flag::Flag;
@@ -112,8 +112,8 @@ impl World {
             None => grouping,
         };
         let dialed = Arc::new(Mutex::new(Vec::new()));
-        let protocols = config.origins.iter().map(link::protocol_of).collect();
-        let dialer = Dialer { protocols, dialed: dialed.clone(), now: self.now };
+        let speaks = config.origins.iter().map(link::spoken_with).collect();
+        let dialer = Dialer { speaks, dialed: dialed.clone(), now: self.now };
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
         let core = RelayCore::new(&config, grouping, Box::new(dialer), metrics);
         self.relays.push(Relay { core, fed_by, dialed, links: Vec::new() });
@@ -131,6 +131,16 @@ impl World {
 
     pub(crate) fn client_with(&mut self, relay: usize, protocol: Protocol, node: &Node) -> usize {
         let mut client = Client::new(protocol, node.encode_to_vec().into());
+        client.connect(&self.relays[relay].core, self.now);
+        self.clients.push(client);
+        self.clients.len() - 1
+    }
+
+    /// A client of a relay that asks for everything with parameters or constraints.
+    pub(crate) fn client_selecting(&mut self, relay: usize, protocol: Protocol, selector: Selector) -> usize {
+        let node = Node { id: "n".into(), cluster: "c".into(), ..Node::default() };
+        let dialect = self.relays[relay].core.settings().dialect;
+        let mut client = Client::new(protocol, node.encode_to_vec().into()).selecting(dialect, selector);
         client.connect(&self.relays[relay].core, self.now);
         self.clients.push(client);
         self.clients.len() - 1

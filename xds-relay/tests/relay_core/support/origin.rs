@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use prost::Message;
 use xds_transport::Frame;
-use xds_transport::Protocol;
+use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::walk::text_at;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
-use xdstp_cache::{Cache, Options, Resource, ResourceError};
+use xds_transport::{Dialect, Protocol};
+use xdstp_cache::{Cache, Options, Resource, ResourceError, Variant};
 
 pub(crate) struct Origin {
     pub(crate) up: bool,
@@ -100,6 +101,19 @@ impl Origin {
         cache.upsert_raw_with_aliases(&of.into(), &name, aliases, resource, now, &mut Vec::new());
     }
 
+    /// In one change, these variants of a name come, and those go: each with a body that says its version.
+    pub(crate) fn vary(&mut self, now: Instant, of: &str, name: &str, put: &[(&Variant, &str)], gone: &[&Variant]) {
+        let cache = self.caches.get_mut("").unwrap();
+        let parsed = name.parse().unwrap();
+        let mut edit = cache.edit(now);
+        for (variant, version) in put {
+            let resource = frame(of, name, version).into_resource(Some((*version).into()));
+            edit.put_variant(&of.into(), &parsed, variant, resource);
+        }
+        gone.iter().for_each(|variant| edit.remove_variant(&of.into(), &parsed, variant));
+        _ = edit.finish();
+    }
+
     /// Sends a resource again although it did not change.
     pub(crate) fn touch(&mut self, of: &str, name: &str) {
         let cache = self.caches.get_mut("").unwrap();
@@ -152,7 +166,7 @@ impl Origin {
     }
 
     /// `node Cluster +a -b =c@1`: what is subscribed, unsubscribed, and brought along.
-    pub(crate) fn note(&mut self, protocol: Protocol, node: &Bytes, request: &Bytes) {
+    pub(crate) fn note(&mut self, protocol: Protocol, dialect: Dialect, node: &Bytes, request: &Bytes) {
         let id = Node::decode(node.clone()).unwrap().id;
         let mut line = Vec::new();
         let type_url = match protocol {
@@ -164,6 +178,12 @@ impl Origin {
                 let held = |entry: &Bytes| {
                     format!("={}@{}", text_at(entry, &[1]).unwrap(), text_at(entry, &[2]).unwrap_or_default())
                 };
+                line.extend(
+                    request.resource_locators_subscribe.iter().map(|one| format!("+{}", located(dialect, one))),
+                );
+                line.extend(
+                    request.resource_locators_unsubscribe.iter().map(|one| format!("-{}", located(dialect, one))),
+                );
                 line.extend(request.initial_resource_versions.iter().map(held));
                 if line.is_empty() && first {
                     line.push("+*".into());
@@ -173,11 +193,13 @@ impl Origin {
             }
             Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request.clone()).unwrap();
+                let mut names = request.resource_names.clone();
+                names.extend(request.resource_locators.iter().map(|one| located(dialect, one)));
                 let key = (node.clone(), request.type_url.clone());
                 let first = request.response_nonce.is_empty();
-                let before = self.last_names.insert(key, request.resource_names.clone()).filter(|_| !first);
-                if before.as_ref() != Some(&request.resource_names) {
-                    line.push(format!("[{}]", request.resource_names.join(" ")));
+                let before = self.last_names.insert(key, names.clone()).filter(|_| !first);
+                if before.as_ref() != Some(&names) {
+                    line.push(format!("[{}]", names.join(" ")));
                     line.extend(
                         Some(format!("v{}", request.version_info))
                             .filter(|_| first && !request.version_info.is_empty()),
@@ -191,6 +213,12 @@ impl Origin {
             self.asked.push(format!("{id} {} {}", short(&type_url), line.join(" ")));
         }
     }
+}
+
+/// A name, and what is sent with it.
+fn located(dialect: Dialect, locator: &Bytes) -> String {
+    let locator = Locator::decode(dialect, locator).unwrap();
+    format!("{}{{{}}}", locator.name, locator.selector.to_string().trim_matches(['{', '}']))
 }
 
 /// The last word of a type URL.
