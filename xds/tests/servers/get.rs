@@ -45,6 +45,9 @@ fn json_is_an_object_an_event_with_the_content_decoded() {
         "resource": {"@type": CDS, "name": "web", "connect_timeout": "1s"},
     });
     assert_eq!(events(&run, "put"), [put]);
+    let line = run.out.lines().find(|line| line.contains("\"put\"")).unwrap();
+    let shown = line.replace(&server, "127.0.0.1:18000");
+    assert!(include_str!("../../README.md").contains(&shown), "README.md does not show {shown}");
     let absent = json!({
         "event": "error", "kind": "absent", "message": "there is no wbe", "type": CDS, "name": "wbe", "server": server,
     });
