@@ -12,6 +12,65 @@
 //! - [`LoopGuard`], what is said of relays with streams to servers. A trait, and not the relay's own paths: a program that said
 //!   such a thing would be taken for a relay.
 //! - [`Limits`], of [`Quota`]s. Whose configuration sets them, only their keys say.
+//!
+//! ```
+//! use std::{ops::ControlFlow, sync::Arc, task::Waker, time::{Duration, Instant}};
+//!
+//! use bytes::Bytes;
+//! use xds_transport::server::{NodeError, Source};
+//! use xds_transport::{Frame, TypeRules};
+//! use xdstp_cache::{Pull, Removals};
+//! use xdstp_client::federation::*;
+//!
+//! /// All share all.
+//! struct Anybody;
+//!
+//! impl Client for Anybody {
+//!     fn identify(&self, _: &Bytes) -> Result<NodeGroup, NodeError> {
+//!         Ok(NodeGroup::new(Vec::new(), "everybody".into()))
+//!     }
+//!
+//!     fn refused(&self, error: &OverLimit) -> String {
+//!         error.to_string()
+//!     }
+//! }
+//!
+//! const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+//! // Field 1 of a cluster is its name.
+//! let web = Frame::of_message(&CLUSTERS.into(), b"\x0a\x03web").into_resource(None);
+//! let origin = SnapshotOrigin::new("example", TypeRules::envoy().into());
+//! origin.set(vec![(CLUSTERS.into(), "web".parse()?, web)], Instant::now());
+//! let limits = Limits {
+//!     groups: Quota::new("groups", "node groups", 10),
+//!     authorities: Quota::new("authorities", "authorities", 10),
+//!     names: Quota::new("names", "names", 1000),
+//!     authorities_per_stream: 10,
+//!     names_per_turn: 100,
+//! };
+//! let federation = Federation::new(Settings {
+//!     origins: vec![Arc::new(origin)],
+//!     authorities: Arc::new(Authorities { origins: [].into(), default_origin: 0 }),
+//!     node: Bytes::new(),
+//!     linger: Duration::from_secs(30),
+//!     limits,
+//!     interner: Arc::default(),
+//! });
+//!
+//! let (number, waker) = (federation.number_routes(), Waker::noop().clone());
+//! let mut routes = Routes::new(federation, number, Box::new(Anybody), waker, Arc::default());
+//! routes.identify(&Bytes::new())?;
+//! let subscriber = routes.open(&CLUSTERS.into());
+//! routes.subscribe(subscriber, &xdstp_cache::Interest::Wildcard);
+//! let mut names = Vec::new();
+//! routes.pull(subscriber, Removals::Include, &mut |pull| {
+//!     if let Pull::Put { name, .. } = pull {
+//!         names.push(name.to_string());
+//!     }
+//!     ControlFlow::Continue(())
+//! });
+//! assert_eq!(names, ["web"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod alike;
 mod changes;

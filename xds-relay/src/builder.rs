@@ -1,23 +1,32 @@
 //! What a relay is made of: a configuration, and what a program brings that it is part of.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::body::Body;
+use axum::response::IntoResponse;
+use axum::routing::Route;
+use http::Request;
+use prometheus::Registry;
 use tokio::net::{TcpListener, TcpSocket};
+use tower_layer::Layer;
+use tower_service::Service;
 use xdstp_client::federation;
 
 use crate::config::{self, Config, OriginKind, XdstpStreams};
 use crate::error::Error;
+use crate::exported::export;
 use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
-use crate::serve::Relay;
+use crate::serve::{Layered, Relay};
 use crate::tls;
 
 /// A relay that is being put together, within a program: with [origins](Self::origin) of its own, its own rule for [who
-/// shares](Self::grouping), its own [listener](Self::listener).
+/// shares](Self::grouping), its own [listener](Self::listener), and [layers](Self::layer) around all calls.
 ///
 /// ```
 /// use std::{net::Ipv4Addr, sync::Arc, time::Instant};
@@ -73,6 +82,8 @@ pub struct RelayBuilder {
     grouping: Option<Box<dyn NodeGrouping>>,
     listener: Option<TcpListener>,
     admin_listener: Option<TcpListener>,
+    layers: Vec<Layered>,
+    registry: Option<Registry>,
 }
 
 /// Runs a relay until `shutdown` resolves and its streams are drained.
@@ -86,8 +97,9 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()> + Send + 'st
 impl Relay {
     /// A relay of this configuration, with what is said of it from now on.
     pub fn builder(config: Config) -> RelayBuilder {
-        let origins = BTreeMap::new();
-        RelayBuilder { config, origins, grouping: None, listener: None, admin_listener: None }
+        let (origins, layers) = (BTreeMap::new(), Vec::new());
+        let (grouping, listener, admin_listener, registry) = (None, None, None, None);
+        RelayBuilder { config, origins, grouping, listener, admin_listener, layers, registry }
     }
 
     /// Takes the addresses of the configuration and reads its files. Origins are dialed when
@@ -126,14 +138,54 @@ impl RelayBuilder {
         self
     }
 
+    /// What every call goes through, discovery, load reports and health alike, and not the admin pages. The last one added is
+    /// the first that a call meets.
+    ///
+    /// ```
+    /// use axum::{extract::Request, http::StatusCode, middleware};
+    /// use xds_relay::{Config, Relay, config::Origin};
+    ///
+    /// let config = Config::new([Origin::server("control-plane", "http://127.0.0.1:18010".parse()?)]);
+    /// let relay = Relay::builder(config).layer(middleware::from_fn(async |request: Request, next: middleware::Next| {
+    ///     match request.headers().contains_key("authorization") {
+    ///         true => Ok(next.run(request).await),
+    ///         false => Err(StatusCode::UNAUTHORIZED),
+    ///     }
+    /// }));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn layer<L, S>(mut self, layer: L) -> Self
+    where
+        L: Layer<Route, Service = S> + Clone + Send + Sync + 'static,
+        S: Service<
+                Request<Body>,
+                Response: IntoResponse + 'static,
+                Error: Into<Infallible> + 'static,
+                Future: Send + 'static,
+            > + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
+        self.layers.push(Box::new(move |router| router.layer(layer)));
+        self
+    }
+
+    /// Where its metrics are, too, as on the admin pages, for as long as it runs. A registry has room for one relay.
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = Some(registry);
+        self
+    }
+
     /// Takes the addresses that no listener was given for, and reads the files of the configuration. Servers are dialed when
     /// somebody wants something of them.
     ///
     /// # Errors
     /// The configuration cannot be run; an address is taken or not of this machine; a file is bad; an embedded origin is
-    /// missing or [not ready](federation::Origin::ready), or one was brought that the configuration does not name.
+    /// missing or [not ready](federation::Origin::ready), or one was brought that the configuration does not name; the registry
+    /// has the metrics of another relay.
     pub async fn bind(self) -> Result<Relay, Error> {
-        let Self { mut config, origins, grouping, listener, admin_listener } = self;
+        let Self { mut config, origins, grouping, listener, admin_listener, layers, registry } = self;
         if let Some(listener) = &listener {
             config.listen = listener.local_addr()?;
         }
@@ -165,7 +217,10 @@ impl RelayBuilder {
             (None, Some(address)) => Some(listen(address, "admin")?),
             (None, None) => None,
         };
-        Ok(Relay { config, listener, tls, admin, core, _origins: origins })
+        if let Some(registry) = registry {
+            export(&core, &registry)?;
+        }
+        Ok(Relay { config, listener, tls, admin, layers, core, _origins: origins })
     }
 }
 

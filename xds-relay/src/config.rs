@@ -30,6 +30,7 @@ mod read;
 mod rules;
 mod tls;
 mod values;
+mod written;
 
 pub use self::{
     aggregation::{Aggregation, Unmatched},

@@ -40,6 +40,9 @@ pub enum Error {
     /// The rules of `aggregation` are not good.
     #[error("aggregation: {0}")]
     Aggregation(RulesError),
+    /// The metrics cannot be in the registry that they are to be in.
+    #[error("cannot export metrics")]
+    Metrics(#[from] prometheus::Error),
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),

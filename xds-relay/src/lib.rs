@@ -10,6 +10,7 @@ pub mod config;
 mod connections;
 mod downstream;
 mod error;
+mod exported;
 mod file_content;
 #[cfg(feature = "file-origin")]
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]

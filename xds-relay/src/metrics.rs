@@ -306,16 +306,20 @@ impl Metrics {
     /// Everything in Prometheus' text format, version 0.0.4 ([`Metrics::CONTENT_TYPE`]).
     #[must_use]
     pub fn render(&self, now: &Gauges) -> String {
-        let mut families = self.registry.gather();
-        families.extend(self.gather_gauges(now));
-        families.retain(|family| !family.get_metric().is_empty());
-        families.sort_by(|a, b| a.name().cmp(b.name()));
         let mut text = Vec::new();
         // Into memory, and without empty families, nothing fails.
-        if let Err(error) = TextEncoder::new().encode(&families, &mut text) {
+        if let Err(error) = TextEncoder::new().encode(&self.families(now), &mut text) {
             tracing::error!(%error, "cannot write metrics");
         }
         String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Everything, by name; none is empty.
+    pub(crate) fn families(&self, now: &Gauges) -> Vec<MetricFamily> {
+        let mut families = [self.registry.gather(), self.gather_gauges(now)].concat();
+        families.retain(|family| !family.get_metric().is_empty());
+        families.sort_by(|a, b| a.name().cmp(b.name()));
+        families
     }
 
     /// Of [`Metrics::render`].

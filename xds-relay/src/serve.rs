@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -32,12 +33,16 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// How long a connection has for what was said last, once nothing is left to say.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// What calls go through, put around what they went through before.
+pub(crate) type Layered = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
+
 /// A relay that has its addresses, and has read its files.
 pub struct Relay {
     pub(crate) config: Config,
     pub(crate) listener: TcpListener,
     pub(crate) tls: Option<Arc<tls::Downstream>>,
     pub(crate) admin: Option<TcpListener>,
+    pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
     /// Keeps the files watched.
     pub(crate) _origins: Origins,
@@ -71,7 +76,7 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, tls, admin, core, _origins } = self;
+        let Self { config, listener, tls, admin, layers, core, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
@@ -81,7 +86,7 @@ impl Relay {
         let routes = routes(&core, load_reports(&config, &core, reports_end)?);
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let open_calls = OpenCalls::default();
-        let router = health.add_to(routes).into_axum_router();
+        let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));
         let (limited, open) = (count_limited(&core), open_calls.clone());
         let serving = Serving { router, limits: config.limits, limited, open, tls: tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });

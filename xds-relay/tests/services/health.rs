@@ -5,13 +5,13 @@ use tokio::net::TcpStream;
 use crate::Running;
 use crate::stream::{Call, framed, in_time};
 
-const CHECK: &str = "/grpc.health.v1.Health/Check";
+pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 const SERVING: &[u8] = &[8, 1];
 const NOT_SERVING: &[u8] = &[8, 2];
 const ADS: &str = "envoy.service.discovery.v3.AggregatedDiscoveryService";
 
-async fn asked(relay: &Running, path: &str, service: &str) -> Call {
+pub(super) async fn asked(relay: &Running, path: &str, service: &str) -> Call {
     let mut call = Call::open(relay.address, path).await;
     let mut request = Vec::new();
     if !service.is_empty() {

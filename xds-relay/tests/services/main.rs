@@ -10,6 +10,7 @@
 
 mod connections;
 mod health;
+mod layers;
 mod limits;
 mod load_reports;
 mod loops;
@@ -41,7 +42,10 @@ impl Running {
     /// The same, with more of the configuration.
     async fn start_with(origins: &str, more: &str) -> Self {
         let text = format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ndrain: 1h\norigins: {origins}\n{more}\n");
-        let relay = Relay::bind(Config::parse("relay.yaml", &text).unwrap()).await.unwrap();
+        Self::run(Relay::bind(Config::parse("relay.yaml", &text).unwrap()).await.unwrap())
+    }
+
+    fn run(relay: Relay) -> Self {
         let address = relay.listen_address().unwrap();
         let admin = relay.admin_address().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -1,0 +1,238 @@
+//! A configuration within another: read from, and written to, whatever serde knows, with the fields that a file has.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Aggregation, Config, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, Unknown, Unmatched, XdstpStreams, read,
+};
+use crate::yaml::{self, Prefix};
+
+/// By the fields that [a file](Config::parse) has, and held to the same. Relative paths start from where the program was
+/// started, and errors name the field, as only who reads the text knows its place.
+///
+/// ```
+/// use xds_relay::Config;
+///
+/// let config: Config = serde_json::from_str(r#"{ "origins": [{ "name": "a", "server": "127.0.0.1:1" }], "linger": "1m" }"#)?;
+/// assert_eq!(config.linger.as_secs(), 60);
+/// assert_eq!(serde_json::from_value::<Config>(serde_json::to_value(&config)?)?, config);
+///
+/// let error = serde_json::from_str::<Config>(r#"{ "origins": [{ "name": "a", "server": "x" }] }"#).unwrap_err();
+/// assert!(error.to_string().starts_with("origins[0].server: `x`: expected HOST:PORT"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+impl<'de> Deserialize<'de> for Config {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // JSON is YAML: there is one reader.
+        let text = Value::deserialize(deserializer)?.to_string();
+        let root = yaml::parse(&text).map(|root| root.unwrap_or_else(yaml::Node::empty));
+        let config = root.and_then(|root| read::config(&root, Path::new("")));
+        config.map_err(|error| D::Error::custom(format!("{}{}", Prefix(&error.path), error.reason)))
+    }
+}
+
+/// Every field that has a value, as a file would have it. One with an embedded origin is not written: no file has such.
+impl Serialize for Config {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        value(self).map_err(S::Error::custom)?.serialize(serializer)
+    }
+}
+
+/// Why a configuration cannot be written.
+type Unwritten = String;
+
+fn value(config: &Config) -> Result<Value, Unwritten> {
+    let Config { listen, tls, admin, admin_hosts, node, origins, default_origin, share_by, .. } = config;
+    let Config { aggregation, unknown, linger, drain, limits, .. } = config;
+    let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+    Ok(some([
+        ("listen", Some(json!(listen))),
+        ("tls", tls.as_ref().map(listen_tls).transpose()?),
+        ("admin", Some(admin.map_or(json!("none"), |admin| json!(admin)))),
+        ("admin_hosts", Some(json!(admin_hosts))),
+        ("node", Some(relay_node(node))),
+        ("origins", Some(origins.iter().map(origin).collect::<Result<_, _>>()?)),
+        ("default_origin", Some(json!(default_origin))),
+        ("share_by", parts.map(|parts| json!(parts))),
+        ("aggregation", aggregation.as_ref().map(rules).transpose()?),
+        (
+            "unknown",
+            Some(json!(match unknown {
+                Unknown::End => "end",
+                Unknown::Wait => "wait",
+            })),
+        ),
+        ("linger", Some(time(*linger))),
+        ("drain", Some(time(*drain))),
+        ("limits", Some(bounds(limits))),
+    ]))
+}
+
+fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let there = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    Value::Object(there.collect::<Map<_, _>>())
+}
+
+fn time(time: Duration) -> Value {
+    json!(humantime::format_duration(time).to_string())
+}
+
+fn path(path: &Path) -> Result<Value, Unwritten> {
+    path.to_str().map(|path| json!(path)).ok_or_else(|| format!("{} is no UTF-8", path.display()))
+}
+
+fn listen_tls(ListenTls { certificate, key, client_ca }: &ListenTls) -> Result<Value, Unwritten> {
+    Ok(some([
+        ("certificate", Some(path(certificate)?)),
+        ("key", Some(path(key)?)),
+        ("client_ca", client_ca.as_deref().map(path).transpose()?),
+    ]))
+}
+
+fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
+    let locality = json!({ "region": locality.region, "zone": locality.zone, "sub_zone": locality.sub_zone });
+    json!({ "id": id, "cluster": cluster, "locality": locality, "metadata": metadata })
+}
+
+fn origin(origin: &Origin) -> Result<Value, Unwritten> {
+    let Origin { name, authorities, kind, tls, xdstp, keepalive, streams_per_connection } = origin;
+    let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
+    match kind {
+        OriginKind::Server { uri, protocol } => Ok(some([
+            name,
+            ("server", Some(json!(uri.to_string()))),
+            ("tls", tls.as_ref().map(origin_tls).transpose()?),
+            ("protocol", Some(json!(protocol.as_str()))),
+            (
+                "xdstp",
+                Some(json!(match xdstp {
+                    XdstpStreams::Shared => "shared",
+                    XdstpStreams::ByNode => "by_node",
+                })),
+            ),
+            ("keepalive", Some(time(*keepalive))),
+            ("streams_per_connection", Some(json!(streams_per_connection))),
+            authorities,
+        ])),
+        OriginKind::Files { directory, descriptors } => Ok(some([
+            name,
+            ("files", Some(path(directory)?)),
+            ("descriptors", descriptors.as_deref().map(path).transpose()?),
+            authorities,
+        ])),
+        OriginKind::Embedded => Err(format!("origin `{}` is embedded, and no file has such an origin", origin.name)),
+    }
+}
+
+fn origin_tls(OriginTls { ca, identity, server_name }: &OriginTls) -> Result<Value, Unwritten> {
+    let (certificate, key) = identity.as_ref().map(|(certificate, key)| (certificate, key)).unzip();
+    let file = |file: Option<&std::path::PathBuf>| file.map(|file| path(file)).transpose();
+    Ok(some([
+        ("ca", file(ca.as_ref())?),
+        ("certificate", file(certificate)?),
+        ("key", file(key)?),
+        ("server_name", server_name.as_ref().map(|name| json!(name))),
+    ]))
+}
+
+fn rules(Aggregation { rules, legacy_all_matches, unmatched }: &Aggregation) -> Result<Value, Unwritten> {
+    let unmatched = match unmatched {
+        Unmatched::OwnGroup => "own_group",
+        Unmatched::Pass => "pass",
+        Unmatched::Reject => "reject",
+    };
+    Ok(json!({ "rules": path(rules)?, "legacy_all_matches": legacy_all_matches, "unmatched": unmatched }))
+}
+
+fn bounds(limits: &Limits) -> Value {
+    let number = |number: usize| Some(json!(number));
+    let rate = |rate: u32| Some(json!(rate));
+    some([
+        ("max_request_bytes", number(limits.max_request_bytes)),
+        ("max_response_bytes", number(limits.max_response_bytes)),
+        ("max_upstream_request_bytes", number(limits.max_upstream_request_bytes)),
+        ("connections", limits.connections.map(|connections| json!(connections))),
+        ("names_per_stream", number(limits.names_per_stream)),
+        ("types_per_stream", number(limits.types_per_stream)),
+        ("authorities_per_stream", number(limits.authorities_per_stream)),
+        ("requests_per_second", rate(limits.requests_per_second)),
+        ("unfinished_request_bytes", number(limits.unfinished_request_bytes)),
+        ("preface", Some(time(limits.preface))),
+        ("first_request", Some(time(limits.first_request))),
+        ("stream_age", Some(time(limits.stream_age))),
+        ("admin_idle", Some(time(limits.admin_idle))),
+        ("streams_per_connection", rate(limits.streams_per_connection)),
+        ("streams", number(limits.streams)),
+        ("new_streams_per_second", rate(limits.new_streams_per_second)),
+        ("groups", number(limits.groups)),
+        ("authorities", number(limits.authorities)),
+        ("names", number(limits.names)),
+        ("names_per_turn", number(limits.names_per_turn)),
+        ("name_bytes", number(limits.name_bytes)),
+        ("node_bytes", number(limits.node_bytes)),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::fields::LIMIT_FIELDS;
+
+    fn again(value: &Value) -> Value {
+        let config: Config = serde_json::from_value(value.clone()).unwrap();
+        serde_json::to_value(config).unwrap()
+    }
+
+    #[test]
+    fn every_limit_is_written_as_it_is_read() {
+        let config = Config::new([Origin::server("a", "http://a:1".parse().unwrap())]);
+        let mut value = serde_json::to_value(config).unwrap();
+        value["limits"]["connections"] = json!(100);
+        for (index, key) in LIMIT_FIELDS.iter().enumerate() {
+            let limit = &mut value["limits"][key];
+            // No two are equal, nor as they were.
+            *limit = match limit.as_u64() {
+                Some(number) => json!(number - 1 - index as u64),
+                None => json!(format!("{}s", index + 1)),
+            };
+        }
+        assert_eq!(again(&value), value);
+    }
+
+    #[test]
+    fn all_else_is_written_as_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        for origin in [
+            json!({ "server": "https://b:1/", "tls": {}, "protocol": "sotw", "xdstp": "by_node" }),
+            json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
+            json!({ "files": directory.path(), "descriptors": file }),
+        ] {
+            let mut origins = vec![json!({ "name": "a", "server": "a:1" }), origin];
+            origins[1]["name"] = json!("b");
+            origins[1]["authorities"] = json!(["x", ""]);
+            let config: Config = serde_json::from_value(json!({
+                "listen": "[::1]:1", "admin": "none", "admin_hosts": ["x"], "unknown": "wait", "linger": "1m 30s",
+                "tls": { "certificate": file, "key": file, "client_ca": file },
+                "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
+                "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
+                "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }
+            }))
+            .unwrap();
+            assert_eq!(serde_json::from_value::<Config>(serde_json::to_value(&config).unwrap()).unwrap(), config);
+        }
+    }
+
+    #[test]
+    fn what_no_file_has_is_not_written() {
+        let error = serde_json::to_value(Config::new([Origin::embedded("a")])).unwrap_err();
+        assert_eq!(error.to_string(), "origin `a` is embedded, and no file has such an origin");
+    }
+}
