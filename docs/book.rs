@@ -14,3 +14,19 @@ chapters! {
     rules = "rules.md",
     extending = "extending.md",
 }
+
+/// As much of Envoy's types as the programs use. The crate `envoy-types` has all of them.
+pub mod envoy {
+    /// A cluster.
+    #[derive(Clone, PartialEq, prost::Message)]
+    pub struct Cluster {
+        /// Its name.
+        #[prost(string, tag = "1")]
+        pub name: String,
+    }
+
+    impl prost::Name for Cluster {
+        const NAME: &'static str = "Cluster";
+        const PACKAGE: &'static str = "envoy.config.cluster.v3";
+    }
+}

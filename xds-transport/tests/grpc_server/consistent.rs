@@ -47,7 +47,7 @@ fn dangling(checked: Result<(), PutError>) -> (String, String) {
 }
 
 fn names(plane: &ControlPlane) -> Vec<String> {
-    let mut names = plane.shared().change(|cache, _| {
+    let mut names = plane.shared().look(|cache| {
         let there = cache.resources().filter(|stored| stored.resource.is_some());
         there.map(|stored| stored.name.to_string()).collect::<Vec<_>>()
     });

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use xds_transport::Protocol;
 use xds_transport::grpc::server::{Change, ControlPlane, Missed, PutError, What};
-use xds_transport::server::Reception;
-use xds_transport::wire::Status;
+use xds_transport::server::{Reception, Settings};
+use xds_transport::wire::{DeltaDiscoveryRequest, Status};
+use xds_transport::{Protocol, TypeRule, TypeRules, TypeService};
 use xdstp_cache::TypeUrl;
 
 use crate::call::{Call, Connection, ack, delta_wildcard, node, sotw_wildcard};
@@ -88,7 +88,7 @@ fn of_a_change_that_cannot_be_made_nothing_is() {
     let error = plane.change(fails).unwrap_err();
     assert_eq!(error.to_string(), "a resource that comes as shop has the name \"till\" inside");
     assert!(matches!(plane.put("xdstp://", &named("xdstp://")), Err(PutError::Name { .. })));
-    plane.shared().change(|cache, _| assert_eq!(cache.resources().count(), 0));
+    plane.shared().look(|cache| assert_eq!(cache.resources().count(), 0));
 }
 
 /// Nobody puts anything, and nobody asks for anything: the plane itself has it end.
@@ -121,7 +121,7 @@ fn what_is_put_where_there_is_no_runtime_ends_too() {
         }
         assert_eq!(seen.0, [""; 0]);
     });
-    plane.shared().change(|cache, _| assert!(cache.resources().all(|stored| stored.resource.is_none())));
+    plane.shared().look(|cache| assert!(cache.resources().all(|stored| stored.resource.is_none())));
 }
 
 /// As long as the plane is there, it says so.
@@ -236,4 +236,62 @@ async fn who_listens_too_late_is_told_how_much_was_missed() {
     let Err(Missed(missed)) = events.next().await.unwrap() else { panic!("none was missed") };
     assert!((900..1100).contains(&missed), "{missed}");
     assert!(matches!(events.next().await, Some(Ok(_))));
+}
+
+/// Of a program's own, by a method of its own.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Limit {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+impl prost::Name for Limit {
+    const NAME: &'static str = "Limit";
+    const PACKAGE: &'static str = "example";
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_of_one_s_own_is_served_by_a_method_of_its_own() {
+    let mut rules = TypeRules::envoy();
+    let limits = TypeUrl::from("type.googleapis.com/example.Limit");
+    rules.insert(limits.clone(), TypeRule { legacy_wildcard: true, ..TypeRule::default() });
+    rules.insert_service(limits.clone(), TypeService::new("example.LimitDiscoveryService", "Limits"));
+    let mut settings = Settings::default();
+    settings.rules = Arc::new(rules);
+    let plane = ControlPlane::with_settings(settings);
+    plane.put("few", &Limit { name: "few".into() }).unwrap();
+    let served = InMemory::serve(plane.service().into_routes());
+    let connection = served.connect().await;
+    let path = "/example.LimitDiscoveryService/DeltaLimits";
+    let mut call = connection.call(path, &[("content-type", "application/grpc")]).await;
+    call.send(&DeltaDiscoveryRequest::default());
+    let response = call.delta().await.unwrap();
+    assert_eq!((response.type_url.as_str(), response.resources[0].name.as_str()), (limits.as_str(), "few"));
+}
+
+/// Who does not read is sent what is newest when it does; who reads is served meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_costs_no_other_anything() {
+    let plane = ControlPlane::new();
+    let large = "x".repeat(1 << 20);
+    plane.put("cart", &Cluster::new("cart", &large)).unwrap();
+    let service = plane.service();
+    let served = InMemory::serve(service.into_routes());
+    let (slow, quick) = (served.connect().await, served.connect().await);
+    let mut stuck = slow.aggregated(Protocol::Delta).await;
+    stuck.send(&delta_wildcard());
+    stuck.response().await;
+    let mut call = quick.aggregated(Protocol::Delta).await;
+    call.send(&delta_wildcard());
+    for change in 0..100 {
+        assert_eq!(next(&mut call).await, told(&["cart"], &[]));
+        plane.put("cart", &Cluster::new("cart", &format!("{change}{large}"))).unwrap();
+    }
+    let mut sent = Vec::new();
+    while sent.len() < 10 && !sent.last().is_some_and(|last: &Vec<u8>| last.windows(3).any(|part| part == b"99x")) {
+        let response = stuck.delta().await.unwrap();
+        stuck.send(&ack(&response));
+        sent.push(response.resources[0].resource.as_ref().unwrap().value.to_vec());
+    }
+    assert!(sent.len() <= 3, "{}", sent.len());
 }

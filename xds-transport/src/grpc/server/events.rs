@@ -1,6 +1,6 @@
 //! What clients do, told to who listens.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 use tokio::sync::broadcast;
@@ -86,25 +86,19 @@ impl Events {
     }
 }
 
-/// Tells events to all who listen.
-#[derive(Clone, Debug)]
-pub(crate) struct Sender(broadcast::Sender<Event>);
-
-impl Default for Sender {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(WAITING))
-    }
-}
+/// Tells events to all who listen. Before anybody does, it takes no memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sender(Arc<OnceLock<broadcast::Sender<Event>>>);
 
 impl Sender {
     pub(crate) fn subscribe(&self) -> Events {
-        Events(self.0.subscribe())
+        Events(self.0.get_or_init(|| broadcast::Sender::new(WAITING)).subscribe())
     }
 
     /// Costs nothing where nobody listens.
     pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
-        if self.0.receiver_count() > 0 {
-            let _ = self.0.send(event());
+        if let Some(events) = self.0.get().filter(|events| events.receiver_count() > 0) {
+            let _ = events.send(event());
         }
     }
 }

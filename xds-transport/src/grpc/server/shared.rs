@@ -12,6 +12,7 @@ use xdstp_cache::{
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
+use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::client::{Caller, Client, Clients};
 use crate::grpc::server::events::{Event, Events, Sender, What};
@@ -84,8 +85,16 @@ impl Shared {
         self.edit(|served, woken| served.remove(type_url, name, woken));
     }
 
+    /// Looks at the cache. Every stream waits for it.
+    pub fn look<T>(&self, look: impl FnOnce(&Cache<Frame>) -> T) -> T {
+        let mut served = self.lock();
+        served.cache.expire(now());
+        look(&served.cache)
+    }
+
     /// Does anything else to the cache, and wakes the streams of those subscribers that it appends. What belongs together is
-    /// one change: no stream sees a part of it. What is put here is not over by itself.
+    /// one change: no stream sees a part of it. What is put here is not over by itself. Where clients wait for the first change of a
+    /// [group](super::NodeGroups), this is one, whatever it does.
     pub fn change<T>(&self, change: impl FnOnce(&mut Cache<Frame>, &mut Vec<SubscriberId>) -> T) -> T {
         self.edit(|served, woken| change(&mut served.cache, woken))
     }
