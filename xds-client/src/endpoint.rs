@@ -13,7 +13,9 @@ use tonic::transport;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
 use xds_transport::wire::Node;
+use xds_transport::wire::parameters::{Locator, LocatorError};
 use xds_transport::{Dialect, Protocol, RateLimit, TypeRules};
+use xdstp_cache::Selector;
 
 use crate::backoff::Backoff;
 #[cfg(feature = "rustls-any")]
@@ -53,6 +55,7 @@ pub struct Endpoint {
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) silence: Silence,
     pub(crate) dialect: Dialect,
+    pub(crate) selector: Selector,
     pub(crate) backoff: Backoff,
     pub(crate) max_message_size: usize,
     pub(crate) streams_per_connection: NonZeroUsize,
@@ -119,6 +122,7 @@ impl Endpoint {
             rules: Arc::new(TypeRules::envoy()),
             silence: Silence::default(),
             dialect: Dialect::Final,
+            selector: Selector::default(),
             backoff: Backoff::default(),
             max_message_size: DEFAULT_MAX_MESSAGE_SIZE,
             streams_per_connection: DEFAULT_STREAMS_PER_CONNECTION,
@@ -171,6 +175,16 @@ impl Endpoint {
     #[must_use]
     pub fn with_dialect(self, dialect: Dialect) -> Self {
         Self { dialect, ..self }
+    }
+
+    /// Asks for everything with these dynamic parameters or constraints, in the form of TP2 that it speaks: of each name the
+    /// variant comes that is for them.
+    ///
+    /// # Errors
+    /// When that form cannot say them.
+    pub fn selecting(self, dialect: Dialect, selector: Selector) -> Result<Self, LocatorError> {
+        Locator::new("", selector.clone()).encode(dialect)?;
+        Ok(Self { dialect, selector, ..self })
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.

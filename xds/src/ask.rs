@@ -2,6 +2,7 @@
 
 mod attribute;
 mod identity;
+mod key_value;
 mod news;
 mod progress;
 mod secure;

@@ -7,6 +7,7 @@ use serde::de::Error as _;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use xds_transport::Dialect;
 
 use super::{
     Aggregation, Config, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, Unknown, Unmatched, XdstpStreams, read,
@@ -49,7 +50,7 @@ type Unwritten = String;
 
 fn value(config: &Config) -> Result<Value, Unwritten> {
     let Config { listen, tls, admin, admin_hosts, node, origins, default_origin, share_by, .. } = config;
-    let Config { aggregation, unknown, linger, drain, limits, .. } = config;
+    let Config { aggregation, dynamic_parameters, unknown, linger, drain, limits, .. } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
     Ok(some([
         ("listen", Some(json!(listen))),
@@ -61,6 +62,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("default_origin", Some(json!(default_origin))),
         ("share_by", parts.map(|parts| json!(parts))),
         ("aggregation", aggregation.as_ref().map(rules).transpose()?),
+        ("dynamic_parameters", Some(dialect(*dynamic_parameters))),
         (
             "unknown",
             Some(json!(match unknown {
@@ -77,6 +79,10 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
 fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     let there = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Value::Object(there.collect::<Map<_, _>>())
+}
+
+fn dialect(dialect: Dialect) -> Value {
+    json!(if dialect == Dialect::Draft { "draft" } else { "final" })
 }
 
 fn time(time: Duration) -> Value {
@@ -101,7 +107,7 @@ fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
 }
 
 fn origin(origin: &Origin) -> Result<Value, Unwritten> {
-    let Origin { name, authorities, kind, tls, xdstp, keepalive, streams_per_connection } = origin;
+    let Origin { name, authorities, kind, tls, xdstp, dynamic_parameters, keepalive, streams_per_connection } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
         OriginKind::Server { uri, protocol } => Ok(some([
@@ -116,6 +122,7 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
                     XdstpStreams::ByNode => "by_node",
                 })),
             ),
+            ("dynamic_parameters", Some(dialect(*dynamic_parameters))),
             ("keepalive", Some(time(*keepalive))),
             ("streams_per_connection", Some(json!(streams_per_connection))),
             authorities,

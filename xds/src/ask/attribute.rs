@@ -1,37 +1,19 @@
 //! Context parameters that a client computes: the well-known attributes of a resource's type (TP1).
 
-use std::str::FromStr;
-
 use xdstp_uri::{ContextParams, ResourceName};
 
-/// `KEY=VALUE`: in names, `xds.resource.KEY=VALUE`.
-#[derive(Clone, Debug)]
-pub(super) struct Attribute {
-    key: String,
-    value: String,
-}
-
-impl FromStr for Attribute {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((key, value)) if !key.is_empty() => Ok(Self { key: key.to_owned(), value: value.to_owned() }),
-            _ => Err("expected KEY=VALUE".to_owned()),
-        }
-    }
-}
+use super::key_value::KeyValue;
 
 /// The name as a client with these attributes asks for it.
 ///
 /// # Errors
 /// It has no parameters, or it would be too long.
-pub(super) fn add(name: ResourceName, attributes: &[Attribute]) -> Result<ResourceName, String> {
+pub(super) fn add(name: ResourceName, attributes: &[KeyValue]) -> Result<ResourceName, String> {
     if attributes.is_empty() {
         return Ok(name);
     }
     let locator = name.locator().ok_or("only xdstp: names have attributes")?;
-    let attributes = attributes.iter().map(|Attribute { key, value }| (key.as_str(), value.as_str()));
+    let attributes = attributes.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
     let params = ContextParams::compose(&ContextParams::default(), &locator.context_params(), [], attributes)
         .map_err(|error| error.to_string())?;
     let text = locator.to_canonical();
@@ -45,7 +27,7 @@ mod tests {
 
     #[test]
     fn an_attribute_is_a_parameter_that_goes_before_what_the_name_says() {
-        let attributes = ["vip=1.2.3.4", "port=80&x"].map(|text| text.parse::<Attribute>().unwrap());
+        let attributes = ["vip=1.2.3.4", "port=80&x"].map(|text| text.parse::<KeyValue>().unwrap());
         for (name, with) in [
             ("xdstp://a/T/x", "xdstp://a/T/x?xds.resource.port=80%26x&xds.resource.vip=1.2.3.4"),
             ("xdstp://a/T/d/*?k=v", "xdstp://a/T/d/*?k=v&xds.resource.port=80%26x&xds.resource.vip=1.2.3.4"),
@@ -58,6 +40,6 @@ mod tests {
         }
         assert!(add("web".parse().unwrap(), &attributes).is_err());
         assert_eq!(add("web".parse().unwrap(), &[]).unwrap().as_str(), "web");
-        assert!("vip".parse::<Attribute>().is_err() && "=x".parse::<Attribute>().is_err());
+        assert!("vip".parse::<KeyValue>().is_err() && "=x".parse::<KeyValue>().is_err());
     }
 }

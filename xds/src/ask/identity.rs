@@ -3,10 +3,13 @@
 use std::error::Error;
 
 use clap::ValueEnum;
-use xds_transport::Protocol;
 use xds_transport::wire::Node;
+use xds_transport::wire::parameters::LocatorError;
+use xds_transport::{Dialect, Protocol};
+use xdstp_cache::Selector;
 use xdstp_client::Endpoint;
 
+use super::key_value::KeyValue;
 use super::secure;
 
 #[derive(Debug, clap::Args)]
@@ -18,6 +21,12 @@ pub(crate) struct Identity {
     /// The protocol
     #[arg(long, value_enum, default_value_t = ProtocolName::Delta)]
     protocol: ProtocolName,
+    /// A dynamic parameter that goes with every name (TP2): of each, the variant comes that is for it
+    #[arg(long = "param", value_name = "KEY=VALUE")]
+    parameters: Vec<KeyValue>,
+    /// The form of TP2 that the server speaks
+    #[arg(long, value_enum, default_value_t = DialectName::Final)]
+    dialect: DialectName,
     /// The id of the node we say we are
     #[arg(long, default_value = "xds")]
     node: String,
@@ -32,6 +41,14 @@ enum ProtocolName {
     Sotw,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DialectName {
+    /// Of 2022: clients send parameters
+    Final,
+    /// Of 2021: clients send constraints
+    Draft,
+}
+
 impl Identity {
     /// A server by its address, secured as the arguments say.
     ///
@@ -39,11 +56,14 @@ impl Identity {
     /// It is no address, or a file is not good.
     pub(super) fn endpoint(&self, server: &str) -> Result<Endpoint, Box<dyn Error>> {
         let node = Node { id: self.node.clone(), cluster: self.cluster.clone(), ..Node::default() };
-        Ok(self.secure.secure(self.introduce(Endpoint::new(server)?, &node))?)
+        Ok(self.secure.secure(self.introduce(Endpoint::new(server)?, &node)?)?)
     }
 
     /// The endpoint, told who we are, in the protocol of the arguments.
-    pub(super) fn introduce(&self, endpoint: Endpoint, node: &Node) -> Endpoint {
+    ///
+    /// # Errors
+    /// It cannot be asked with the parameters of the arguments.
+    pub(super) fn introduce(&self, endpoint: Endpoint, node: &Node) -> Result<Endpoint, LocatorError> {
         let protocol = match self.protocol {
             ProtocolName::Delta => Protocol::Delta,
             ProtocolName::Sotw => Protocol::Sotw,
@@ -54,6 +74,12 @@ impl Identity {
             client_features: vec!["xds.config.resource-in-sotw".into()],
             ..node.clone()
         };
-        endpoint.with_protocol(protocol).with_node(&node)
+        let dialect = match self.dialect {
+            DialectName::Final => Dialect::Final,
+            DialectName::Draft => Dialect::Draft,
+        };
+        let parameters = self.parameters.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
+        let selector = Selector::Parameters(parameters.collect());
+        endpoint.with_protocol(protocol).with_node(&node).selecting(dialect, selector)
     }
 }

@@ -79,7 +79,8 @@ impl<'a> Servers<'a> {
             return Ok(place);
         }
         let endpoint = endpoint(server).map_err(|error| format!("{}: {}", server.uri(), with_causes(&*error)))?;
-        self.all.push((server.uri().to_owned(), self.identity.introduce(endpoint, bootstrap.node())));
+        let endpoint = self.identity.introduce(endpoint, bootstrap.node()).map_err(|error| error.to_string())?;
+        self.all.push((server.uri().to_owned(), endpoint));
         self.asked.push(server.clone());
         Ok(self.all.len() - 1)
     }

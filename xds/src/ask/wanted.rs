@@ -2,7 +2,8 @@
 
 use xdstp_uri::ResourceName;
 
-use super::attribute::{self, Attribute};
+use super::attribute;
+use super::key_value::KeyValue;
 use super::types;
 use crate::show::visible;
 
@@ -12,7 +13,7 @@ use crate::show::visible;
 pub(crate) struct Wanted {
     /// An attribute of the resource, as clients compute them: the parameter xds.resource.KEY of every (xdstp:) name
     #[arg(long = "attribute", value_name = "KEY=VALUE")]
-    attributes: Vec<Attribute>,
+    attributes: Vec<KeyValue>,
     /// A type URL, or: cluster, endpoint, extension, listener, locality-endpoint, route, runtime, scoped-route,
     /// secret, virtual-host
     #[arg(value_name = "TYPE", value_parser = types::type_url)]

@@ -126,3 +126,25 @@ fn it_is_quiet_when_nobody_reads_any_more() {
         assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
     }
 }
+
+#[test]
+fn dynamic_parameters_select_among_variants() {
+    let variants = [("web", "env=prod", "1"), ("web", "env=test", "2"), ("cart", "env=prod", "3")];
+    let owned = |(name, constraint, version): (&str, &str, &str)| (name.into(), constraint.into(), version.into());
+    for protocol in ["delta", "sotw"] {
+        let origin = Origin::play(&[Scene::Vary(variants.map(owned).to_vec())]);
+        let get = |parameter: &str, names: &[&str]| {
+            let args =
+                ["get", "--server", &origin.address(), "--protocol", protocol, "-o", "json", "--param", parameter];
+            run(&[&args[..], &["cluster"], names].concat())
+        };
+        let there = get("env=test", &["web"]);
+        assert_eq!((there.code, &events(&there, "put")[0]["version"]), (0, &json!("2")), "{}", there.err);
+        let all = get("env=prod", &["*"]);
+        assert_eq!((all.code, events(&all, "put").len()), (0, 2), "{protocol}: {}", all.err);
+    }
+    let origin = Origin::play(&[Scene::Vary(variants.map(owned).to_vec())]);
+    let absent = run(&["get", "--server", &origin.address(), "--param", "env=qa", "cluster", "web"]);
+    assert_eq!(absent.code, 1, "{}", absent.err);
+    assert_eq!(run(&["get", "--server", &origin.address(), "--param", "env", "cluster", "web"]).code, 2);
+}

@@ -11,7 +11,7 @@ use tonic::Status;
 use tonic::transport::Server;
 use xds_transport::Frame;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service, StreamHandle};
-use xdstp_cache::{Cache, Options};
+use xdstp_cache::{Cache, Options, Variant};
 use xdstp_uri::ResourceName;
 
 use super::CDS;
@@ -21,6 +21,8 @@ use super::CDS;
 pub(crate) enum Scene {
     /// These and no others: type, name and encoded message of each.
     Serve(Vec<(String, String, Vec<u8>)>),
+    /// Clusters that have variants: the name, what its parameters must satisfy, and the version of each.
+    Vary(Vec<(String, String, String)>),
     /// Nothing, and no word of it.
     Silence,
     /// The end of the stream.
@@ -93,8 +95,13 @@ impl Accept for Script {
     async fn accept(&self, opened: Opened) -> Result<Accepted<Cache<Frame>>, Status> {
         let mut scenes = self.scenes.lock().unwrap();
         let scene = if scenes.len() > 1 { scenes.pop_front() } else { scenes.front().cloned() };
+        let mut variants = Vec::new();
         let (authoritative, resources) = match scene.unwrap() {
             Scene::Serve(resources) => (true, resources),
+            Scene::Vary(all) => {
+                variants = all;
+                (true, Vec::new())
+            }
             Scene::Silence => (false, Vec::new()),
             Scene::Refuse(status) => return Err(status),
         };
@@ -106,6 +113,14 @@ impl Accept for Script {
             let resource = Frame::of_message(&type_url, &message).into_resource(Some("v1".into()));
             cache.upsert_raw(&type_url, &name, resource, Instant::now(), &mut Vec::new());
         }
+        let mut edit = cache.edit(Instant::now());
+        for (name, constraint, version) in variants {
+            let message = [&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+            let resource = Frame::of_message(&CDS.into(), &message).into_resource(Some(version.as_str().into()));
+            let variant = Variant::Constraints(constraint.parse().unwrap());
+            edit.put_variant(&CDS.into(), &name.parse().unwrap(), &variant, resource);
+        }
+        let _ = edit.finish();
         let _ = self.streams.send(opened.handle);
         Ok(cache.into())
     }
