@@ -185,6 +185,11 @@ impl Session {
         self.subscriber().end(source);
     }
 
+    pub(crate) fn has_subscriber(&self, id: SubscriberId) -> bool {
+        let located = self.subscriber().located.as_ref();
+        self.id() == id || located.is_some_and(|located| located.ids().any(|own| own == id))
+    }
+
     pub(crate) fn tally(&self) -> &Tally {
         &self.subscriber().tally
     }

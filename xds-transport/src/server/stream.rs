@@ -9,7 +9,7 @@ mod types;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -284,6 +284,11 @@ impl Stream {
             .chain(self.ends)
             .chain(first)
             .min()
+    }
+
+    /// Whether a subscriber of its source is one of its own: what happens to that concerns this stream.
+    pub fn has_subscriber(&self, id: SubscriberId) -> bool {
+        self.types.iter().any(|of| of.session.has_subscriber(id))
     }
 
     /// What failed stays failed, whatever its driver asks of it.

@@ -95,7 +95,7 @@ impl History {
     pub(crate) fn varied(seed: u64) -> Self {
         let mut history = Self::random(seed);
         let plain = history.setup.protocol == Protocol::Delta;
-        history.setup.variants = Some(Form { draft: seed % 2 == 1, plain });
+        history.setup.variants = Some(Form { draft: seed % 2 == 1, plain, on_wire: seed / 2 % 2 == 1 });
         history.setup.ttl = false;
         history.steps.retain_mut(|step| {
             if let Step::Put(.., ttl) = step {

@@ -67,26 +67,31 @@ impl Request {
                 let text = |entry: &Bytes, field| text_at(entry, &[field]).unwrap_or_default().to_owned();
                 let initial =
                     request.initial_resource_versions.iter().map(|entry| (text(entry, 1), text(entry, 2))).collect();
+                let located = |locators: &[Bytes]| locators.iter().map(|one| text(one, 1)).collect::<Vec<_>>();
+                let subscribed = located(&request.resource_locators_subscribe);
+                let left = located(&request.resource_locators_unsubscribe);
                 Self {
                     type_url: request.type_url,
                     node: request.node,
                     nonce: request.response_nonce,
                     error: request.error_detail,
                     version: String::new(),
-                    names: request.resource_names_subscribe,
-                    unsubscribe: request.resource_names_unsubscribe,
+                    names: [request.resource_names_subscribe, subscribed].concat(),
+                    unsubscribe: [request.resource_names_unsubscribe, left].concat(),
                     initial,
                 }
             }
             Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(message.clone()).unwrap();
+                let name = |locator: &Bytes| text_at(locator, &[1]).unwrap_or_default().to_owned();
+                let located = request.resource_locators.iter().map(name).collect();
                 Self {
                     type_url: request.type_url,
                     node: request.node,
                     nonce: request.response_nonce,
                     error: request.error_detail,
                     version: request.version_info,
-                    names: request.resource_names,
+                    names: [request.resource_names, located].concat(),
                     ..Self::default()
                 }
             }
@@ -140,13 +145,17 @@ impl Response {
         match protocol {
             Protocol::Delta => {
                 let response = DeltaDiscoveryResponse::decode(message.clone()).unwrap();
-                let resources = response.resources.into_iter().map(Sent::of).collect();
+                let resources: Vec<_> = response.resources.into_iter().map(Sent::of).collect();
+                // That a variant is gone beside another that comes is one change.
+                let gone = response.removed_resource_names.iter();
+                let gone = gone.map(|name| text_at(name, &[1]).unwrap_or_default().to_owned());
+                let gone = gone.filter(|name| !resources.iter().any(|sent| sent.name == *name)).collect();
                 Self {
                     type_url: response.type_url,
                     nonce: response.nonce,
                     version: response.system_version_info,
                     resources,
-                    removed: response.removed_resources,
+                    removed: [response.removed_resources, gone].concat(),
                     errors: response.resource_errors.into_iter().map(Failed::of).collect(),
                 }
             }
@@ -209,7 +218,10 @@ impl Failed {
 
 impl Sent {
     fn of(resource: Resource) -> Self {
-        let Resource { name, version, aliases, ttl, resource: any, .. } = resource;
+        let Resource { mut name, version, aliases, ttl, resource: any, resource_name, .. } = resource;
+        if name.is_empty() {
+            text_at(&resource_name, &[1]).unwrap_or_default().clone_into(&mut name);
+        }
         let ttl = ttl.map(|ttl| Duration::new(ttl.seconds as u64, ttl.nanos as u32));
         Self { name, version, aliases, ttl, heartbeat: any.is_none(), any: any.unwrap_or_default(), bare: false }
     }

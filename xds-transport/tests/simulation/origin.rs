@@ -75,7 +75,8 @@ impl Replica {
         options.tombstones = world.setup.tombstones;
         options.looks = world.setup.looks;
         let mut memory = Memory::default();
-        memory.selector = world.setup.variants.map(|form| form.selector().clone()).unwrap_or_default();
+        let by_itself = world.setup.variants.filter(|form| !form.on_wire);
+        memory.selector = by_itself.map(|form| form.selector().clone()).unwrap_or_default();
         Self { cache: Cache::new(options), woken: Vec::new(), memory }
     }
 }

@@ -80,13 +80,21 @@ struct Pair<'a> {
     log: Option<&'a mut String>,
 }
 
+/// A client that says what it selects, if it does.
+fn selecting(world: &World, client: Stream) -> Stream {
+    match world.setup.variants.filter(|form| form.on_wire) {
+        Some(form) => client.selecting(form.dialect(), form.selector().clone()).unwrap(),
+        None => client,
+    }
+}
+
 impl<'a> Pair<'a> {
     fn new(history: &History, fault: Option<Fault>, log: Option<&'a mut String>) -> Self {
         let world = World::new(history.setup.clone());
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let start = Instant::now();
         Self {
-            client: Stream::new(world.setup.protocol, node(&world), world.rules.clone()),
+            client: selecting(&world, Stream::new(world.setup.protocol, node(&world), world.rules.clone())),
             origin: Origin::new(&world),
             world,
             fault,

@@ -1,15 +1,15 @@
 //! The same content, under variants (TP2): the client is told what it would be told without any.
 //!
 //! Each body of a name has a variant of its own that is for the client, so that a change of the body may be a swap of two
-//! variants; beside them come and go others that are not for it. No message says a variant yet: the server selects for the
-//! whole client, by one selector.
+//! variants; beside them come and go others that are not for it. Either the client sends what it selects by, or the
+//! server selects for it by the same, and no message says a variant.
 
 use std::sync::LazyLock;
 use std::time::Instant;
 
 use xds_matcher::DynamicParameters;
 use xds_matcher::draft::Subscription;
-use xds_transport::Frame;
+use xds_transport::{Dialect, Frame};
 use xdstp_cache::{Cache, Resource, Selector, SubscriberId, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
@@ -20,6 +20,8 @@ pub(crate) struct Form {
     /// Names have no variants at times. What takes the place of such a one, and goes before anybody is told, full states do
     /// not repeat: they repeat what it took the place of.
     pub(crate) plain: bool,
+    /// The client says itself what it selects; or the server selects for it, whatever it says.
+    pub(crate) on_wire: bool,
 }
 
 struct Forms {
@@ -67,6 +69,10 @@ pub(crate) struct Varied<'a> {
 impl Form {
     fn forms(self) -> &'static Forms {
         if self.draft { &DRAFT } else { &FINAL }
+    }
+
+    pub(crate) fn dialect(self) -> Dialect {
+        if self.draft { Dialect::Draft } else { Dialect::Final }
     }
 
     /// What the client sends for everything.

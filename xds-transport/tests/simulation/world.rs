@@ -100,6 +100,11 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// Whether messages pass as they are: what they say of variants, only the machines read.
+    pub(crate) fn is_verbatim(&self) -> bool {
+        self.setup.variants.is_some_and(|form| form.on_wire)
+    }
+
     pub(crate) const KINDS: usize = TYPES.len();
     pub(crate) const NAMES: usize = OPAQUE.len() + XDSTP.len();
     pub(crate) const INTERESTS: usize = Self::NAMES + GLOBS.len() + 1;

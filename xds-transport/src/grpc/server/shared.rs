@@ -177,18 +177,15 @@ impl Source for SharedSource {
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        let mut served = self.shared.lock();
-        let id = served.cache.open(type_url);
-        served.wakes.insert(id, self.wake.clone());
-        drop(served);
-        self.types.push((id, type_url.clone()));
-        id
+        self.open_selecting(type_url, &Selector::default())
     }
 
     fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
         let mut served = self.shared.lock();
         let id = served.cache.open_selecting(type_url, selector);
         served.wakes.insert(id, self.wake.clone());
+        drop(served);
+        self.types.push((id, type_url.clone()));
         id
     }
 

@@ -298,7 +298,8 @@ impl Located {
         }
     }
 
-    /// Visits all that there is now, each variant once, and what is gone for as long as that may not be told.
+    /// Visits all that there is now, each variant once, and what is gone for as long as that may not be told: whether there is
+    /// such.
     pub(crate) fn visit(
         &mut self,
         removals: Removals,
@@ -306,8 +307,8 @@ impl Located {
         with_ttl: bool,
         source: &mut impl Source,
         tell: &mut dyn FnMut(Tell<'_>),
-    ) -> Unanswered {
-        let mut unanswered = Unanswered::default();
+    ) -> (Unanswered, bool) {
+        let (mut unanswered, mut leave) = (Unanswered::default(), false);
         let mut visited = HashSet::new();
         for Selection { id, selector, refreshes, .. } in &mut self.selections {
             let mut leaving = BTreeMap::new();
@@ -330,11 +331,12 @@ impl Located {
                 put(name, variant, resource);
             });
             unanswered = unanswered.and(answered);
+            leave |= !leaving.is_empty();
             for (name, resource) in &leaving {
                 put(name, self.held.variant(*id, name).as_ref(), resource);
             }
         }
-        unanswered
+        (unanswered, leave)
     }
 
     pub(crate) fn accepted(&mut self, nonce: u64) {

@@ -173,7 +173,7 @@ impl Sotw {
             less = self.change_locators(type_url, &request.resource_locators, room, source)?;
         }
         let counts = self.locators.counts != Counts::Locators;
-        let has_legacy = rule.legacy_wildcard && self.locators.is_empty() && counts;
+        let has_legacy = rule.legacy_wildcard && !self.locators.were_ever();
         if counts && self.wanted.change(self.subscriber.id, names, room, has_legacy, source)? || less {
             self.resumed.as_mut().map(String::clear);
         }
@@ -183,9 +183,9 @@ impl Sotw {
         Ok(())
     }
 
-    /// Whether a request's list of names is the last one again.
+    /// Whether a list of names without locators is all that the last request had.
     pub(crate) fn repeats(&self, names: &[u8]) -> bool {
-        self.wanted.repeats(names)
+        self.locators.is_empty() && self.wanted.repeats(names)
     }
 
     pub(crate) fn names(&self) -> usize {

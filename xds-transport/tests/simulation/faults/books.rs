@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use xds_transport::Frame;
 use xds_transport::server::{Source, Tally};
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
-    Unanswered, Version,
+    Unanswered, Variant, Version,
 };
 use xdstp_uri::ResourceName;
 
@@ -69,6 +70,20 @@ impl Source for Books<'_> {
         let id = self.cache.open_selecting(type_url, &self.memory.selector);
         self.memory.types.insert(id, type_url.clone());
         id
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        let id = self.cache.open_selecting(type_url, selector);
+        self.memory.types.insert(id, type_url.clone());
+        id
+    }
+
+    fn visit_selected(
+        &mut self,
+        id: SubscriberId,
+        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
+    ) -> Unanswered {
+        Source::visit_selected(self.cache, id, visitor)
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {

@@ -91,7 +91,8 @@ impl Pair<'_> {
                 connection.requests.request(&self.world, &self.consumer, &self.accepted, &request)?;
                 let arrives = self.now + self.random.below(self.world.setup.latency);
                 let lane = if self.world.setup.reorder { &*request.type_url } else { "" };
-                connection.up.send(arrives, lane, request.encode(protocol));
+                let message = if self.world.is_verbatim() { message.clone() } else { request.encode(protocol) };
+                connection.up.send(arrives, lane, message);
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::link::Link;
 use crate::order::Order;
 use crate::random::Random;
 use crate::requests::Requests;
+use crate::variants::Form;
 
 pub(super) struct Connection {
     /// The client uses it.
@@ -41,6 +42,7 @@ impl Pair<'_> {
         let mut settings = Settings::default();
         settings.rules = faults::rules(&self.world, self.fault);
         settings.ttl_in_sotw = true;
+        settings.dialect = self.world.setup.variants.map(Form::dialect).unwrap_or_default();
         let replica = self.random.index(self.origin.replicas.len());
         self.connections.push(Connection {
             attached: true,

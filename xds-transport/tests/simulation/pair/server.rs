@@ -22,7 +22,8 @@ impl Pair<'_> {
         let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
         let Some(server) = &mut connection.server else { return Ok(()) };
         let mut source = Books { cache, memory, fault: self.fault };
-        server.handle_message(now, request.encode(protocol), &mut source).map_err(|error| error.to_string())?;
+        let message = if self.world.is_verbatim() { message.clone() } else { request.encode(protocol) };
+        server.handle_message(now, message, &mut source).map_err(|error| error.to_string())?;
         // As the gRPC layer does: else nobody looks.
         connection.armed |= server.leaves_work(now, &source);
         Ok(())
@@ -52,8 +53,8 @@ impl Pair<'_> {
                     continue;
                 }
                 for connection in self.connections.iter_mut().filter(|one| one.replica == index) {
-                    let server = connection.server.iter();
-                    connection.armed |= server.flat_map(server::Stream::sessions).any(|one| one.subscriber == id);
+                    let server = connection.server.as_ref();
+                    connection.armed |= server.is_some_and(|server| server.has_subscriber(id));
                 }
             }
         }
@@ -90,7 +91,8 @@ impl Pair<'_> {
                     return Ok(());
                 }
             };
-            let mut response = Response::decode(protocol, &transmit.into_bytes());
+            let message = transmit.into_bytes();
+            let mut response = Response::decode(protocol, &message);
             let imagined = connection.shim.response(self.fault, &self.world, &mut response);
             self.counts.messages += 1;
             self.say(|| format!("server ->  {}", describe_response(&response)));
@@ -109,7 +111,8 @@ impl Pair<'_> {
             connection.causes.insert(response.nonce.clone(), cause);
             let arrives = self.now + self.random.below(self.world.setup.latency);
             let lane = if self.world.setup.reorder { &*response.type_url } else { "" };
-            connection.down.send(arrives, lane, response.encode(protocol));
+            let message = if self.world.is_verbatim() { message } else { response.encode(protocol) };
+            connection.down.send(arrives, lane, message);
             if let (Some(request), Some(server)) = (imagined, &mut connection.server) {
                 let Replica { cache, memory, .. } = &mut self.origin.replicas[connection.replica];
                 let mut source = Books { cache, memory, fault: self.fault };

@@ -75,17 +75,12 @@ impl Sotw {
     }
 
     pub(super) fn version_of_changes(&mut self, outgoing: &Outgoing<'_>, source: &mut impl Source) -> String {
-        if self.subscriber.located.is_some() {
-            let mut hash = self.running.of(self.subscriber.id, &self.wanted.names, source);
-            self.add_located(&mut hash, outgoing, source);
-            return hash.to_string();
+        if let Some(given) = self.given_version(source) {
+            self.running.rest();
+            return given.to_string();
         }
-        match source.type_version(self.subscriber.id) {
-            Some(given) => {
-                self.running.rest();
-                given.to_string()
-            }
-            None => self.running.of(self.subscriber.id, &self.wanted.names, source).to_string(),
-        }
+        let mut hash = self.running.of(self.subscriber.id, &self.wanted.names, source);
+        self.add_located(&mut hash, outgoing, source);
+        hash.to_string()
     }
 }

@@ -96,9 +96,8 @@ impl Sotw {
             lives
         });
         // Rule 33: what the origin gave the version to has none of these.
-        let given = source.type_version(self.subscriber.id);
-        let given = given.filter(|_| leaving.is_empty() && self.subscriber.located.is_none());
-        let mut hash = given.is_none().then(TypeHash::default);
+        let given = self.given_version(source).filter(|_| leaving.is_empty());
+        let mut hash = (given.is_none() || self.subscriber.located.is_some()).then(TypeHash::default);
         let Self { subscriber, wanted, withheld, .. } = self;
         let refreshes = &mut subscriber.refreshes;
         refreshes.clear();
@@ -116,10 +115,8 @@ impl Sotw {
             }
         });
         leaving.iter().for_each(|(name, resource)| tell(name, resource));
-        let visited = match &mut hash {
-            Some(hash) => visited.and(self.visit_located(removals, outgoing, &mut transmit, hash, source)),
-            None => visited,
-        };
+        let (of_located, leave) = self.visit_located(removals, outgoing, &mut transmit, hash.as_mut(), source);
+        let (visited, given) = (visited.and(of_located), given.filter(|_| !leave));
         let version = given.map_or_else(|| hash.unwrap_or_default().to_string(), |given| given.to_string());
         (!self.is_unknown(visited)).then_some((transmit, version))
     }

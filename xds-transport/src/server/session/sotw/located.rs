@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, Pulled, Removals, ResourceError, Selector, TypeUrl, Unanswered};
+use xdstp_cache::{Interest, Pulled, Removals, ResourceError, Selector, TypeUrl, Unanswered, Version};
 
 use super::Sotw;
 use super::version::TypeHash;
@@ -16,6 +16,7 @@ use crate::server::session::outgoing::{BUDGET, Outgoing};
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
 use crate::server::session::spelling::Spelling;
+use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::wire::parameters::{self, Locator, LocatorError};
@@ -31,6 +32,8 @@ pub(super) struct Locators {
     /// By the draft, the first request of a type says whether its names count, or its locators.
     pub(super) counts: Counts,
     wanted: HashSet<(Selector, Interest)>,
+    /// Rule 40: where any were ever asked for, an empty list is nothing.
+    ever: bool,
 }
 
 /// Which fields count.
@@ -50,11 +53,15 @@ impl Locators {
             (Dialect::Draft, true) => Counts::Names,
             (Dialect::Draft, false) => Counts::Locators,
         };
-        Self { dialect, counts, wanted: HashSet::new() }
+        Self { dialect, counts, wanted: HashSet::new(), ever: !first.is_empty() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.wanted.is_empty()
+    }
+
+    pub(super) fn were_ever(&self) -> bool {
+        self.ever
     }
 }
 
@@ -70,6 +77,7 @@ impl Sotw {
         if self.locators.counts == Counts::Names || requested.is_empty() && self.locators.is_empty() {
             return Ok(false);
         }
+        self.locators.ever |= !requested.is_empty();
         let dialect = self.locators.dialect;
         let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(dialect)));
         let mut wanted = HashSet::new();
@@ -132,21 +140,32 @@ impl Sotw {
         })
     }
 
-    /// Writes all that there is of it.
+    /// Writes all that there is of it. Whether some of that is gone, and may not be told so yet.
     pub(super) fn visit_located(
         &mut self,
         removals: Removals,
         outgoing: &Outgoing<'_>,
         transmit: &mut Transmit,
-        hash: &mut TypeHash,
+        mut hash: Option<&mut TypeHash>,
         source: &mut impl Source,
-    ) -> Unanswered {
+    ) -> (Unanswered, bool) {
         let (dialect, spelling) = (self.locators.dialect, &self.wanted.spelling);
-        let Some(located) = &mut self.subscriber.located else { return Unanswered::default() };
+        let Some(located) = &mut self.subscriber.located else { return Default::default() };
         located.visit(removals, outgoing.told(), outgoing.features.ttl, source, &mut |tell| {
-            add(hash, &tell);
+            if let Some(hash) = &mut hash {
+                add(hash, &tell);
+            }
             push(transmit, dialect, spelling, &tell);
         })
+    }
+
+    /// The version that the origin gave to all that is asked for, by whatever it selects.
+    pub(super) fn given_version(&self, source: &impl Source) -> Option<Version> {
+        let Subscriber { id, located, .. } = &self.subscriber;
+        let plain = (!self.wanted.is_empty() || located.is_none()).then_some(*id);
+        let mut ids = plain.into_iter().chain(located.iter().flat_map(|located| located.ids()));
+        let given = source.type_version(ids.next()?)?;
+        ids.all(|id| source.type_version(id).as_ref() == Some(&given)).then_some(given)
     }
 
     /// What is new of it, of a type that is told by changes.
@@ -191,7 +210,7 @@ impl Sotw {
 
     /// What cannot be asked for, and why what can be is not sent.
     pub(super) fn push_located_errors(&mut self, transmit: &mut Transmit, source: &mut impl Source) {
-        let spelling = &self.wanted.spelling;
+        let (spelling, full_state) = (&self.wanted.spelling, self.full_state);
         let Some(located) = &mut self.subscriber.located else { return };
         while let Some((name, error)) = located.pop_refused() {
             transmit.push_error(Protocol::Sotw, &name, &error);
@@ -200,7 +219,8 @@ impl Sotw {
             Removals::Include,
             source,
             &mut |failed| {
-                if !failed.beside || failed.name.is_glob() {
+                // Beside a full state that has it, an error cannot be told.
+                if !(full_state && failed.beside && !failed.name.is_glob()) {
                     transmit.push_error(Protocol::Sotw, spelling.of(failed.name), failed.error);
                 }
                 ControlFlow::Continue(())
