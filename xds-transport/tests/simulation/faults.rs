@@ -59,9 +59,18 @@ pub(crate) enum Fault {
     VersionOfRejected,
     ForgetNode,
     MissErrorsOfGlobs,
+    /// Who sends parameters is served as if it sent others.
+    SelectForOthers,
+    /// That a variant changed is no news to who selects it.
+    ForgetVariant,
+    /// A variant is lost, and nobody is told.
+    LoseVariant,
 }
 
 impl Fault {
+    /// Those of names that have variants.
+    pub(crate) const VARIED: [Self; 3] = [Self::SelectForOthers, Self::ForgetVariant, Self::LoseVariant];
+
     pub(crate) const ALL: [Self; 41] = [
         Self::DropUnsubscribe,
         Self::SubscribeToMore,

@@ -73,6 +73,8 @@ impl Source for Books<'_> {
     }
 
     fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        let others = Selector::Parameters([("env", "test"), ("v", "2")].into_iter().collect());
+        let selector = if self.has(Fault::SelectForOthers) { &others } else { selector };
         let id = self.cache.open_selecting(type_url, selector);
         self.memory.types.insert(id, type_url.clone());
         id
@@ -125,11 +127,14 @@ impl Source for Books<'_> {
         let removals = if early { Removals::Include } else { removals };
         let lost = self.lost(id);
         let (no_tombstones, denied) = (self.has(Fault::LoseTombstone), self.has(Fault::LoseReturnOfDenied));
+        let (forgets, loses) = (self.has(Fault::ForgetVariant), self.has(Fault::LoseVariant));
         let mut held = self.memory.held.get_mut(&id);
         let mut visitor = |pull: Pull<'_, Frame>| {
             let (Pull::Put { name, .. } | Pull::Removed { name, .. }) = &pull else { return visitor(pull) };
             held.as_mut().map(|held| held.remove(*name));
             match &pull {
+                Pull::Put { variant: Some(_), replaces: [_, ..], .. } if forgets => ControlFlow::Continue(()),
+                Pull::Removed { variants: [_, ..], .. } if loses => ControlFlow::Continue(()),
                 Pull::Removed { .. } if no_tombstones => ControlFlow::Continue(()),
                 Pull::Removed { name, .. } if !denied && lost.contains(*name) => ControlFlow::Continue(()),
                 Pull::Put { name, .. } if denied && lost.contains(*name) => ControlFlow::Continue(()),
