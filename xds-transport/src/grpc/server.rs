@@ -1,5 +1,10 @@
 //! Serving xDS over gRPC: a body that pulls its stream when HTTP/2 asks for more, a task that reads
 //! requests, and no queue between them.
+//!
+//! - [`ControlPlane`]: resources for everybody. [`NodeGroups`]: one for each group of nodes.
+//! - [`Service`]: what is added to tonic's server, with limits. [`Streams`]: its streams, to count, end and drain.
+//! - [`Events`] and [`Client`]: what clients do, and what they have.
+//! - [`Accept`]: who decides what a stream is served from, where that is your own [`Source`](crate::server::Source).
 
 mod accept;
 mod age;

@@ -88,6 +88,10 @@ fn of_a_change_that_cannot_be_made_nothing_is() {
     let error = plane.change(fails).unwrap_err();
     assert_eq!(error.to_string(), "a resource that comes as shop has the name \"till\" inside");
     assert!(matches!(plane.put("xdstp://", &named("xdstp://")), Err(PutError::Name { .. })));
+    let glob = "xdstp://a/envoy.config.cluster.v3.Cluster/shop/*";
+    for name in ["*", glob] {
+        assert!(matches!(plane.put(name, &named(name)), Err(PutError::Collection(_))));
+    }
     plane.shared().look(|cache| assert_eq!(cache.resources().count(), 0));
 }
 

@@ -31,6 +31,9 @@ pub enum PutError {
         /// What is wrong with it.
         source: ParseError,
     },
+    /// Its name is that of a collection.
+    #[error("{0} is the name of a collection, and of no resource")]
+    Collection(ResourceName),
     /// A resource names another that is not there.
     #[error("there is no {name} ({}), which {by} ({}) names", short(type_url), short(of))]
     Dangling {
@@ -118,6 +121,9 @@ impl<'a> Change<'a> {
 
     fn put_frame<M: Name>(&mut self, name: &str, frame: Frame) -> Result<(), PutError> {
         let (type_url, name) = (type_of::<M>(), parsed(name)?);
+        if name.is_glob() || name.as_str() == "*" {
+            return Err(PutError::Collection(name));
+        }
         frame.fits(self.shared.rules(), &type_url, &name)?;
         self.items.push(Item { type_url, name, resource: Some(frame.into_resource(None)) });
         Ok(())
