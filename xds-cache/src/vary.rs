@@ -173,9 +173,9 @@ impl<V> Cache<V> {
 
     fn await_settling(&mut self, at: SlotKey) {
         if let Some(varied) = self.store[at].state.varied_mut()
-            && !std::mem::replace(&mut varied.stale, true)
+            && !std::mem::replace(&mut varied.unsettled, true)
         {
-            self.store.stale.push(at);
+            self.store.unsettled.push(at);
         }
     }
 
@@ -231,13 +231,13 @@ impl<V> Cache<V> {
 
     /// Settles what an edit changed of variants.
     pub(crate) fn settle(&mut self, woken: &mut Vec<SubscriberId>) {
-        if self.store.stale.is_empty() {
+        if self.store.unsettled.is_empty() {
             return;
         }
-        for at in std::mem::take(&mut self.store.stale) {
+        for at in std::mem::take(&mut self.store.unsettled) {
             // What is there may have been removed, and come back, since.
             let varied = self.store.slots().get(at).and_then(|slot| slot.state.varied());
-            if varied.is_some_and(|varied| varied.stale) {
+            if varied.is_some_and(|varied| varied.unsettled) {
                 self.settle_slot(at, woken);
             }
         }

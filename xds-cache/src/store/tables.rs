@@ -33,7 +33,7 @@ pub(crate) struct Store<V> {
     pub(super) lists: Arena<ListKey, List>,
     pub(crate) selectors: Selectors,
     /// Names whose variants changed, and are to be settled.
-    pub(crate) stale: Vec<SlotKey>,
+    pub(crate) unsettled: Vec<SlotKey>,
     /// How many selections were made anew because variants changed.
     pub(crate) selected: u64,
     /// The lists that have tombstones, by the age of the oldest.
@@ -76,7 +76,7 @@ impl<V> Store<V> {
             slots: Arena::default(),
             lists: Arena::default(),
             selectors: Selectors::default(),
-            stale: Vec::new(),
+            unsettled: Vec::new(),
             selected: 0,
             buried: BTreeSet::new(),
             moments: Moments::default(),

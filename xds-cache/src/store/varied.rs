@@ -40,7 +40,7 @@ pub(crate) struct Varied<V> {
     /// When the name was known to be absent, if it was when it got them.
     pub(crate) absent: Option<Seq>,
     /// It waits to be settled.
-    pub(crate) stale: bool,
+    pub(crate) unsettled: bool,
     /// There are others than when it was settled.
     set_changed: bool,
     /// All of it is to be sent again.
@@ -103,7 +103,7 @@ impl<V> Varied<V> {
             since,
             was_plain,
             absent,
-            stale: false,
+            unsettled: false,
             set_changed: true,
             touched: false,
             recovered: false,
@@ -133,7 +133,7 @@ impl<V> Varied<V> {
         key: Option<SelectorKey>,
         selectors: &Selectors,
     ) -> Option<(&Arc<Variant>, &Resource<V>)> {
-        let chosen = match self.selections.get(&key).filter(|_| !self.stale) {
+        let chosen = match self.selections.get(&key).filter(|_| !self.unsettled) {
             Some(selected) => selected.chosen.clone(),
             None => self.choose(key, selectors).chosen,
         };
@@ -237,7 +237,7 @@ impl<V> Varied<V> {
         }
         self.selections = selections;
         self.removed = Vec::new();
-        (self.stale, self.set_changed, self.touched, self.recovered) = (false, false, false, false);
+        (self.unsettled, self.set_changed, self.touched, self.recovered) = (false, false, false, false);
         settled
     }
 

@@ -34,7 +34,7 @@ pub(super) fn check<V>(cache: &Cache<V>) {
 
 /// A selection is kept as long as somebody has looked at it and wants it; and who selects by what is counted.
 fn check_selections<V>(cache: &Cache<V>) {
-    assert!(cache.store.stale.is_empty(), "an edit is settled when it ends");
+    assert!(cache.store.unsettled.is_empty(), "an edit is settled when it ends");
     let mut lookers = BTreeMap::new();
     for subscriber in cache.subscribers.all.values() {
         for name in subscriber.looked.iter() {
