@@ -22,6 +22,7 @@ mod origins;
 pub mod relay_core;
 mod serve;
 mod snapshot;
+pub mod state;
 mod struct_json;
 mod text_file;
 mod tls;

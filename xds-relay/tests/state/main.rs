@@ -1,0 +1,6 @@
+//! What a relay keeps across restarts.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+
+mod engines;
+mod files;
