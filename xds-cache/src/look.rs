@@ -128,6 +128,7 @@ impl<V> Cache<V> {
     /// What is held of a name, to change what is not its content, such as how long it lives: nobody is told.
     pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
         let at = self.store.find(type_url, name)?;
+        self.store.note_name(self.store[at].type_key, name);
         self.store[at].state.resource_mut().map(|resource| &mut resource.value)
     }
 }

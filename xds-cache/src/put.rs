@@ -90,6 +90,7 @@ impl<V> Cache<V> {
             && self.store[at].state.resource().is_some()
         {
             self.store.clear_error(self.store[at].type_key, name);
+            self.store.stale.remove(&at);
             self.changed(at, woken);
             self.store.renew(at);
         }
@@ -121,6 +122,7 @@ impl<V> Cache<V> {
         let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
         self.totals.count(outcome);
         if outcome == Outcome::Unchanged {
+            self.confirm_slot(at, woken);
             return outcome;
         }
         if outcome != Outcome::Recovered {
@@ -161,6 +163,7 @@ impl<V> Cache<V> {
             return;
         }
         let name = name.clone();
+        self.store.note_name(type_key, &name);
         self.drop_aliases(at, woken);
         let mut spared = Vec::new();
         for alias in aliases {

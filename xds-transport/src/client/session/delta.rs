@@ -76,6 +76,15 @@ impl Delta {
         }
     }
 
+    /// These are held, and the origin was not told so: where it cannot be any more, it is asked for each. A name that is wanted
+    /// itself is asked for in any case.
+    pub(crate) fn ask_fate(&mut self, held: Vec<ResourceName>) {
+        if self.common.opened {
+            let is_member = |name: &ResourceName| self.common.wanted.wish(&Interest::Name(name.clone())).is_none();
+            self.unasked.extend(held.into_iter().filter(is_member));
+        }
+    }
+
     pub(crate) fn unsubscribe(&mut self, interest: &Interest) {
         if !self.common.wanted.unsubscribe(interest) {
             return;

@@ -252,6 +252,11 @@ impl Wanted {
         robbed
     }
 
+    /// Whether a name stands for what is held.
+    pub(crate) fn is_alias(&self, alias: &ResourceName) -> bool {
+        self.aliases.canonical(alias).is_some()
+    }
+
     /// A name is not wanted any more: what it was an alias of.
     pub(crate) fn forget_alias(&mut self, alias: &ResourceName) -> Option<ResourceName> {
         self.aliases.remove(alias)
@@ -312,6 +317,13 @@ impl Wanted {
         let Some(wish) = self.wish_mut(interest).filter(|wish| wish.asked > 0) else { return false };
         wish.known = true;
         !std::mem::replace(&mut wish.answered, true)
+    }
+
+    /// Some stream answered it: one of before.
+    pub(crate) fn was_answered(&mut self, interest: &Interest) {
+        if let Some(wish) = self.wish_mut(interest) {
+            wish.known = true;
+        }
     }
 
     /// From now on its silence counts.
