@@ -193,6 +193,16 @@ impl<V> Edit<'_, V> {
         self.cache.value_mut(type_url, name)
     }
 
+    /// Forgets what only an interest kept, but what `keeps` says: see [`Cache::evict_unless`].
+    pub fn evict_unless(&mut self, type_url: &TypeUrl, interest: &Interest, keeps: &dyn Fn(&ResourceName) -> bool) {
+        self.cache.evict_unless(type_url, interest, self.now, keeps);
+    }
+
+    /// Notes that all of it may be other than it was: see [`Cache::note_all`].
+    pub fn note_all(&mut self) {
+        self.cache.note_all();
+    }
+
     /// Forgets what only an interest kept: see [`Cache::evict`].
     pub fn evict(&mut self, type_url: &TypeUrl, interest: &Interest) {
         self.cache.evict(type_url, interest, self.now);

@@ -24,6 +24,8 @@ pub struct Stored<'a, V> {
     pub changed_at: Option<Instant>,
     /// How many subscribers asked for it by name.
     pub watchers: u32,
+    /// Whether it is [of before](Cache::is_stale).
+    pub stale: bool,
 }
 
 impl<V> Cache<V> {
@@ -37,6 +39,11 @@ impl<V> Cache<V> {
     /// Every name the cache knows something about.
     pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
         self.store.slots().values().filter_map(|slot| self.stored(slot))
+    }
+
+    /// Whether a wildcard also covers `xdstp:` names: see [`Options`](crate::Options::wildcard_covers_xdstp).
+    pub fn wildcard_covers_xdstp(&self) -> bool {
+        self.store.options.wildcard_covers_xdstp
     }
 
     /// A part of the same, of at most `most`, and where the next part begins if there is one; the first begins at 0. For who
@@ -72,6 +79,8 @@ impl<V> Cache<V> {
             resource: slot.state.resource(),
             changed_at: slot.changed_at.and_then(|at| self.store.moments.time(at)),
             watchers: slot.watchers.count,
+            stale: !self.store.stale.is_empty()
+                && self.store.slot_of(slot.type_key, &slot.name).is_some_and(|at| self.store.is_stale(at)),
         })
     }
 

@@ -26,6 +26,7 @@ mod limits;
 mod node_field;
 mod own_address;
 mod read;
+mod state;
 mod tls;
 mod values;
 
@@ -34,6 +35,7 @@ pub use self::{
     error::ConfigError,
     example_mesh::{EXAMPLE, ExampleMesh},
     node_field::{NodeField, NodeFieldError},
+    state::{ReadyWhen, Secrets, State},
     tls::{ListenTls, OriginTls},
 };
 
@@ -79,6 +81,10 @@ pub struct Config {
     pub share_by: Option<Vec<NodeField>>,
     /// By which rules requests share old-style resources; `share_by` is for those that no rule is for, then.
     pub aggregation: Option<Aggregation>,
+    /// Where it is kept what origins said last, if anywhere.
+    pub state: Option<State>,
+    /// When the relay says that it is ready.
+    pub ready_when: ReadyWhen,
     /// What a stream is told of which nothing is known while its origin cannot be reached.
     pub unknown: Unknown,
     /// How long a name that nobody wants any more stays subscribed upstream.

@@ -12,6 +12,7 @@
 //! - [`Observer`](observer::Observer), who counts what comes from servers.
 //! - [`LoopGuard`](loop_guard::LoopGuard), what is said of relays with streams to servers. A trait, and not the relay's own
 //!   paths: a program that said such a thing would be taken for a relay.
+//! - [`LastKnownGood`](last_known_good::LastKnownGood), where it is kept what scopes know, if anywhere.
 //! - [`Limits`](self::core::Limits), of [`Quota`](share::Quota)s. Whose configuration sets them, only their keys say.
 
 pub(crate) mod alike;
@@ -24,6 +25,7 @@ pub(crate) mod dial;
 pub(crate) mod failing;
 pub(crate) mod feed;
 pub(crate) mod interner;
+pub(crate) mod last_known_good;
 pub(crate) mod lock;
 pub(crate) mod loop_guard;
 pub(crate) mod markers;

@@ -19,6 +19,7 @@ mod incoming;
 mod load_reports;
 pub mod metrics;
 mod origins;
+mod reached;
 pub mod relay_core;
 mod serve;
 mod snapshot;

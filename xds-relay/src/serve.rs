@@ -15,7 +15,7 @@ use xds_transport::grpc::server::Service;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, Inspect};
-use crate::config::{Config, Origin, OriginKind, XdstpStreams};
+use crate::config::{Config, Origin, OriginKind, ReadyWhen, XdstpStreams};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream::Downstream;
 use crate::error::Error;
@@ -25,8 +25,10 @@ use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
+use crate::reached::Reached;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::snapshot::{ConfigDump, Readiness};
+use crate::state::{self, Keeping};
 use crate::tls;
 
 const SWEEP: Duration = Duration::from_secs(1);
@@ -72,7 +74,9 @@ impl Relay {
             None => configured(&config)?,
         };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
-        let core = RelayCore::new(&config, grouping, origins::dialer(&config)?, metrics);
+        let dialer = origins::dialer(&config)?;
+        let state = state::open(&config, &*grouping).await;
+        let core = RelayCore::with_state(&config, grouping, dialer, metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;
@@ -115,7 +119,13 @@ impl Relay {
         let Self { config, listener, tls, admin, core, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
-        let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
+        let keeping = Keeping::of(&core);
+        let pages = Arc::new(Pages {
+            core: core.clone(),
+            draining: AtomicBool::new(false),
+            ready_when: config.ready_when,
+            reached: Reached::new(&config),
+        });
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
@@ -148,12 +158,19 @@ impl Relay {
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(grpc, admin, sweeping, following);
+        let reaching = async {
+            if pages.waits_for().is_some() {
+                pages.reached.reach().await;
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::pin!(grpc, admin, sweeping, following, reaching);
         tokio::select! {
             () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
             () = &mut following => {}
+            () = &mut reaching => {}
             () = shutdown => {}
         }
         pages.draining.store(true, Ordering::Relaxed);
@@ -178,6 +195,9 @@ impl Relay {
                 tracing::warn!("streams were still open when the time to drain was over");
             },
             result = &mut admin => result?,
+        }
+        if let Some(keeping) = keeping {
+            keeping.end().await;
         }
         let _ = stop_admin.send(true);
         // Whoever does not read his page: all is to be over a second after the drain.
@@ -270,9 +290,20 @@ fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error
 struct Pages {
     core: Arc<RelayCore>,
     draining: AtomicBool,
+    ready_when: ReadyWhen,
+    reached: Reached,
 }
 
 impl Pages {
+    /// The origin that must take a connection before clients come.
+    fn waits_for(&self) -> Option<&str> {
+        match self.ready_when {
+            ReadyWhen::Started => None,
+            ReadyWhen::LastKnownGood if self.core.state().is_some_and(|state| state.age().is_some()) => None,
+            ReadyWhen::Origins | ReadyWhen::LastKnownGood => self.reached.missing(),
+        }
+    }
+
     fn is_ready(&self) -> bool {
         matches!(self.ready(), Readiness::Ready)
     }
@@ -283,7 +314,10 @@ impl Inspect for Pages {
         if self.draining.load(Ordering::Relaxed) {
             return Readiness::NotReady("shutting down".to_owned());
         }
-        self.core.readiness()
+        match self.waits_for() {
+            Some(origin) => Readiness::NotReady(format!("origin {origin:?} took no connection yet")),
+            None => self.core.readiness(),
+        }
     }
 
     fn config_dump(&self) -> ConfigDump {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::federation::interner::Interner;
+use crate::federation::last_known_good::LastKnownGood;
 use crate::federation::lock::lock;
 use crate::federation::node_group::{NodeGroup, towards_origin};
 use crate::federation::origin::{ByNode, Origin, Speaker};
@@ -31,6 +32,7 @@ pub(crate) struct Federation {
     pub(crate) limits: Limits,
     /// What is equal in different node groups, for as long as anybody holds it.
     interner: Arc<Interner>,
+    last_known_good: Option<Arc<dyn LastKnownGood>>,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     /// How many routes there were.
     routes: AtomicU64,
@@ -50,6 +52,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     /// The one that its origins have.
     pub(crate) interner: Arc<Interner>,
+    /// Where it is kept what scopes know.
+    pub(crate) last_known_good: Option<Arc<dyn LastKnownGood>>,
 }
 
 /// What all that is served may use up.
@@ -66,9 +70,9 @@ pub(crate) struct Limits {
 
 impl Federation {
     pub(crate) fn new(settings: Settings) -> Arc<Self> {
-        let Settings { origins, authorities, node, linger, limits, interner } = settings;
+        let Settings { origins, authorities, node, linger, limits, interner, last_known_good } = settings;
         let (scopes, routes) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { origins, authorities, node, linger, limits, interner, scopes, routes })
+        Arc::new(Self { origins, authorities, node, linger, limits, interner, last_known_good, scopes, routes })
     }
 
     /// By position.
@@ -104,7 +108,10 @@ impl Federation {
         gone.append(&mut resting);
         let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
         drop(scopes);
-        drop(dropped);
+        match &self.last_known_good {
+            Some(kept) => dropped.into_iter().for_each(|scope| kept.dropped(scope)),
+            None => drop(dropped),
+        }
         self.interner.sweep();
     }
 
@@ -186,7 +193,12 @@ impl Federation {
             Scope::authoritative(key.clone(), position, slice)
         } else {
             let room = origin.and_then(|origin| origin.room(&key));
-            Scope::streamed(key.clone(), position, self.linger, room, slice)
+            let scope = Scope::streamed(key.clone(), position, self.linger, room, slice);
+            let known = self.last_known_good.as_ref().and_then(|kept| kept.load(&key, position));
+            match known {
+                Some(known) => scope.keeps(known),
+                None => scope,
+            }
         };
         let scope = Arc::new(scope.counted(share));
         feed(&scope);

@@ -10,6 +10,7 @@
 
 mod connections;
 mod health;
+mod killed;
 mod limits;
 mod load_reports;
 mod loops;

@@ -130,9 +130,9 @@ impl Session {
 
     /// What is held from before there was any stream.
     pub(crate) fn hold(&mut self, resources: Vec<(ResourceName, Resource<Frame>)>, collections: &[Interest]) {
-        let held = self.common_mut().hold(resources, collections);
+        let held = self.common_mut().hold(resources);
         if let Self::Delta(session) = self {
-            session.ask_fate(held);
+            session.held(held, collections);
         }
     }
 

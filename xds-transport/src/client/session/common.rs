@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::time::Instant;
 
-use xdstp_cache::{Interest, Resource, TypeUrl};
+use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
@@ -57,12 +57,7 @@ impl Common {
     }
 
     /// What was held before there was any stream is as if one had brought it. What is wanted of it, is returned.
-    pub(crate) fn hold(
-        &mut self,
-        resources: Vec<(ResourceName, Resource<Frame>)>,
-        collections: &[Interest],
-    ) -> Vec<ResourceName> {
-        collections.iter().for_each(|collection| self.wanted.was_answered(collection));
+    pub(crate) fn hold(&mut self, resources: Vec<(ResourceName, Resource<Frame>)>) -> Vec<ResourceName> {
         let mut held = Vec::new();
         for (name, resource) in resources {
             // What a stream said counts.
@@ -73,9 +68,6 @@ impl Common {
             self.wanted.claim(&name, aliases.into_iter());
             if !self.wanted.covers(&name) {
                 continue;
-            }
-            for alias in self.wanted.aliases(&name).cloned().chain([name.clone()]).collect::<Vec<_>>() {
-                self.wanted.was_answered(&Interest::Name(alias));
             }
             let Received { entry, expires } = Received::new(&resource, 0);
             self.held.insert(name.clone(), entry.accepted(true), expires);

@@ -326,6 +326,15 @@ impl Wanted {
         }
     }
 
+    /// The same of a name, and of the aliases by which it is wanted.
+    pub(crate) fn name_was_answered(&mut self, name: &ResourceName) {
+        for name in self.aliases.of(name).iter().chain([name]) {
+            if let Some(wish) = self.names.get_mut(name) {
+                wish.known = true;
+            }
+        }
+    }
+
     /// From now on its silence counts.
     pub(crate) fn waits_since(&mut self, interest: &Interest, now: Instant) {
         if let Some(wish) = self.wish_mut(interest) {
