@@ -18,6 +18,9 @@ impl<V> Cache<V> {
         let Some(list) = self.store.answered_list(type_key, collection) else { return };
         // First, for it may be all that keeps the list when its error is over.
         let before = std::mem::replace(&mut self.store[list].answer, Answer::Complete);
+        if before != Answer::Complete {
+            self.store.note_list(list);
+        }
         let failed = self.end_collection_error(list, woken);
         if !self.store.lists().contains(list) {
             return self.store.drop_type_if_unused(type_key);
@@ -36,6 +39,7 @@ impl<V> Cache<V> {
         let Some(list) = self.store.answered_list(type_key, collection) else { return };
         if self.store[list].answer == Answer::None {
             self.store[list].answer = Answer::Begun;
+            self.store.note_list(list);
             self.store.renew_list(list);
             self.mark(Target::List(list), woken);
         }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::id::SubscriberId;
+use crate::interest::Interest;
 use crate::keys::TypeKey;
 use crate::options::Options;
 use crate::outcome::Outcomes;
@@ -91,6 +92,9 @@ impl<V> Cache<V> {
     /// Records the version an origin gave to a whole type, as SotW does, to be passed on unchanged (rule 146).
     pub fn set_type_version(&mut self, type_url: &TypeUrl, version: Option<Version>) {
         let type_key = self.store.type_key(type_url);
+        if self.store[type_key].version != version {
+            self.store.note(type_key, || Interest::Wildcard);
+        }
         self.store[type_key].version = version;
     }
 

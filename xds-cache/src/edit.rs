@@ -69,6 +69,11 @@ impl<V> Edit<'_, V> {
         change(self.cache, self.now, &mut self.woken)
     }
 
+    /// What is edited, when, and who is to be told.
+    pub(crate) fn parts(&mut self) -> (&mut Cache<V>, Instant, &mut Vec<SubscriberId>) {
+        (&mut *self.cache, self.now, &mut self.woken)
+    }
+
     /// Stores a resource: see [`Cache::upsert_raw`].
     pub fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<V>) -> Outcome {
         self.cache.upsert_raw(type_url, name, resource, self.now, &mut self.woken)
@@ -192,6 +197,16 @@ impl<V> Edit<'_, V> {
     /// What is held of a name, to change what is not its content: see [`Cache::value_mut`].
     pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
         self.cache.value_mut(type_url, name)
+    }
+
+    /// Forgets what only an interest kept, but what `keeps` says: see [`Cache::evict_unless`].
+    pub fn evict_unless(&mut self, type_url: &TypeUrl, interest: &Interest, keeps: &dyn Fn(&ResourceName) -> bool) {
+        self.cache.evict_unless(type_url, interest, self.now, keeps);
+    }
+
+    /// Notes that all of it may be other than it was: see [`Cache::note_all`].
+    pub fn note_all(&mut self) {
+        self.cache.note_all();
     }
 
     /// Forgets what only an interest kept: see [`Cache::evict`].

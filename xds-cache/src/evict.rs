@@ -125,6 +125,9 @@ impl<V> Cache<V> {
         if self.store[at].watchers.count > 0 {
             return;
         }
+        if self.store[at].answer != Answer::None {
+            self.store.note_list(at);
+        }
         self.store[at].answer = Answer::None;
         let type_key = self.store[at].type_key;
         let failed: Vec<_> = self.store[at].failed.values().cloned().collect();

@@ -27,6 +27,8 @@ pub struct Stored<'a, V> {
     pub changed_at: Option<Instant>,
     /// How many subscribers asked for it by name.
     pub watchers: u32,
+    /// Whether it is [of before](Cache::is_stale).
+    pub stale: bool,
 }
 
 impl<V> Cache<V> {
@@ -40,6 +42,11 @@ impl<V> Cache<V> {
     /// Every name the cache knows something about.
     pub fn resources(&self) -> impl Iterator<Item = Stored<'_, V>> {
         self.store.slots().values().flat_map(|slot| self.stored(slot))
+    }
+
+    /// Whether a wildcard also covers `xdstp:` names: see [`Options`](crate::Options::wildcard_covers_xdstp).
+    pub fn wildcard_covers_xdstp(&self) -> bool {
+        self.store.options.wildcard_covers_xdstp
     }
 
     /// A part of the same, of at most `most` names, and where the next part begins if there is one; the first begins at 0. For who
@@ -69,13 +76,16 @@ impl<V> Cache<V> {
     }
 
     fn stored<'a>(&'a self, slot: &'a Slot<V>) -> impl Iterator<Item = Stored<'a, V>> {
-        let stored = |variant, resource| Stored {
+        let stale = !self.store.stale.is_empty()
+            && self.store.slot_of(slot.type_key, &slot.name).is_some_and(|at| self.store.is_stale(at));
+        let stored = move |variant, resource| Stored {
             type_url: &self.store[slot.type_key].url,
             name: &slot.name,
             variant,
             resource,
             changed_at: slot.changed_at.and_then(|at| self.store.moments.time(at)),
             watchers: slot.watchers.count,
+            stale,
         };
         let variants = slot.state.varied().into_iter().flat_map(Varied::iter);
         let itself =
@@ -145,6 +155,7 @@ impl<V> Cache<V> {
     /// variants, the plain one.
     pub fn value_mut(&mut self, type_url: &TypeUrl, name: &ResourceName) -> Option<&mut V> {
         let at = self.store.find(type_url, name)?;
+        self.store.note_name(self.store[at].type_key, name);
         let resource = match &mut self.store[at].state {
             State::Varied(varied) => varied.variant_mut(Variant::plain()),
             state => state.resource_mut(),

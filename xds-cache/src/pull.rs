@@ -219,7 +219,15 @@ impl<V> Cache<V> {
         let brought = owed.came(&slot.name);
         let compared = brought.is_some();
         let held = brought.flatten();
-        let is_held = held.is_some_and(|held| held == resource.version);
+        let is_held = held.as_ref().is_some_and(|held| *held == resource.version);
+        if !is_held && let Some(version) = held.filter(|held| !held.as_str().is_empty() && self.store.spares(at)) {
+            // Of two versions a stale one may be the older: it is compared when the origin has said which counts.
+            let name = self.store[at].name.clone();
+            self.subscribers.bring(id, name, Some(version));
+            return true;
+        }
+        let slot = &self.store[at];
+        let owed = &mut self.subscribers[id].owed;
         let aliases = self.store[slot.type_key].aliases.of(&slot.name);
         if !is_held {
             // With this it sees that what it held under an alias itself is over.

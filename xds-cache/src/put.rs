@@ -90,6 +90,7 @@ impl<V> Cache<V> {
             && self.store[at].state.is_present()
         {
             self.store.clear_error(self.store[at].type_key, name);
+            self.store.stale.remove(&at);
             if let Some(varied) = self.store[at].state.varied_mut() {
                 varied.touched = true;
                 return self.settle_slot(at, woken);
@@ -123,6 +124,7 @@ impl<V> Cache<V> {
         let outcome = if failed && outcome == Outcome::Unchanged { Outcome::Recovered } else { outcome };
         self.totals.count(outcome);
         if outcome == Outcome::Unchanged {
+            self.confirm_slot(at, woken);
             return outcome;
         }
         if outcome != Outcome::Recovered {
@@ -167,6 +169,7 @@ impl<V> Cache<V> {
             return;
         }
         let name = name.clone();
+        self.store.note_name(type_key, &name);
         self.drop_aliases(at, woken);
         let mut spared = Vec::new();
         for alias in aliases {

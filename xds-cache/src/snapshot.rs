@@ -11,7 +11,7 @@ use crate::moments::{NEVER, Seq};
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::{Failure, ResourceError};
-use crate::store::{Answer, Gone, Slot, Store, Turn, Turns, Varied, glob_of};
+use crate::store::{Answer, Gone, List, Slot, Store, Turn, Turns, Varied, glob_of};
 use crate::variant::Variant;
 
 /// One thing that a cache knows.
@@ -162,7 +162,7 @@ impl<V> Cache<V> {
         self.known_gone(now).chain(present).chain(beside)
     }
 
-    fn known_resources<'a>(&'a self, slot: &'a Slot<V>) -> impl Iterator<Item = Known<&'a V>> {
+    pub(crate) fn known_resources<'a>(&'a self, slot: &'a Slot<V>) -> impl Iterator<Item = Known<&'a V>> {
         let of = &self.store[slot.type_key];
         let known = |variant, resource: &'a Resource<V>| {
             let (type_url, name, resource) = (of.url.clone(), slot.name.clone(), resource.as_ref());
@@ -177,12 +177,7 @@ impl<V> Cache<V> {
     fn known_gone(&self, now: Instant) -> impl Iterator<Item = Known<&V>> {
         let mut gone: Vec<(Seq, Known<&V>)> = Vec::new();
         for list in self.store.lists().values() {
-            let Some(glob) = &list.glob else { continue };
-            gone.extend(list.gone.iter().map(|gone| {
-                let ago = now.saturating_duration_since(gone.at);
-                let (type_url, name) = (self.store[list.type_key].url.clone(), gone.name.clone());
-                (gone.seq, Known::Gone { type_url, glob: glob.clone(), name, ago, seen: !gone.unseen })
-            }));
+            gone.extend(list.gone.iter().filter_map(|gone| Some((gone.seq, self.known_tombstone(list, gone, now)?))));
         }
         gone.sort_by_key(|(seq, _)| *seq);
         gone.into_iter().map(|(_, gone)| gone)
@@ -206,18 +201,26 @@ impl<V> Cache<V> {
         })
     }
 
+    pub(crate) fn known_tombstone(&self, list: &List, gone: &Gone, now: Instant) -> Option<Known<&V>> {
+        let (type_url, glob) = (self.store[list.type_key].url.clone(), list.glob.clone()?);
+        let ago = now.saturating_duration_since(gone.at);
+        Some(Known::Gone { type_url, glob, name: gone.name.clone(), ago, seen: !gone.unseen })
+    }
+
     fn known_answers(&self) -> impl Iterator<Item = Known<&V>> {
         let lists = self.store.lists().values().filter(|_| !self.store.options.authoritative);
-        lists.filter_map(|list| {
-            let extent = match list.answer {
-                Answer::None => return None,
-                Answer::Begun => Extent::Begun,
-                Answer::Stale => Extent::Stale,
-                Answer::Complete => Extent::Complete,
-            };
-            let collection = list.glob.clone().map_or(Interest::Wildcard, Interest::Name);
-            Some(Known::Answered { type_url: self.store[list.type_key].url.clone(), collection, extent })
-        })
+        lists.filter_map(|list| self.known_answer(list))
+    }
+
+    pub(crate) fn known_answer(&self, list: &List) -> Option<Known<&V>> {
+        let extent = match list.answer {
+            Answer::None => return None,
+            Answer::Begun => Extent::Begun,
+            Answer::Stale => Extent::Stale,
+            Answer::Complete => Extent::Complete,
+        };
+        let collection = list.glob.clone().map_or(Interest::Wildcard, Interest::Name);
+        Some(Known::Answered { type_url: self.store[list.type_key].url.clone(), collection, extent })
     }
 
     fn known_errors(&self) -> impl Iterator<Item = Known<&V>> {

@@ -12,6 +12,8 @@ mod histories;
 mod invariants;
 mod look;
 mod model;
+mod notes;
+mod recalled;
 mod removals;
 mod resuming;
 mod stale;

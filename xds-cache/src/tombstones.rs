@@ -54,6 +54,9 @@ impl<V> Cache<V> {
 
     pub(crate) fn bury(&mut self, list: ListKey, gone: Gone, woken: &mut Vec<SubscriberId>) {
         self.mark(Target::List(list), woken);
+        if self.store[list].glob.is_some() {
+            self.store.note_name(self.store[list].type_key, &gone.name);
+        }
         self.store[list].gone.push_back(gone);
         let oldest = self.store[list].gone.front().map(|gone| gone.at);
         self.store.buried.extend(oldest.map(|at| (at, list)));

@@ -9,6 +9,7 @@
 //!   else that has content. Between a scope and an origin that must be asked stands a [`Supply`].
 //! - [`Client`], whom routes serve: which group its node is of, and what its limits are called.
 //! - [`Observer`], who counts what comes from servers.
+//! - [`LastKnownGood`], where it is kept what scopes know, if anywhere.
 //! - [`LoopGuard`], what is said of relays with streams to servers. A trait, and not the relay's own paths: a program that said
 //!   such a thing would be taken for a relay.
 //! - [`Limits`], of [`Quota`]s. Whose configuration sets them, only their keys say.
@@ -84,6 +85,7 @@ mod dial;
 mod failing;
 mod feed;
 mod interner;
+mod last_known_good;
 mod lock;
 mod loop_guard;
 mod markers;
@@ -116,6 +118,7 @@ pub use self::client::Client;
 pub use self::core::{Federation, Limits, Settings};
 pub use self::dial::{Dial, Dialed};
 pub use self::interner::Interner;
+pub use self::last_known_good::LastKnownGood;
 pub use self::loop_guard::{Behind, LoopGuard};
 pub use self::node_group::{NodeGroup, towards_origin};
 pub use self::observer::Observer;
@@ -125,6 +128,7 @@ pub use self::realm::{Authorities, Realm};
 pub use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 pub use self::scope::Scope;
+pub use self::scope::unsaved::{Knows, Unsaved};
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};

@@ -36,6 +36,7 @@
 
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
 use xds_transport::wire::Node;
 
 use crate::text_file;
@@ -85,6 +86,8 @@ pub struct Rules {
     fragments: Vec<Fragment>,
     reading: Reading,
     warnings: Vec<Warning>,
+    /// Of their text.
+    digest: String,
 }
 
 impl Rules {
@@ -110,7 +113,13 @@ impl Rules {
         let fragments = yaml::parse(text)
             .and_then(|root| read::fragments(&mut reader, &root.unwrap_or_else(yaml::Node::empty)))
             .map_err(|error| RulesError::in_document(file, error))?;
-        Ok(Self { fragments, reading, warnings: reader.warnings.of(file) })
+        let digest = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { fragments, reading, warnings: reader.warnings.of(file), digest })
+    }
+
+    /// What tells them from others, and how they are read.
+    pub(crate) fn digest(&self) -> String {
+        format!("{} {:?}", self.digest, self.reading)
     }
 
     /// What is allowed and hardly meant, in the order of the file; a hundred at most.

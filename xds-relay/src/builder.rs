@@ -23,6 +23,7 @@ use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::serve::{Layered, Relay};
+use crate::state;
 use crate::tls;
 
 /// A relay that is being put together, within a program: with [origins](Self::origin) of its own, its own rule for [who
@@ -199,7 +200,9 @@ impl RelayBuilder {
             None => configured(&config)?,
         };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
-        let core = RelayCore::embedding(&config, origins, grouping, origins::dialer(&config)?, metrics);
+        let dialer = origins::dialer(&config)?;
+        let state = state::open(&config, &*grouping).await;
+        let core = RelayCore::embedding(&config, origins, grouping, dialer, metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
         let origins = Origins::read(&config, &core)?;

@@ -28,6 +28,7 @@ mod node_field;
 mod own_address;
 mod read;
 mod rules;
+mod state;
 mod tls;
 mod values;
 mod written;
@@ -38,6 +39,7 @@ pub use self::{
     example_mesh::{EXAMPLE, ExampleMesh},
     made::InvalidConfig,
     node_field::{NodeField, NodeFieldError},
+    state::{ReadyWhen, Secrets, State},
     tls::{ListenTls, OriginTls},
 };
 
@@ -83,6 +85,10 @@ pub struct Config {
     pub share_by: Option<Vec<NodeField>>,
     /// By which rules requests share old-style resources; `share_by` is for those that no rule is for, then.
     pub aggregation: Option<Aggregation>,
+    /// Where it is kept what origins said last, if anywhere.
+    pub state: Option<State>,
+    /// When the relay says that it is ready.
+    pub ready_when: ReadyWhen,
     /// Which form of TP2 the clients speak that send dynamic parameters.
     pub dynamic_parameters: Dialect,
     /// What a stream is told of which nothing is known while its origin cannot be reached.

@@ -5,7 +5,7 @@
 //! URLs come from peers, so beyond [`DISTINCT_TYPES`] of them all others count as `other`.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Mutex, PoisonError},
 };
 
@@ -14,6 +14,10 @@ use prometheus::{
     proto::MetricFamily,
 };
 use xds_transport::Protocol;
+
+mod looked_at;
+
+pub use self::looked_at::Gauges;
 
 /// How many resource types have a label value of their own.
 pub const DISTINCT_TYPES: usize = 32;
@@ -71,6 +75,7 @@ pub struct Metrics {
     upstream_nacks: IntCounterVec,
     upstream_refused: IntCounterVec,
     file_reloads: IntCounterVec,
+    state_commits: IntCounterVec,
 }
 
 #[derive(Debug)]
@@ -147,19 +152,6 @@ impl Drop for StreamGuard {
     }
 }
 
-/// What is counted only when somebody looks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gauges {
-    /// Whether the relay is ready.
-    pub ready: bool,
-    /// Type URL → resources held.
-    pub resources: BTreeMap<String, u64>,
-    /// Subscriptions: one for each type on each stream.
-    pub subscribers: u64,
-    /// Bodies held for node groups, equal ones once.
-    pub bodies: u64,
-}
-
 impl Metrics {
     /// Counters at zero. The `known_types`, type URLs, keep their label whatever else peers ask for.
     #[must_use]
@@ -214,6 +206,12 @@ impl Metrics {
                 "file_reloads_total",
                 "Times the files of an origin were read.",
                 &["origin", "result"],
+            ),
+            state_commits: counters(
+                &registry,
+                "state_commits_total",
+                "Times that what is known was written where it survives a restart.",
+                &["result"],
             ),
             registry,
         }
@@ -303,6 +301,16 @@ impl Metrics {
         ReloadMetrics { ok: counter("ok"), failed: counter("failed") }
     }
 
+    /// What is known was written, or was not.
+    pub(crate) fn state_commit(&self, ok: bool) {
+        self.state_commits.with_label_values(&[if ok { "ok" } else { "failed" }]).inc();
+    }
+
+    /// Makes these visible before anything is written.
+    pub fn declare_state(&self) {
+        ["ok", "failed"].iter().for_each(|result| _ = self.state_commits.with_label_values(&[result]));
+    }
+
     /// Everything in Prometheus' text format, version 0.0.4 ([`Metrics::CONTENT_TYPE`]).
     #[must_use]
     pub fn render(&self, now: &Gauges) -> String {
@@ -324,22 +332,6 @@ impl Metrics {
 
     /// Of [`Metrics::render`].
     pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-    fn gather_gauges(&self, now: &Gauges) -> Vec<MetricFamily> {
-        let info = gauges("info", "Always 1; the labels say what runs.", &["version"]);
-        info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
-        let ready = gauges("ready", "1 while the relay is ready.", &[]);
-        ready.with_label_values::<&str>(&[]).set(i64::from(now.ready));
-        let subscribers = gauges("subscribers", "Subscriptions now: one for each type on each stream.", &[]);
-        subscribers.with_label_values::<&str>(&[]).set(signed(now.subscribers));
-        let resources = gauges("resources", "Resources held now.", &["type"]);
-        for (type_url, count) in &now.resources {
-            resources.with_label_values(&[self.type_label(type_url)]).add(signed(*count));
-        }
-        let bodies = gauges("bodies", "Bodies held now for node groups, equal ones once.", &[]);
-        bodies.with_label_values::<&str>(&[]).set(signed(now.bodies));
-        [info, ready, subscribers, resources, bodies].iter().flat_map(Collector::collect).collect()
-    }
 
     fn type_label(&self, type_url: &str) -> String {
         const LONGEST: usize = 128;

@@ -15,7 +15,7 @@ use tonic::service::Routes;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, Inspect};
-use crate::config::Config;
+use crate::config::{Config, ReadyWhen};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
 use crate::error::Error;
@@ -25,8 +25,10 @@ use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
 use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
+use crate::reached::Reached;
 use crate::relay_core::RelayCore;
 use crate::snapshot::{ConfigDump, Readiness};
+use crate::state::Keeping;
 use crate::tls;
 
 const SWEEP: Duration = Duration::from_secs(1);
@@ -79,7 +81,13 @@ impl Relay {
         let Self { config, listener, tls, admin, layers, core, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
-        let pages = Arc::new(Pages { core: core.clone(), draining: AtomicBool::new(false) });
+        let keeping = Keeping::of(&core);
+        let pages = Arc::new(Pages {
+            core: core.clone(),
+            draining: AtomicBool::new(false),
+            ready_when: config.ready_when,
+            reached: Reached::new(&config),
+        });
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
@@ -112,12 +120,19 @@ impl Relay {
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(grpc, admin, sweeping, following);
+        let reaching = async {
+            if pages.waits_for().is_some() {
+                pages.reached.reach().await;
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::pin!(grpc, admin, sweeping, following, reaching);
         tokio::select! {
             () = &mut grpc => return Ok(()),
             result = &mut admin => return Ok(result?),
             () = &mut sweeping => {}
             () = &mut following => {}
+            () = &mut reaching => {}
             () = shutdown => {}
         }
         pages.draining.store(true, Ordering::Relaxed);
@@ -142,6 +157,9 @@ impl Relay {
                 tracing::warn!("streams were still open when the time to drain was over");
             },
             result = &mut admin => result?,
+        }
+        if let Some(keeping) = keeping {
+            keeping.end().await;
         }
         let _ = stop_admin.send(true);
         // Whoever does not read his page: all is to be over a second after the drain.
@@ -195,9 +213,20 @@ fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<boo
 struct Pages {
     core: Arc<RelayCore>,
     draining: AtomicBool,
+    ready_when: ReadyWhen,
+    reached: Reached,
 }
 
 impl Pages {
+    /// The origin that must take a connection before clients come.
+    fn waits_for(&self) -> Option<&str> {
+        match self.ready_when {
+            ReadyWhen::Started => None,
+            ReadyWhen::LastKnownGood if self.core.state().is_some_and(|state| state.age().is_some()) => None,
+            ReadyWhen::Origins | ReadyWhen::LastKnownGood => self.reached.missing(),
+        }
+    }
+
     fn is_ready(&self) -> bool {
         matches!(self.ready(), Readiness::Ready)
     }
@@ -208,7 +237,10 @@ impl Inspect for Pages {
         if self.draining.load(Ordering::Relaxed) {
             return Readiness::NotReady("shutting down".to_owned());
         }
-        self.core.readiness()
+        match self.waits_for() {
+            Some(origin) => Readiness::NotReady(format!("origin {origin:?} took no connection yet")),
+            None => self.core.readiness(),
+        }
     }
 
     fn config_dump(&self) -> ConfigDump {

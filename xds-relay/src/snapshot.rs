@@ -15,6 +15,23 @@ pub struct ConfigDump {
     pub scopes: Vec<ScopeDump>,
     /// Who is connected.
     pub clients: Vec<ClientDump>,
+    /// What is kept over a restart, if anything is to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateDump>,
+}
+
+/// What is kept over a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StateDump {
+    /// Whether it is: the log says why not.
+    pub kept: bool,
+    /// How long ago the relay of before knew what was read as this one started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_seconds_ago: Option<u64>,
+    /// Scopes that were read and nobody asked for yet.
+    pub waiting_scopes: usize,
+    /// What was read that is not what was written.
+    pub damaged: usize,
 }
 
 /// An origin and the streams to it.
@@ -53,8 +70,15 @@ pub struct UpstreamDump {
 pub struct ScopeDump {
     /// The authority, or the label of the node group.
     pub scope: String,
+    /// How many of its resources are stale.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub stale: usize,
     /// By type URL.
     pub types: Vec<ScopeTypeDump>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// What is held of one type in one scope.
@@ -85,6 +109,9 @@ pub struct ResourceDump {
     pub bytes: usize,
     /// Since the body changed last.
     pub last_changed_seconds_ago: u64,
+    /// It is known from before a restart, and its origin has not said since that it is still so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
 }
 
 /// A subscriber's stream.

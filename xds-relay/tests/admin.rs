@@ -39,6 +39,7 @@ impl Inspect for Relay {
         let resource =
             |name: &str| ResourceDump { name: name.to_owned(), version: "7".to_owned(), ..ResourceDump::default() };
         ConfigDump {
+            state: None,
             instance: "0123456789abcdef".to_owned(),
             origins: vec![OriginDump {
                 name: "up".to_owned(),
@@ -54,6 +55,7 @@ impl Inspect for Relay {
             }],
             scopes: vec![ScopeDump {
                 scope: "example.com".to_owned(),
+                stale: 0,
                 types: vec![
                     ScopeTypeDump {
                         type_url: CLUSTER.to_owned(),
@@ -89,7 +91,13 @@ impl Inspect for Relay {
     }
 
     fn gauges(&self) -> Gauges {
-        Gauges { ready: true, resources: BTreeMap::from([(CLUSTER.to_owned(), 2)]), subscribers: 1, bodies: 1 }
+        Gauges {
+            ready: true,
+            resources: BTreeMap::from([(CLUSTER.to_owned(), 2)]),
+            subscribers: 1,
+            bodies: 1,
+            ..Gauges::default()
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use xds_relay::{
     Config, ConfigError, ExampleMesh,
-    config::{NodeField, OriginKind, Unknown, XdstpStreams},
+    config::{NodeField, OriginKind, ReadyWhen, Secrets, Unknown, XdstpStreams},
 };
 use xds_transport::Protocol;
 
@@ -31,6 +31,7 @@ fn every_field_but_origins_has_a_default() {
     assert_eq!(config.default_origin, "a");
     assert_eq!(config.share_by, None);
     assert_eq!(config.unknown, Unknown::End);
+    assert_eq!((config.state, config.ready_when), (None, ReadyWhen::Started));
     assert_eq!(config.linger, Duration::from_secs(30));
     assert_eq!(config.drain, Duration::from_secs(10));
     assert_eq!(config.limits.max_request_bytes, 16 << 20);
@@ -68,6 +69,8 @@ origins:
   - { name: files, files: resources, descriptors: envoy.bin, authorities: [""] }
 default_origin: files
 share_by: [cluster, locality.zone, metadata.tier]
+state: { path: kept, secrets: omit }
+ready_when: last_known_good
 unknown: wait
 linger: 1m 30s
 drain: 500ms
@@ -108,6 +111,9 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
         config.share_by.unwrap(),
         [NodeField::Cluster, NodeField::Zone, NodeField::Metadata(vec!["tier".to_owned()])]
     );
+    let state = config.state.unwrap();
+    assert_eq!((state.path, state.secrets), (directory.path().join("kept"), Secrets::Omit));
+    assert_eq!(config.ready_when, ReadyWhen::LastKnownGood);
     assert_eq!(config.unknown, Unknown::Wait);
     assert_eq!((config.linger, config.drain), (Duration::from_secs(90), Duration::from_millis(500)));
     let limits = config.limits;
@@ -286,6 +292,13 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("share_by: [cluster, locality.country]", "2:21: share_by[1]: `locality.country`: expected id, cluster"),
         ("share_by: [metadata.]", "2:12: share_by[0]: `metadata.`: expected id, cluster"),
         ("share_by: [id, id]", "2:16: share_by[1]: `id`: listed twice"),
+        ("state: here", "2:8: state: expected fields"),
+        ("state: {}", "2:8: state.path: missing; expected a directory for what is known, such as /var/lib/xds-relay"),
+        ("state: { path: /dev/null }", "2:16: state.path: /dev/null is no directory"),
+        ("state: { path: /none/there }", "2:16: state.path: no directory /none to make it in"),
+        ("state: { path: ., secrets: keep }", "2:28: state.secrets: `keep`: expected omit"),
+        ("state: { paht: . }", "2:10: state.paht: unknown field `paht`, expected one of path, secrets"),
+        ("ready_when: now", "2:13: ready_when: `now`: expected started, origins or last_known_good"),
         ("unknown: stay", "2:10: unknown: `stay`: expected end or wait"),
         ("linger: 30", "2:9: linger: `30`: expected a duration, such as 500ms, 30s or 2m"),
         ("linger: -1s", "2:9: linger: `-1s`: expected a duration"),

@@ -24,10 +24,16 @@ fn the_table_of_metrics_is_complete() {
     let metrics = Metrics::new([]);
     metrics.declare_origin("a");
     metrics.declare_limit("streams");
+    metrics.declare_state();
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     let _open = metrics.stream_opened(Protocol::Delta);
-    let now = Gauges { resources: BTreeMap::from([(type_url.to_owned(), 1)]), ..Gauges::default() };
+    let now = Gauges {
+        resources: BTreeMap::from([(type_url.to_owned(), 1)]),
+        stale: BTreeMap::from([("a".to_owned(), 1)]),
+        state: Some(true),
+        ..Gauges::default()
+    };
     let text = metrics.render(&now);
     let rendered: BTreeSet<_> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();

@@ -10,6 +10,7 @@ use crate::index::Index;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::moments::{Moments, Seq};
+use crate::notes::Notes;
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::Failure;
@@ -45,6 +46,10 @@ pub(crate) struct Store<V> {
     pub(crate) idle: Idle,
     /// The last time anybody told.
     pub(crate) now: Option<Instant>,
+    /// What changed, where that is noted.
+    pub(crate) notes: Option<Box<Notes>>,
+    /// What was recalled and not said since, and whether anybody was spared it.
+    pub(crate) stale: HashMap<SlotKey, bool>,
 }
 
 /// One type of resources, and where in the cache they are.
@@ -83,6 +88,8 @@ impl<V> Store<V> {
             present: 0,
             idle: Idle::default(),
             now: None,
+            notes: None,
+            stale: HashMap::new(),
         }
     }
 
@@ -142,13 +149,26 @@ impl<V> Store<V> {
         let before = std::mem::replace(&mut slot.state, State::Present(resource));
         self.present += usize::from(!before.is_present());
         slot.changed_at = Some(self.moments.of(now));
+        self.touched(at);
     }
 
     /// What is in a slot is not there any more. It is returned.
     pub(crate) fn take(&mut self, at: SlotKey) -> State<V> {
         let before = std::mem::replace(&mut self.slots[at].state, State::Absent);
         self.present -= before.count();
+        self.touched(at);
         before
+    }
+
+    /// What is known of a slot is not what it was.
+    fn touched(&mut self, at: SlotKey) {
+        if self.notes.is_some() {
+            let (type_key, name) = (self.slots[at].type_key, self.slots[at].name.clone());
+            self.note_name(type_key, &name);
+        }
+        if !self.stale.is_empty() {
+            self.stale.remove(&at);
+        }
     }
 
     /// The slot of the name that a text is the canonical form of, if there is one.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xdstp_uri::ResourceName;
 
 use crate::Cache;
-use crate::keys::{LinkKey, ListKey, SubscriberKey, Target, TypeKey};
+use crate::keys::{LinkKey, ListKey, SlotKey, SubscriberKey, Target, TypeKey};
 use crate::store::{Answer, State, Varied};
 use crate::subscribers::{Chain, Ends, Names};
 
@@ -19,6 +19,8 @@ pub(super) fn check<V>(cache: &Cache<V>) {
     check_selections(cache);
     let present: usize = cache.store.slots().values().map(|slot| slot.state.count()).sum();
     assert_eq!(cache.store.present, present);
+    let is_there = |at: &SlotKey| cache.store.slots().get(*at).is_some_and(|slot| slot.state.resource().is_some());
+    assert!(cache.store.stale.keys().all(is_there));
     let names: usize = cache.store.types().values().map(|of| of.names.len()).sum();
     let lists: usize = cache.store.types().values().map(|of| of.globs.len() + 1).sum();
     assert_eq!((names, lists), (cache.store.slots().len(), cache.store.lists().len()));

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use xdstp_cache::Selector;
 
 use crate::federation::interner::Interner;
+use crate::federation::last_known_good::LastKnownGood;
 use crate::federation::lock::lock;
 use crate::federation::node_group::{NodeGroup, towards_origin};
 use crate::federation::origin::{ByNode, Origin, Speaker};
@@ -32,6 +33,7 @@ pub struct Federation {
     pub(crate) limits: Limits,
     /// What is equal in different node groups, for as long as anybody holds it.
     interner: Arc<Interner>,
+    last_known_good: Option<Arc<dyn LastKnownGood>>,
     scopes: Mutex<BTreeMap<ScopeKey, Arc<Scope>>>,
     /// How many routes there were.
     routes: AtomicU64,
@@ -51,6 +53,8 @@ pub struct Settings {
     pub limits: Limits,
     /// The one that its origins have.
     pub interner: Arc<Interner>,
+    /// Where it is kept what scopes know.
+    pub last_known_good: Option<Arc<dyn LastKnownGood>>,
 }
 
 /// What all that is served may use up.
@@ -71,9 +75,9 @@ pub struct Limits {
 impl Federation {
     /// Without a scope yet. Nothing is fed before somebody wants something.
     pub fn new(settings: Settings) -> Arc<Self> {
-        let Settings { origins, authorities, node, linger, limits, interner } = settings;
+        let Settings { origins, authorities, node, linger, limits, interner, last_known_good } = settings;
         let (scopes, routes) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { origins, authorities, node, linger, limits, interner, scopes, routes })
+        Arc::new(Self { origins, authorities, node, linger, limits, interner, last_known_good, scopes, routes })
     }
 
     /// By position.
@@ -109,7 +113,10 @@ impl Federation {
         gone.append(&mut resting);
         let dropped: Vec<_> = gone.iter().filter_map(|(_, key)| scopes.remove(key)).collect();
         drop(scopes);
-        drop(dropped);
+        match &self.last_known_good {
+            Some(kept) => dropped.into_iter().for_each(|scope| kept.dropped(scope)),
+            None => drop(dropped),
+        }
         self.interner.sweep();
     }
 
@@ -211,7 +218,12 @@ impl Federation {
             Scope::authoritative(key.clone(), position, slice)
         } else {
             let room = origin.and_then(|origin| origin.room(&key));
-            Scope::streamed(key.clone(), position, self.linger, room, slice)
+            let scope = Scope::streamed(key.clone(), position, self.linger, room, slice);
+            let known = self.last_known_good.as_ref().and_then(|kept| kept.load(&key, position));
+            match known {
+                Some(known) => scope.keeps(known),
+                None => scope,
+            }
         };
         let scope = Arc::new(scope.counted(share));
         feed(&scope);

@@ -78,7 +78,7 @@ impl Demand {
     }
 
     /// Whether the origin was never told of what is wanted.
-    fn is_untold(&self, wish: &Wish) -> bool {
+    pub(crate) fn is_untold(&self, wish: &Wish) -> bool {
         self.new.contains(wish) || self.short.contains(wish)
     }
 

@@ -197,16 +197,23 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
+        let lost = !there && lock(&self.state).is_lost();
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
             let mut left = false;
             for (seat, scope) in work {
+                if lost {
+                    scope.fall_back(now);
+                }
                 let more = scope.take_asks(now, there, &mut |command| {
                     if let Command::Unsubscribe(type_url, interest) = &command {
                         self.settling.forget(type_url, interest);
                         self.markers.forget(type_url, interest);
                         left = true;
+                    }
+                    if let Command::Hold(type_url, _, collections) = &command {
+                        self.settling.resume(type_url, collections);
                     }
                     apply(command);
                 });
@@ -302,7 +309,7 @@ impl Consumer for Feed {
                 (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
                 state.last_error = error.or(state.last_error.take());
                 drop(state);
-                self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost());
+                self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost(now));
             }
         }
     }

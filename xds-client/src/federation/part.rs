@@ -73,7 +73,8 @@ impl View {
         let parts = lock(&self.parts).clone();
         let mut reason = None;
         for (_, (_, part)) in &parts {
-            reason = Some(part.scope.supply()?.unreachable_since(since).filter(|_| !part.scope.has_work(part.id))?);
+            let waits = || part.scope.has_work(part.id) || part.scope.recalls();
+            reason = Some(part.scope.supply()?.unreachable_since(since).filter(|_| !waits())?);
         }
         reason
             .map(|reason| format!("nothing is known of what was asked for, and its origin cannot be reached: {reason}"))

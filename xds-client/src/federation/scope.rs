@@ -14,17 +14,20 @@ use xdstp_cache::{Cache, Options, Resource, TypeUrl, Version, Woken};
 use crate::federation::demand::Demand;
 use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
+use crate::federation::scope::recall::Recall;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::Share;
 use crate::federation::supply::Supply;
 
 mod asking;
 mod look;
+mod recall;
 mod serving;
 mod store;
 pub(crate) mod stub;
 #[cfg(test)]
 mod tests;
+pub(crate) mod unsaved;
 
 /// How long what an authoritative origin had is remembered for who comes back: as long as tombstones are kept.
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -68,6 +71,8 @@ struct State {
     brought: BTreeSet<TypeUrl>,
     /// Since when nobody wants anything of it.
     rests_since: Option<Instant>,
+    /// What was known of it before a restart.
+    recall: Option<Box<Recall>>,
 }
 
 /// Whether a subscriber is needed.
@@ -131,6 +136,7 @@ impl Scope {
             asks_at: None,
             brought: BTreeSet::new(),
             rests_since: None,
+            recall: None,
         };
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
         Self {
@@ -187,7 +193,8 @@ impl Scope {
     /// Whether nobody is served from it and nothing of it is subscribed upstream.
     pub(crate) fn is_idle(&self) -> bool {
         let state = self.lock();
-        state.cache.subscriber_count() == 0 && state.demand.as_ref().is_none_or(Demand::is_idle)
+        let is_asked = state.demand.as_ref().is_some_and(|demand| !demand.is_idle());
+        state.cache.subscriber_count() == 0 && !is_asked && state.recall.is_none()
     }
 
     fn change(&self, change: impl FnOnce(&mut State) -> Woken) {

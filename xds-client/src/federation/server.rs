@@ -45,3 +45,10 @@ pub(crate) struct StreamState {
     /// Counts it as there.
     pub(crate) guard: Option<Box<dyn Any + Send + Sync>>,
 }
+
+impl StreamState {
+    /// There is no stream, and there was one, or a try.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.open && self.lost_since.is_some()
+    }
+}

@@ -123,6 +123,12 @@ impl Settling {
         new
     }
 
+    /// These were answered before there was any stream, and what came of them is held.
+    pub(crate) fn resume(&mut self, type_url: &TypeUrl, collections: &[Interest]) {
+        let wishes = collections.iter().map(|collection| (type_url.clone(), collection.clone()));
+        self.before.extend(wishes.filter(|wish| !self.begun.contains_key(wish) && !self.complete.contains(wish)));
+    }
+
     /// All of it has come.
     pub(crate) fn complete(&mut self, type_url: &TypeUrl, collection: &Interest) {
         self.forget(type_url, collection);

@@ -129,6 +129,7 @@ fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<
         linger: Duration::ZERO,
         limits,
         interner: Arc::default(),
+        last_known_good: None,
     });
     (federation, origin)
 }

@@ -80,7 +80,7 @@ impl Supply for Seated {
 
     fn unreachable_since(&self, since: Instant) -> Option<String> {
         let state = lock(&self.upstream.state);
-        let lost = !state.open && state.lost_since.is_some_and(|lost| lost <= since);
+        let lost = state.is_lost() && state.lost_since.is_some_and(|lost| lost <= since);
         lost.then(|| state.last_error.clone().unwrap_or_else(|| "it ended the stream".into()))
     }
 

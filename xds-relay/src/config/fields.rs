@@ -10,6 +10,8 @@ pub(super) const FIELDS: &[&str] = &[
     "default_origin",
     "share_by",
     "aggregation",
+    "state",
+    "ready_when",
     "dynamic_parameters",
     "unknown",
     "linger",
@@ -17,6 +19,7 @@ pub(super) const FIELDS: &[&str] = &[
     "limits",
 ];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
+pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
 pub(super) const NODE_FIELDS: &[&str] = &["id", "cluster", "locality", "metadata"];
 pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
@@ -103,6 +106,7 @@ mod tests {
         has(&[&root], FIELDS);
         has(&[at(&["tls"])], TLS_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
+        has(&[at(&["state"])], STATE_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
         has(&[at(&["node", "locality"])], LOCALITY_FIELDS);
         let yaml::Content::Sequence(origins) = &at(&["origins"]).content else { panic!("a list") };
@@ -135,6 +139,7 @@ mod tests {
         for (prefix, fields) in [
             ("tls.", TLS_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
+            ("state.", STATE_FIELDS),
             ("node.", NODE_FIELDS),
             ("origins[].", ORIGIN_FIELDS),
             ("origins[].tls.", ORIGIN_TLS_FIELDS),
@@ -142,7 +147,9 @@ mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            for field in fields.iter().filter(|field| !["tls", "node", "limits", "aggregation"].contains(field)) {
+            for field in
+                fields.iter().filter(|field| !["tls", "node", "limits", "aggregation", "state"].contains(field))
+            {
                 row(&format!("{prefix}{field}"));
             }
         }

@@ -12,7 +12,8 @@ use super::own_address::OwnAddresses;
 use super::rules;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, Unknown,
+    XdstpStreams,
 };
 
 /// Why a configuration that a program made cannot be run.
@@ -53,6 +54,8 @@ impl Config {
             origins,
             share_by: None,
             aggregation: None,
+            state: None,
+            ready_when: ReadyWhen::default(),
             dynamic_parameters: Dialect::default(),
             unknown: Unknown::default(),
             linger: DEFAULT_LINGER,

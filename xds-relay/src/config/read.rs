@@ -17,6 +17,7 @@ use super::{
     aggregation::aggregation,
     own_address::OwnAddresses,
     rules,
+    state::{ready_when, state},
     tls::{self, OriginTls},
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
@@ -37,6 +38,8 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
     let aggregation = root.field("aggregation", |node| aggregation(node, &file))?;
+    let state = root.field("state", |node| state(node, directory))?;
+    let ready_when = root.field("ready_when", ready_when)?.unwrap_or_default();
     let dynamic_parameters = root.field("dynamic_parameters", dialect)?.unwrap_or_default();
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
@@ -56,6 +59,8 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         default_origin,
         share_by,
         aggregation,
+        state,
+        ready_when,
         dynamic_parameters,
         unknown,
         linger,

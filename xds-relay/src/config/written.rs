@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use xds_transport::Dialect;
 
 use super::{
-    Aggregation, Config, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, Unknown, Unmatched, XdstpStreams, read,
+    Aggregation, Config, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State, Unknown,
+    Unmatched, XdstpStreams, read,
 };
 use crate::yaml::{self, Prefix};
 
@@ -50,7 +51,7 @@ type Unwritten = String;
 
 fn value(config: &Config) -> Result<Value, Unwritten> {
     let Config { listen, tls, admin, admin_hosts, node, origins, default_origin, share_by, .. } = config;
-    let Config { aggregation, dynamic_parameters, unknown, linger, drain, limits, .. } = config;
+    let Config { aggregation, state, ready_when, dynamic_parameters, unknown, linger, drain, limits, .. } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
     Ok(some([
         ("listen", Some(json!(listen))),
@@ -62,6 +63,15 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("default_origin", Some(json!(default_origin))),
         ("share_by", parts.map(|parts| json!(parts))),
         ("aggregation", aggregation.as_ref().map(rules).transpose()?),
+        ("state", state.as_ref().map(kept).transpose()?),
+        (
+            "ready_when",
+            Some(json!(match ready_when {
+                ReadyWhen::Started => "started",
+                ReadyWhen::Origins => "origins",
+                ReadyWhen::LastKnownGood => "last_known_good",
+            })),
+        ),
         ("dynamic_parameters", Some(dialect(*dynamic_parameters))),
         (
             "unknown",
@@ -79,6 +89,10 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
 fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     let there = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Value::Object(there.collect::<Map<_, _>>())
+}
+
+fn kept(State { path: directory, secrets: Secrets::Omit }: &State) -> Result<Value, Unwritten> {
+    Ok(json!({ "path": path(directory)?, "secrets": "omit" }))
 }
 
 fn dialect(dialect: Dialect) -> Value {

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::*;
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -13,7 +15,7 @@ fn every_family_has_help_and_type_and_every_sample_a_number() {
     metrics.reloads("files").failed.inc();
     let _up = metrics.upstream_connected("a");
     let resources = BTreeMap::from([(CLUSTER.to_owned(), 3)]);
-    let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2, bodies: 3 });
+    let text = metrics.render(&Gauges { ready: true, resources, subscribers: 2, bodies: 3, ..Gauges::default() });
 
     assert!(has_line(&text, "# TYPE xds_relay_downstream_sent_bytes_total counter"), "{text}");
     assert!(has_line(

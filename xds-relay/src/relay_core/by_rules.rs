@@ -41,6 +41,11 @@ impl ByRules {
 }
 
 impl NodeGrouping for ByRules {
+    fn identity(&self) -> Option<String> {
+        let otherwise = self.otherwise.identity()?;
+        Some(format!("rules {} {:?} {otherwise}", self.rules.digest(), self.unmatched))
+    }
+
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
         self.otherwise.group(node)
     }

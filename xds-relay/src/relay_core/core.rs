@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use xds_transport::RateLimit;
 use xds_transport::server::Settings;
@@ -19,6 +19,8 @@ use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
 use crate::relay_core::stream_entry::StreamEntry;
+use crate::state::{Saved, State, StoreError};
+use xdstp_client::federation::LastKnownGood;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
 /// ask for what it goes to.
@@ -40,6 +42,9 @@ pub struct RelayCore {
     pub(crate) streams: Mutex<BTreeMap<u64, Arc<StreamEntry>>>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) counts: Counts,
+    pub(crate) state: Option<Arc<State>>,
+    /// Whether there is to be one.
+    pub(crate) keeps: bool,
 }
 
 impl RelayCore {
@@ -50,7 +55,18 @@ impl RelayCore {
         dial: Box<dyn Dial>,
         metrics: Arc<Metrics>,
     ) -> Arc<Self> {
-        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics)
+        Self::with_state(config, grouping, dial, metrics, None)
+    }
+
+    /// The same, which knows what is kept, and [keeps](Self::save) what it hears.
+    pub fn with_state(
+        config: &Config,
+        grouping: Box<dyn NodeGrouping>,
+        dial: Box<dyn Dial>,
+        metrics: Arc<Metrics>,
+        state: Option<State>,
+    ) -> Arc<Self> {
+        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics, state)
     }
 
     /// The same, with the origins that its configuration calls [embedded](crate::config::OriginKind::Embedded), by name.
@@ -60,9 +76,12 @@ impl RelayCore {
         grouping: Box<dyn NodeGrouping>,
         dial: Box<dyn Dial>,
         metrics: Arc<Metrics>,
+        state: Option<State>,
     ) -> Arc<Self> {
         let settings = settings(config);
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
+        let state = state.map(Arc::new);
+        state.iter().for_each(|_| metrics.declare_state());
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());
         let common = Common {
             rules: settings.rules.clone(),
@@ -80,6 +99,7 @@ impl RelayCore {
             linger: config.linger,
             limits: quotas::of_streams(&config.limits),
             interner,
+            last_known_good: state.clone().map(|state| state as Arc<dyn LastKnownGood>),
         });
         Arc::new(Self {
             federation,
@@ -94,6 +114,8 @@ impl RelayCore {
             streams: Mutex::default(),
             metrics,
             counts: Counts::default(),
+            keeps: config.state.is_some() || state.is_some(),
+            state,
         })
     }
 
@@ -113,6 +135,25 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
+    }
+
+    /// Writes down what was heard since the last time, if it is kept anywhere: to be called every second or so. It may take as
+    /// long as the store takes; nobody waits for it. `now` and `wall` are the same moment.
+    ///
+    /// # Errors
+    /// It could not be written: it is the next time.
+    pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
+        let Some(state) = &self.state else { return Ok(Saved::default()) };
+        let saved = state.save(&self.federation.scopes(), now, wall);
+        if saved.as_ref().map_or(true, |saved| saved.keys > 0) {
+            self.metrics.state_commit(saved.is_ok());
+        }
+        saved
+    }
+
+    /// What is kept, if it is anywhere.
+    pub fn state(&self) -> Option<&State> {
+        self.state.as_deref()
     }
 
     /// What origins of files hold.

@@ -37,6 +37,12 @@ pub trait NodeGrouping: Send + Sync + 'static {
     /// When the node must not join any group: its stream ends with this reason (rule 154).
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError>;
 
+    /// What tells this from other ways to group nodes: where it is equal, equal keys are of the same nodes. Without it nothing of
+    /// any group is kept over a restart.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
     /// Whether a node may be in other groups for other types: then [`group_for`](Self::group_for) says in which.
     fn goes_by_type(&self) -> bool {
         false
@@ -58,6 +64,10 @@ pub trait NodeGrouping: Send + Sync + 'static {
 pub struct EveryNode;
 
 impl NodeGrouping for EveryNode {
+    fn identity(&self) -> Option<String> {
+        Some("every node".to_owned())
+    }
+
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
         let digest = Sha256::digest(node.canonical()?);
         let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
@@ -80,6 +90,11 @@ impl ShareBy {
 }
 
 impl NodeGrouping for ShareBy {
+    fn identity(&self) -> Option<String> {
+        let fields: Vec<_> = self.0.iter().map(ToString::to_string).collect();
+        Some(format!("share_by {fields:?}"))
+    }
+
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
         // The keys of the two kinds of group differ in their first byte.
         let mut key = vec![SHARED];

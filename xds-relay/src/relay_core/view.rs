@@ -15,7 +15,7 @@ use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
     ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    UpstreamDump,
+    StateDump, UpstreamDump,
 };
 
 impl RelayCore {
@@ -66,6 +66,17 @@ impl RelayCore {
             origins,
             scopes: scopes.iter().filter(|scope| !scope.is_dormant()).map(|scope| dump(scope, now)).collect(),
             clients,
+            state: self.keeps.then(|| self.state_dump()),
+        }
+    }
+
+    fn state_dump(&self) -> StateDump {
+        let Some(state) = &self.state else { return StateDump::default() };
+        StateDump {
+            kept: true,
+            read_seconds_ago: state.age().map(|age| age.as_secs()),
+            waiting_scopes: state.waiting(),
+            damaged: state.damaged(),
         }
     }
 
@@ -75,6 +86,9 @@ impl RelayCore {
         let mut resources: HashMap<TypeUrl, u64> = HashMap::new();
         for scope in self.all_scopes() {
             gauges.subscribers += scope.subscriber_count() as u64;
+            if let Some(origin) = self.names.get(scope.origin).filter(|_| self.state.is_some()) {
+                *gauges.stale.entry(origin.clone()).or_default() += scope.stale_count() as u64;
+            }
             let type_of = |stored: Stored<'_, Frame>| stored.resource.is_some().then(|| stored.type_url.clone());
             scope.visit_stored(type_of, |type_url| {
                 if let Some(type_url) = type_url {
@@ -83,6 +97,11 @@ impl RelayCore {
             });
         }
         gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
+        if gauges.stale.values().any(|stale| *stale > 0) {
+            let age = self.state.as_ref().and_then(|state| state.age());
+            gauges.stale_seconds = age.unwrap_or_default().as_secs();
+        }
+        gauges.state = self.keeps.then_some(self.state.is_some());
         gauges.bodies = self.federation.bodies() as u64;
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {
@@ -120,9 +139,15 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
     }
     let row = |stored: Stored<'_, Frame>| {
         let of_resource = |resource: &Resource<Frame>| (resource.version.clone(), resource.value.any().len());
-        (stored.type_url.clone(), stored.name.clone(), stored.resource.map(of_resource), stored.changed_at)
+        (
+            stored.type_url.clone(),
+            stored.name.clone(),
+            stored.resource.map(of_resource),
+            stored.changed_at,
+            stored.stale,
+        )
     };
-    scope.visit_stored(row, |(type_url, name, resource, changed_at)| {
+    scope.visit_stored(row, |(type_url, name, resource, changed_at, stale)| {
         let of = of(&mut types, &type_url);
         let name = name.to_string();
         match resource {
@@ -132,6 +157,7 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
                 version: version.to_string(),
                 bytes,
                 last_changed_seconds_ago: changed_at.map_or(0, |at| now.saturating_duration_since(at).as_secs()),
+                stale,
             }),
         }
     });
@@ -148,7 +174,7 @@ fn dump(scope: &Scope, now: Instant) -> ScopeDump {
         of.resources.sort_by(|a, b| a.name.cmp(&b.name));
         of.absent.sort();
     }
-    ScopeDump { scope: scope.key.to_string(), types }
+    ScopeDump { scope: scope.key.to_string(), stale: scope.stale_count(), types }
 }
 
 fn client(stream: &StreamEntry, now: Instant) -> ClientDump {

@@ -12,6 +12,7 @@ mod counters;
 mod ends;
 mod errors;
 mod groups;
+mod last_known_good;
 mod leaving;
 mod lifetime;
 mod limits;

@@ -10,6 +10,7 @@
 
 mod connections;
 mod health;
+mod killed;
 mod layers;
 mod limits;
 mod load_reports;

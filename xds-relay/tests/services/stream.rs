@@ -160,6 +160,14 @@ impl Origin {
         Self(TcpListener::bind("127.0.0.1:0").await.unwrap())
     }
 
+    /// Where one was that has gone.
+    pub(crate) async fn listen_at(address: SocketAddr) -> Self {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(address).unwrap();
+        Self(socket.listen(16).unwrap())
+    }
+
     pub(crate) fn address(&self) -> SocketAddr {
         self.0.local_addr().unwrap()
     }

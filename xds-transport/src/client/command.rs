@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use xdstp_cache::{Interest, TypeUrl};
+use xdstp_cache::{Interest, Resource, TypeUrl};
 
 use xdstp_uri::ResourceName;
 
 use crate::client::intern::Intern;
 use crate::client::update::UpdateId;
+use crate::frame::Frame;
 use crate::response::Rejected;
 
 /// What is asked of a [`Stream`](crate::client::Stream).
@@ -25,6 +26,9 @@ pub enum Command {
     /// without a version, so that the origin sends each one or says that it is gone (rules 84, 151). On a stream that asked
     /// already, this says nothing; SotW has no way to ask.
     Undecided(TypeUrl, Vec<ResourceName>),
+    /// These are held from before there was any stream, from this origin, and are in use: they count as what a stream
+    /// brought. Of what was subscribed, before this. These collections were answered; more may be in them.
+    Hold(TypeUrl, Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>),
     /// What comes from now on is passed through this first.
     Intern(Arc<dyn Intern>),
     /// The update was handled: the response may be acknowledged. Finish updates in the order they came.

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xdstp_cache::{Interest, TypeUrl};
+use xdstp_cache::{Interest, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
@@ -29,6 +29,7 @@ use crate::client::session::common::Common;
 use crate::client::session::delta::Delta;
 use crate::client::session::sotw::Sotw;
 use crate::client::update::{Update, UpdateId};
+use crate::frame::Frame;
 use crate::response::Response;
 use crate::types::TypeRule;
 
@@ -127,6 +128,14 @@ impl Session {
     pub(crate) fn undecided(&mut self, names: Vec<ResourceName>) {
         if let Self::Delta(session) = self {
             session.undecided(names);
+        }
+    }
+
+    /// What is held from before there was any stream.
+    pub(crate) fn hold(&mut self, resources: Vec<(ResourceName, Resource<Frame>)>, collections: &[Interest]) {
+        let held = self.common_mut().hold(resources);
+        if let Self::Delta(session) = self {
+            session.held(held, collections);
         }
     }
 

@@ -175,6 +175,11 @@ impl Stream {
                     session.undecided(names);
                 }
             }
+            Command::Hold(type_url, resources, collections) => {
+                if let Some(session) = self.session(type_url) {
+                    session.hold(resources, &collections);
+                }
+            }
             Command::Intern(intern) => self.intern = Some(intern),
             Command::Finish(id, verdict) => {
                 for session in self.sessions.values_mut() {

@@ -4,6 +4,7 @@ mod aliases;
 mod delta;
 mod either;
 mod failures;
+mod held_before;
 mod interning;
 mod pace;
 mod room;

@@ -19,10 +19,11 @@ impl Scope {
     /// What to tell the origin, given that the stream to it is up or not: while it is down nothing that
     /// can still be served is dropped. Whether there is more: not all is told at once.
     pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) -> bool {
+        let looks = self.look_back(now, connected);
         let mut commands = Vec::new();
         let more = self.lock().take_asks(now, self.slice, connected, self.room.as_deref(), &mut commands);
         commands.into_iter().for_each(tell);
-        more
+        more || looks
     }
 
     /// Whether the requests to its origin had no room for all it wants.
@@ -64,7 +65,9 @@ impl Scope {
     }
 
     /// The stream is over: what is here is served, and says nothing of what is not (rule 150).
-    pub(crate) fn origin_lost(&self) {
+    pub(crate) fn origin_lost(&self, now: Instant) {
+        // What it said counts, while that is known to be complete.
+        self.fall_back(now);
         self.lock().cache.origin_lost();
     }
 
@@ -79,7 +82,8 @@ impl Scope {
     /// When the next name has lingered long enough, or others have waited long enough for a first request.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let state = self.lock();
-        state.demand.as_ref().and_then(Demand::poll_timeout).into_iter().chain(state.asks_at).min()
+        let recall = state.recall.as_ref().and_then(|recall| recall.poll_timeout());
+        state.demand.as_ref().and_then(Demand::poll_timeout).into_iter().chain(state.asks_at).chain(recall).min()
     }
 }
 
@@ -98,8 +102,10 @@ impl State {
         }
         let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));
         self.evict(over, now);
-        let Self { cache, demand: Some(demand), brought, .. } = self else { return false };
+        let Self { demand: Some(demand), .. } = self else { return false };
         let more = demand.take_asks(room, most, &mut |command| commands.push(command)) || expires;
+        let more = self.hold(most, commands) || more;
+        let Self { cache, brought, .. } = self;
         for type_url in if more { BTreeSet::new() } else { std::mem::take(brought) } {
             let undecided = cache.undecided(&type_url);
             if !undecided.is_empty() {

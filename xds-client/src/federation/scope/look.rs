@@ -14,6 +14,11 @@ impl Scope {
         self.is_idle() && self.lock().cache.resources().next().is_none()
     }
 
+    /// How many resources are known from before a restart only.
+    pub fn stale_count(&self) -> usize {
+        self.lock().cache.stale_count()
+    }
+
     /// How many subscribers it has.
     pub fn subscriber_count(&self) -> usize {
         self.lock().cache.subscriber_count()

@@ -34,6 +34,11 @@ impl Scope {
             let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
             removed.extend(part.iter().filter(is_gone).cloned());
         }
+        {
+            let state = &mut self.lock();
+            let names = changed.iter().map(|changed| &changed.name).chain(&removed);
+            state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
+        }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
         // What lost an alias: it may be all that it was wanted by. So may be what came as it was given up.
@@ -103,7 +108,10 @@ impl Scope {
                         demand.as_ref().is_none_or(|demand| demand.wants(type_url, collection))
                     };
                     begun.iter().filter(is_wanted).for_each(|collection| edit.begun(type_url, collection));
-                    complete.iter().filter(is_wanted).for_each(|collection| edit.answered(type_url, collection));
+                    for collection in complete.iter().filter(is_wanted) {
+                        edit.answered(type_url, collection);
+                        edit.confirm(type_url, collection);
+                    }
                     // With the last of what it is the version of: nobody must see it beside older content.
                     if demand.as_ref().is_some_and(|demand| demand.wants_type(type_url)) {
                         if version.is_some() {

@@ -7,12 +7,13 @@ mod link;
 mod origin;
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use prost::Message;
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
+use xds_relay::state::{State, Store};
 pub(crate) use xds_transport::Protocol;
 use xds_transport::wire::Node;
 use xdstp_cache::{ResourceError, Selector};
@@ -38,6 +39,7 @@ pub(crate) struct World {
     pub(crate) origins: Vec<Origin>,
     pub(crate) relays: Vec<Relay>,
     pub(crate) clients: Vec<Client>,
+    began: Instant,
 }
 
 pub(crate) struct Relay {
@@ -65,7 +67,8 @@ impl World {
 
     /// No relay, no origin.
     pub(crate) fn empty() -> Self {
-        Self { now: Instant::now(), origins: Vec::new(), relays: Vec::new(), clients: Vec::new() }
+        let now = Instant::now();
+        Self { now, origins: Vec::new(), relays: Vec::new(), clients: Vec::new(), began: now }
     }
 
     /// One relay before origins that have authorities, the first being the default; with more configuration.
@@ -102,6 +105,42 @@ impl World {
         fed_by: Vec<Feeder>,
         grouping_of: Option<GroupingOf>,
     ) -> usize {
+        let relay = self.make_relay(text, fed_by, grouping_of, None::<xds_relay::state::Memory>);
+        self.relays.push(relay);
+        self.relays.len() - 1
+    }
+
+    /// A relay takes the place of another, which was killed; it knows what that one kept.
+    pub(crate) fn restart(&mut self, relay: usize, text: &str, store: impl Store) {
+        for client in &mut self.clients {
+            client.disconnect(self.now);
+        }
+        let fed_by = self.relays[relay].fed_by.clone();
+        let made = self.make_relay(text, fed_by, None, Some(store));
+        let before = std::mem::replace(&mut self.relays[relay], made);
+        drop(before.core);
+        for mut link in before.links.into_iter().chain(before.dialed.lock().unwrap().drain(..)) {
+            let origin = match before.fed_by[link.origin] {
+                Feeder::Origin(at) => Some(&mut self.origins[at]),
+                Feeder::Relay(_) => None,
+            };
+            link.end(origin);
+        }
+        self.settle();
+    }
+
+    /// The time by the other clock.
+    pub(crate) fn wall(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000) + (self.now - self.began)
+    }
+
+    fn make_relay(
+        &self,
+        text: &str,
+        fed_by: Vec<Feeder>,
+        grouping_of: Option<GroupingOf>,
+        store: Option<impl Store>,
+    ) -> Relay {
         let config = Config::parse("relay.yaml", text).unwrap();
         let grouping: Box<dyn NodeGrouping> = match &config.share_by {
             Some(fields) => Box::new(ShareBy::new(fields.clone())),
@@ -115,9 +154,9 @@ impl World {
         let speaks = config.origins.iter().map(link::spoken_with).collect();
         let dialer = Dialer { speaks, dialed: dialed.clone(), now: self.now };
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
-        let core = RelayCore::new(&config, grouping, Box::new(dialer), metrics);
-        self.relays.push(Relay { core, fed_by, dialed, links: Vec::new() });
-        self.relays.len() - 1
+        let state = store.map(|store| State::open(store, &config, &*grouping, self.now, self.wall()).unwrap());
+        let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
+        Relay { core, fed_by, dialed, links: Vec::new() }
     }
 
     /// A client of the first relay.
@@ -262,7 +301,11 @@ impl World {
             if next == sweep {
                 sweep += SECOND;
                 let now = self.now;
-                self.relays.iter().for_each(|relay| relay.core.sweep(now));
+                let wall = self.wall();
+                for relay in &self.relays {
+                    relay.core.sweep(now);
+                    let _ = relay.core.save(now, wall);
+                }
             }
         }
         panic!("a timeout that never ends");

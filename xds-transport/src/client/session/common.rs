@@ -4,16 +4,17 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::client::command::Verdict;
 use crate::client::selecting::{Selecting, Variants};
 use crate::client::session::absence::{Absences, Silence};
-use crate::client::session::held::Held;
+use crate::client::session::held::{Held, Received};
 use crate::client::session::verdict::{Answer, Pending, Unfinished};
 use crate::client::session::wanted::Wanted;
 use crate::client::update::{Update, UpdateId};
+use crate::frame::Frame;
 use crate::response::Rejected;
 use crate::types::TypeRule;
 
@@ -65,6 +66,26 @@ impl Common {
         self.absences.clear();
         self.wanted.forget_stream();
         self.unfinished.forget_stream();
+    }
+
+    /// What was held before there was any stream is as if one had brought it. What is wanted of it, is returned.
+    pub(crate) fn hold(&mut self, resources: Vec<(ResourceName, Resource<Frame>)>) -> Vec<ResourceName> {
+        let mut held = Vec::new();
+        for (name, resource) in resources {
+            // What a stream said counts.
+            if self.held.get(&name).is_some() || self.unfinished.awaits_verdict(&name) {
+                continue;
+            }
+            let aliases: Vec<_> = resource.value.aliases().filter(|alias| !self.wanted.is_alias(alias)).collect();
+            self.wanted.claim(&name, aliases.into_iter());
+            if !self.wanted.covers(&name) {
+                continue;
+            }
+            let Received { entry, expires } = Received::new(&resource, 0);
+            self.held.insert(name.clone(), entry.accepted(true), expires);
+            held.push(name);
+        }
+        held
     }
 
     /// The type URL as a request names it.

@@ -84,6 +84,17 @@ impl Delta {
         }
     }
 
+    /// These are held, and these collections were answered: the origin may say nothing of them, if it is told their versions.
+    /// Where it cannot be any more, it is asked for each; a name that is wanted itself, in any case.
+    pub(crate) fn held(&mut self, held: Vec<ResourceName>, collections: &[Interest]) {
+        collections.iter().for_each(|collection| self.common.wanted.was_answered(collection));
+        held.iter().for_each(|name| self.common.wanted.name_was_answered(name));
+        if self.common.opened {
+            let is_member = |name: &ResourceName| self.common.wanted.wish(&Interest::Name(name.clone())).is_none();
+            self.unasked.extend(held.into_iter().filter(is_member));
+        }
+    }
+
     pub(crate) fn unsubscribe(&mut self, interest: &Interest) {
         if !self.common.wanted.unsubscribe(interest) {
             return;

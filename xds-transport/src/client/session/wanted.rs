@@ -263,6 +263,11 @@ impl Wanted {
         robbed
     }
 
+    /// Whether a name stands for what is held.
+    pub(crate) fn is_alias(&self, alias: &ResourceName) -> bool {
+        self.aliases.canonical(alias).is_some()
+    }
+
     /// A name is not wanted any more: what it was an alias of.
     pub(crate) fn forget_alias(&mut self, alias: &ResourceName) -> Option<ResourceName> {
         self.aliases.remove(alias)
@@ -323,6 +328,22 @@ impl Wanted {
         let Some(wish) = self.wish_mut(interest).filter(|wish| wish.asked > 0) else { return false };
         wish.known = true;
         !std::mem::replace(&mut wish.answered, true)
+    }
+
+    /// Some stream answered it: one of before.
+    pub(crate) fn was_answered(&mut self, interest: &Interest) {
+        if let Some(wish) = self.wish_mut(interest) {
+            wish.known = true;
+        }
+    }
+
+    /// The same of a name, and of the aliases by which it is wanted.
+    pub(crate) fn name_was_answered(&mut self, name: &ResourceName) {
+        for name in self.aliases.of(name).iter().chain([name]) {
+            if let Some(wish) = self.names.get_mut(name) {
+                wish.known = true;
+            }
+        }
     }
 
     /// From now on its silence counts.

@@ -1,0 +1,128 @@
+//! What changed since somebody looked who keeps it elsewhere, too.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use xdstp_uri::ResourceName;
+
+use crate::cache::Cache;
+use crate::interest::Interest;
+use crate::keys::{ListKey, TypeKey};
+use crate::resource::TypeUrl;
+use crate::snapshot::Known;
+use crate::store::Store;
+
+/// Of what something changed, each once: bounded by what there is, or else by a number.
+pub(crate) struct Notes {
+    changed: HashSet<(TypeUrl, Interest)>,
+    most: usize,
+    /// They were too many.
+    all: bool,
+}
+
+impl<V> Cache<V> {
+    /// Notes from now on of which names and collections what is known changes, so that it can be kept elsewhere without a
+    /// look at all of it: `most` of them, and of more only that they are more.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Interest, Known, Options, Resource};
+    ///
+    /// let clusters = "type.googleapis.com/envoy.config.cluster.v3.Cluster".into();
+    /// let mut cache = Cache::new(Options::default());
+    /// cache.note_changes(1000);
+    /// cache.upsert_raw(&clusters, &"cart".parse()?, Resource::unversioned(7, "body"), Instant::now(), &mut Vec::new());
+    ///
+    /// let noted = cache.take_noted(10).unwrap();
+    /// assert_eq!(noted, [(clusters, Interest::Name("cart".parse()?))]);
+    /// let (of, interest) = &noted[0];
+    /// assert!(matches!(cache.known_of(of, interest, Instant::now())[..], [Known::Present { .. }]));
+    /// assert!(!cache.has_noted());
+    /// # Ok::<(), xdstp_uri::ParseError>(())
+    /// ```
+    pub fn note_changes(&mut self, most: usize) {
+        self.store.notes = Some(Box::new(Notes { changed: HashSet::new(), most, all: false }));
+    }
+
+    /// Whether something was noted.
+    pub fn has_noted(&self) -> bool {
+        self.store.notes.as_ref().is_some_and(|notes| notes.all || !notes.changed.is_empty())
+    }
+
+    /// Takes up to so many of what was noted. `None`: there was too much, and all of it may be other than it was.
+    pub fn take_noted(&mut self, most: usize) -> Option<Vec<(TypeUrl, Interest)>> {
+        let Some(notes) = &mut self.store.notes else { return Some(Vec::new()) };
+        if std::mem::take(&mut notes.all) {
+            return None;
+        }
+        let taken: Vec<_> = notes.changed.iter().take(most).cloned().collect();
+        taken.iter().for_each(|noted| _ = notes.changed.remove(noted));
+        Some(taken)
+    }
+
+    /// Notes that all of it may be other than it was.
+    pub fn note_all(&mut self) {
+        if let Some(notes) = &mut self.store.notes {
+            notes.changed = HashSet::new();
+            notes.all = true;
+        }
+    }
+
+    /// What is known of a name, or of a collection itself: as a [`snapshot`](Self::snapshot) has it, but for errors.
+    pub fn known_of(&self, type_url: &TypeUrl, interest: &Interest, now: Instant) -> Vec<Known<&V>> {
+        let Some(type_key) = self.store.type_keys.get(type_url).copied() else { return Vec::new() };
+        match interest {
+            Interest::Name(name) if !name.is_glob() => {
+                let slot = self.store.slot_of(type_key, name).map(|at| &self.store[at]);
+                let known: Vec<_> = slot.into_iter().flat_map(|slot| self.known_resources(slot)).collect();
+                match known.is_empty() {
+                    true => self.known_gone_name(type_key, name, now).into_iter().collect(),
+                    false => known,
+                }
+            }
+            collection => {
+                let list = self.store.list_of(type_key, collection).map(|list| &self.store[list]);
+                let answered = list.and_then(|list| self.known_answer(list));
+                let version = self.store[type_key].version.clone().filter(|_| *collection == Interest::Wildcard);
+                let version = version.map(|version| Known::TypeVersion { type_url: type_url.clone(), version });
+                answered.into_iter().chain(version).collect()
+            }
+        }
+    }
+
+    fn known_gone_name(&self, type_key: TypeKey, name: &ResourceName, now: Instant) -> Option<Known<&V>> {
+        let [_, directory] = self.store.collections_of(type_key, name);
+        let list = &self.store[directory?];
+        // The last word on a name is the newest.
+        let gone = list.gone.iter().rev().find(|gone| gone.name == *name)?;
+        self.known_tombstone(list, gone, now)
+    }
+}
+
+impl<V> Store<V> {
+    pub(crate) fn note(&mut self, type_key: TypeKey, interest: impl FnOnce() -> Interest) {
+        if self.notes.as_ref().is_none_or(|notes| notes.all) {
+            return;
+        }
+        let type_url = self[type_key].url.clone();
+        if let Some(notes) = &mut self.notes {
+            notes.changed.insert((type_url, interest()));
+            if notes.changed.len() > notes.most {
+                notes.changed = HashSet::new();
+                notes.all = true;
+            }
+        }
+    }
+
+    pub(crate) fn note_name(&mut self, type_key: TypeKey, name: &ResourceName) {
+        self.note(type_key, || Interest::Name(name.clone()));
+    }
+
+    /// Something is known of a collection as a whole that was not, or it is not known any more.
+    pub(crate) fn note_list(&mut self, at: ListKey) {
+        if self.notes.is_some() {
+            let collection = self[at].glob.clone().map_or(Interest::Wildcard, Interest::Name);
+            self.note(self[at].type_key, || collection);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What survives a restart of what scopes know.
+
+use std::sync::Arc;
+
+use xds_transport::Frame;
+use xdstp_cache::Known;
+
+use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
+
+/// Where the last that origins said is kept, to be served before they answer again. What a scope hears is
+/// [taken](Scope::take_unsaved) from it by whoever keeps it, in his own time, and newest state only: nothing queues up, and
+/// nobody waits for him.
+pub trait LastKnownGood: Send + Sync {
+    /// What is kept of a scope that is about to be made, of an origin by position; nothing of `None` is to be kept. It is
+    /// called while nobody else gets a scope, and returns at once.
+    fn load(&self, key: &ScopeKey, origin: usize) -> Option<Vec<Known<Frame>>>;
+
+    /// A scope is not there any more; what is kept of it is not either once that is taken that it noted.
+    fn dropped(&self, scope: Arc<Scope>);
+}

@@ -1,0 +1,72 @@
+//! Where the relay keeps what it knows, and when it is ready.
+
+use std::path::{Path, PathBuf};
+
+use super::fields::STATE_FIELDS;
+use crate::yaml::{self, Error};
+
+/// Where the relay keeps what its origins said last, to serve it after a restart while they are away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct State {
+    /// A directory, which is made if there is none; for one relay at a time.
+    pub path: PathBuf,
+    /// What becomes of keys.
+    pub secrets: Secrets,
+}
+
+/// What becomes of resources of the type `Secret`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Secrets {
+    /// They are not kept.
+    #[default]
+    Omit,
+}
+
+/// What a relay must have before it says that it is ready.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ReadyWhen {
+    /// Its files, where origins are directories.
+    #[default]
+    Started,
+    /// And origins that take connections, each once.
+    Origins,
+    /// And these, or what they said before a restart.
+    LastKnownGood,
+}
+
+/// Relative paths start from `directory`.
+pub(super) fn state(node: &yaml::Node, directory: &Path) -> Result<State, Error> {
+    node.expect_fields(STATE_FIELDS)?;
+    let expected = "expected a directory for what is known, such as /var/lib/xds-relay";
+    let path = node.required_field("path", expected, |node| {
+        let path = directory.join(node.text()?);
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.exists() && !path.is_dir() {
+            return node.refuse(format!("{} is no directory", path.display()));
+        }
+        if !path.exists() && !parent.is_dir() {
+            return node.refuse(format!("no directory {} to make it in", parent.display()));
+        }
+        Ok(path)
+    })?;
+    Ok(State { path, secrets: node.field("secrets", secrets)?.unwrap_or_default() })
+}
+
+fn secrets(node: &yaml::Node) -> Result<Secrets, Error> {
+    match node.text()? {
+        "omit" => Ok(Secrets::Omit),
+        other => node.refuse(format!("`{other}`: expected omit")),
+    }
+}
+
+pub(super) fn ready_when(node: &yaml::Node) -> Result<ReadyWhen, Error> {
+    match node.text()? {
+        "started" => Ok(ReadyWhen::Started),
+        "origins" => Ok(ReadyWhen::Origins),
+        "last_known_good" => Ok(ReadyWhen::LastKnownGood),
+        other => node.refuse(format!("`{other}`: expected started, origins or last_known_good")),
+    }
+}

@@ -1,0 +1,57 @@
+//! What is counted only when somebody looks.
+
+use std::collections::BTreeMap;
+
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
+
+use super::{Metrics, gauges, signed};
+
+/// What is counted only when somebody looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Whether the relay is ready.
+    pub ready: bool,
+    /// Type URL → resources held.
+    pub resources: BTreeMap<String, u64>,
+    /// Subscriptions: one for each type on each stream.
+    pub subscribers: u64,
+    /// Bodies held for node groups, equal ones once.
+    pub bodies: u64,
+    /// Origin → resources that are known from before a restart, and of which it has said nothing since.
+    pub stale: BTreeMap<String, u64>,
+    /// How old these are, in seconds.
+    pub stale_seconds: u64,
+    /// Whether what is known is kept where it survives a restart, if it is to be.
+    pub state: Option<bool>,
+}
+
+impl Metrics {
+    pub(super) fn gather_gauges(&self, now: &Gauges) -> Vec<MetricFamily> {
+        let info = gauges("info", "Always 1; the labels say what runs.", &["version"]);
+        info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
+        let ready = gauges("ready", "1 while the relay is ready.", &[]);
+        ready.with_label_values::<&str>(&[]).set(i64::from(now.ready));
+        let subscribers = gauges("subscribers", "Subscriptions now: one for each type on each stream.", &[]);
+        subscribers.with_label_values::<&str>(&[]).set(signed(now.subscribers));
+        let resources = gauges("resources", "Resources held now.", &["type"]);
+        for (type_url, count) in &now.resources {
+            resources.with_label_values(&[self.type_label(type_url)]).add(signed(*count));
+        }
+        let bodies = gauges("bodies", "Bodies held now for node groups, equal ones once.", &[]);
+        bodies.with_label_values::<&str>(&[]).set(signed(now.bodies));
+        let stale = gauges("stale_resources", "Resources known from before a restart only.", &["origin"]);
+        for (origin, count) in &now.stale {
+            stale.with_label_values(&[origin]).set(signed(*count));
+        }
+        let age = gauges("stale_seconds", "How long ago resources that are stale were known to be so.", &[]);
+        if !now.stale.is_empty() {
+            age.with_label_values::<&str>(&[]).set(signed(now.stale_seconds));
+        }
+        let state = gauges("state_kept", "1 while what is known is kept where it survives a restart.", &[]);
+        if let Some(kept) = now.state {
+            state.with_label_values::<&str>(&[]).set(i64::from(kept));
+        }
+        [info, ready, subscribers, resources, bodies, stale, age, state].iter().flat_map(Collector::collect).collect()
+    }
+}

@@ -1,0 +1,53 @@
+//! Whether origins take connections, for who waits for that before clients come.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use crate::config::{Config, OriginKind};
+
+/// How often those are tried that did not, and how long that takes at most.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The origins of a configuration that are servers.
+pub(crate) struct Reached(Vec<Origin>);
+
+struct Origin {
+    name: String,
+    host: String,
+    port: u16,
+    /// It took one: what comes later is no reason to send clients away, who are served what is known.
+    once: AtomicBool,
+}
+
+impl Reached {
+    pub(crate) fn new(config: &Config) -> Self {
+        let origins = config.origins.iter().filter_map(|origin| {
+            let OriginKind::Server { uri, .. } = &origin.kind else { return None };
+            let (host, port) = (uri.host()?, uri.port_u16()?);
+            let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+            Some(Origin { name: origin.name.clone(), host, port, once: AtomicBool::new(false) })
+        });
+        Self(origins.collect())
+    }
+
+    /// Which did not, if there is one.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.0.iter().find(|origin| !origin.once.load(Ordering::Relaxed)).map(|origin| origin.name.as_str())
+    }
+
+    /// Tries them until each took a connection.
+    pub(crate) async fn reach(&self) {
+        while self.missing().is_some() {
+            for origin in self.0.iter().filter(|origin| !origin.once.load(Ordering::Relaxed)) {
+                let connecting = TcpStream::connect((origin.host.as_str(), origin.port));
+                if let Ok(Ok(_)) = timeout(EVERY, connecting).await {
+                    origin.once.store(true, Ordering::Relaxed);
+                }
+            }
+            sleep(EVERY).await;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The last changes of a store, for who watches it in this process.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::state::store::{Event, Op, Revision, StoreError};
+
+/// How much is kept for who is slow: he lists again after more.
+const MOST: usize = 4096;
+const MOST_BYTES: usize = 1 << 20;
+
+/// The last changes.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    log: Mutex<Log>,
+    came: Condvar,
+}
+
+#[derive(Debug)]
+struct Log {
+    events: VecDeque<Event>,
+    bytes: usize,
+    /// All that was done after this is in `events`.
+    after: Revision,
+}
+
+impl Changes {
+    /// None after this revision.
+    pub(crate) fn since(after: Revision) -> Arc<Self> {
+        let log = Mutex::new(Log { events: VecDeque::new(), bytes: 0, after });
+        Arc::new(Self { log, came: Condvar::new() })
+    }
+
+    /// To be called in the order of revisions.
+    pub(crate) fn record(&self, revision: Revision, ops: &[Op]) {
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        for op in ops {
+            log.bytes += size(op);
+            log.events.push_back(Event { revision, op: op.clone() });
+        }
+        let too_many = |log: &Log| log.events.len() > MOST || log.bytes > MOST_BYTES;
+        // Of a revision all is there, or nothing.
+        while let Some(oldest) = log.events.front().map(|event| event.revision)
+            && (too_many(&log) || oldest <= log.after)
+            && let Some(gone) = log.events.pop_front()
+        {
+            log.bytes -= size(&gone.op);
+            log.after = oldest;
+        }
+        drop(log);
+        self.came.notify_all();
+    }
+
+    pub(crate) fn watch(self: &Arc<Self>, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        if after < self.log.lock().unwrap_or_else(PoisonError::into_inner).after {
+            return Err(StoreError::Compacted);
+        }
+        Ok(Watch { changes: self.clone(), prefix: prefix.to_owned(), after })
+    }
+}
+
+fn size(op: &Op) -> usize {
+    op.key().len() + if let Op::Put(_, value) = op { value.len() } else { 0 }
+}
+
+/// What is done to the keys under a prefix, as it is done.
+#[derive(Debug)]
+pub struct Watch {
+    changes: Arc<Changes>,
+    prefix: String,
+    after: Revision,
+}
+
+impl Watch {
+    /// What was done since the last call, whole revisions: waits for that at most so long, and then there is nothing.
+    ///
+    /// # Errors
+    /// [`Compacted`](StoreError::Compacted): too much was done since, and what is there is to be listed again.
+    pub fn next(&mut self, wait: Duration) -> Result<Vec<Event>, StoreError> {
+        let mut log = self.changes.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waited = false;
+        loop {
+            if self.after < log.after {
+                return Err(StoreError::Compacted);
+            }
+            let after = self.after;
+            let is_mine = |event: &&Event| event.revision > after && event.op.key().starts_with(&self.prefix);
+            let events: Vec<_> = log.events.iter().filter(is_mine).cloned().collect();
+            self.after = log.events.back().map_or(log.after, |event| event.revision).max(self.after);
+            if waited || !events.is_empty() {
+                return Ok(events);
+            }
+            let (back, over) = self.changes.came.wait_timeout(log, wait).unwrap_or_else(PoisonError::into_inner);
+            (log, waited) = (back, over.timed_out());
+        }
+    }
+}

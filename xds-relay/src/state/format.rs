@@ -1,0 +1,245 @@
+//! How what is known is written down: keys, values, and a checksum in each.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use prost::Message;
+use sha2::{Digest, Sha256};
+use xds_transport::Frame;
+use xdstp_cache::{Extent, Interest, Known, TypeUrl};
+use xdstp_uri::ResourceName;
+
+/// In front of every key: there may be other things in a store.
+pub(crate) const PREFIX: &str = "xds-relay/v1/";
+/// What the format is called, under [`FORMAT_KEY`].
+pub(crate) const FORMAT: &str = "1";
+pub(crate) const FORMAT_KEY: &str = "xds-relay/v1/format";
+/// When anything was saved last, in seconds since 1970.
+pub(crate) const SAVED_KEY: &str = "xds-relay/v1/saved";
+pub(crate) const BODIES: &str = "xds-relay/v1/body/";
+pub(crate) const SCOPES: &str = "xds-relay/v1/scope/";
+pub(crate) const KNOWN: &str = "xds-relay/v1/known/";
+
+/// Of how much of a hash a checksum is, in bytes.
+const CHECKSUM: usize = 8;
+
+/// What a body is told by: its SHA-256.
+pub(crate) type Hash = [u8; 32];
+
+/// A scope, whatever its place in a configuration: what it is of, and whose.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ScopeId(String);
+
+impl ScopeId {
+    /// Of all that tells it from others.
+    pub(crate) fn of(parts: &[&[u8]]) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        Self(hex(hash.finalize().get(..16).unwrap_or_default()))
+    }
+
+    /// Of a key behind [`SCOPES`], or the first part of one behind [`KNOWN`].
+    pub(crate) fn read(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    pub(crate) fn key(&self) -> String {
+        format!("{SCOPES}{}", self.0)
+    }
+
+    /// What all of its keys begin with.
+    pub(crate) fn prefix(&self) -> String {
+        format!("{KNOWN}{}/", self.0)
+    }
+
+    pub(crate) fn key_of(&self, type_url: &TypeUrl, interest: &Interest) -> String {
+        format!("{KNOWN}{}/{type_url}\0{interest}", self.0)
+    }
+}
+
+/// What is behind a key of something known.
+pub(crate) fn read_key(key: &str) -> Option<(ScopeId, TypeUrl, Interest)> {
+    let (scope, rest) = key.strip_prefix(KNOWN)?.split_once('/')?;
+    let (type_url, name) = rest.split_once('\0')?;
+    let name = ResourceName::parse(name).ok()?;
+    Some((ScopeId::read(scope), type_url.into(), name.into()))
+}
+
+pub(crate) fn body_key(hash: &Hash) -> String {
+    format!("{BODIES}{}", hex(hash))
+}
+
+pub(crate) fn hash_of(body: &[u8]) -> Hash {
+    Sha256::digest(body).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is known of a scope as a whole.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ScopeRecord {
+    /// For people.
+    #[prost(string, tag = "1")]
+    pub(crate) label: String,
+    /// When it was in use last, in seconds since 1970.
+    #[prost(uint64, tag = "2")]
+    pub(crate) used: u64,
+}
+
+/// What is known of a name, or of a collection.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Record {
+    /// The hash of the body of what is there.
+    #[prost(bytes = "vec", tag = "1")]
+    pub(crate) body: Vec<u8>,
+    /// Its version; of the wildcard, that of the type.
+    #[prost(string, tag = "2")]
+    version: String,
+    #[prost(string, repeated, tag = "3")]
+    aliases: Vec<String>,
+    /// What its wrapper says beside.
+    #[prost(bytes = "bytes", tag = "4")]
+    wrapper: Bytes,
+    /// In milliseconds.
+    #[prost(uint64, optional, tag = "5")]
+    ttl: Option<u64>,
+    /// When it is over, in milliseconds since 1970.
+    #[prost(uint64, optional, tag = "6")]
+    expires: Option<u64>,
+    /// When it went, in milliseconds since 1970.
+    #[prost(uint64, optional, tag = "7")]
+    pub(crate) gone: Option<u64>,
+    /// Whether it was there before.
+    #[prost(bool, tag = "8")]
+    seen: bool,
+    /// A collection was answered: 1 somewhat, 2 completely.
+    #[prost(uint32, tag = "9")]
+    answered: u32,
+}
+
+/// One moment, by two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now: std::time::Instant,
+    pub(crate) wall: SystemTime,
+}
+
+impl Moment {
+    pub(crate) fn seconds(self) -> u64 {
+        self.millis() / 1000
+    }
+
+    fn millis(self) -> u64 {
+        let since = self.wall.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Record {
+    /// What is written of what is known of a name, or of a collection; and the body, if there is one. `None` if nothing is.
+    pub(crate) fn of(known: Vec<Known<Frame>>, at: Moment) -> Option<(Self, Option<(Hash, Bytes)>)> {
+        let mut record = Self::default();
+        let mut body = None;
+        for known in known {
+            match known {
+                Known::Present { aliases, resource, .. } => {
+                    let frame = &resource.value;
+                    let hash = hash_of(frame.any());
+                    let left = |expires: std::time::Instant| expires.saturating_duration_since(at.now);
+                    record = Self {
+                        body: hash.to_vec(),
+                        version: resource.version.to_string(),
+                        aliases: aliases.iter().map(ToString::to_string).collect(),
+                        wrapper: frame.wrapper().clone(),
+                        ttl: frame.ttl().map(millis),
+                        expires: frame.expires().map(|expires| at.millis().saturating_add(millis(left(expires)))),
+                        ..Self::default()
+                    };
+                    body = Some((hash, frame.any().clone()));
+                }
+                Known::Gone { ago, seen, .. } => {
+                    (record.gone, record.seen) = (Some(at.millis().saturating_sub(millis(ago))), seen);
+                }
+                Known::Answered { extent, .. } => record.answered = if extent == Extent::Complete { 2 } else { 1 },
+                Known::TypeVersion { version, .. } => record.version = version.to_string(),
+                _ => {}
+            }
+        }
+        (record != Self::default()).then_some((record, body))
+    }
+
+    /// What it says of a name, or of a collection; `body` is that of its hash. Nothing of what is over.
+    pub(crate) fn known(
+        &self,
+        type_url: TypeUrl,
+        interest: Interest,
+        body: Option<Bytes>,
+        at: Moment,
+    ) -> Vec<Known<Frame>> {
+        let name = match interest {
+            Interest::Name(name) if !name.is_glob() => name,
+            collection => return self.of_collection(type_url, collection),
+        };
+        if let Some(gone) = self.gone {
+            let (Some(glob), ago) = (name.glob_parent(), at.millis().saturating_sub(gone)) else { return Vec::new() };
+            return vec![Known::Gone { type_url, glob, name, ago: Duration::from_millis(ago), seen: self.seen }];
+        }
+        let Some(any) = body else { return Vec::new() };
+        let left = self.expires.map(|expires| Duration::from_millis(expires.saturating_sub(at.millis())));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Vec::new();
+        }
+        let frame = Frame::new(any).with_wrapper(self.wrapper.clone(), self.ttl.map(Duration::from_millis), false);
+        let frame = frame.until(left.and_then(|left| at.now.checked_add(left)));
+        let aliases = self.aliases.iter().filter_map(|alias| ResourceName::parse(alias).ok()).collect();
+        let resource = frame.into_resource(Some(self.version.as_str().into()));
+        vec![Known::Present { type_url, name, variant: None, aliases, resource }]
+    }
+
+    fn of_collection(&self, type_url: TypeUrl, collection: Interest) -> Vec<Known<Frame>> {
+        let version =
+            Some(self.version.as_str()).filter(|version| !version.is_empty() && collection == Interest::Wildcard);
+        let version = version.map(|version| Known::TypeVersion { type_url: type_url.clone(), version: version.into() });
+        let extent = match self.answered {
+            0 => None,
+            1 => Some(Extent::Begun),
+            _ => Some(Extent::Stale),
+        };
+        let answered = extent.map(|extent| Known::Answered { type_url, collection, extent });
+        answered.into_iter().chain(version).collect()
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A value under a key, with a checksum over both.
+pub(crate) fn seal(key: &str, message: &impl Message) -> Bytes {
+    let mut value = message.encode_to_vec();
+    let checksum = checksum(key, &value);
+    value.extend_from_slice(&checksum);
+    value.into()
+}
+
+/// The value, if it is what was written under that key.
+pub(crate) fn unseal<M: Message + Default>(key: &str, value: &[u8]) -> Option<M> {
+    let (message, written) = value.split_at_checked(value.len().checked_sub(CHECKSUM)?)?;
+    if checksum(key, message) != written {
+        return None;
+    }
+    M::decode(message).ok()
+}
+
+fn checksum(key: &str, message: &[u8]) -> Vec<u8> {
+    let mut hash = Sha256::new();
+    hash.update((key.len() as u64).to_be_bytes());
+    hash.update(key);
+    hash.update(message);
+    hash.finalize().into_iter().take(CHECKSUM).collect()
+}

@@ -1,0 +1,186 @@
+//! An engine for one machine: a file of redb.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use redb::{Builder, Database, ReadableTable as _, TableDefinition};
+
+use crate::state::changes::{Changes, Watch};
+use crate::state::store::{Commit, Compare, Entry, Listing, Op, Revision, Store, StoreError};
+
+/// By key: when it was put, and what.
+const VALUES: TableDefinition<'_, &str, (Revision, &[u8])> = TableDefinition::new("values");
+const REVISION: TableDefinition<'_, (), Revision> = TableDefinition::new("revision");
+
+const CACHE: usize = 16 << 20;
+
+/// What the engine says is large.
+#[derive(Debug)]
+struct Failure(Box<redb::Error>);
+
+impl<E: Into<redb::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(Box::new(error.into()))
+    }
+}
+
+/// A store in a file. It is locked while this lives; every commit is synced.
+///
+/// ```
+/// use xds_relay::state::{Op, Redb, Store};
+///
+/// let directory = tempfile::tempdir()?;
+/// let file = directory.path().join("state.redb");
+/// let _ = Redb::open(&file)?.commit(&[Op::put("a", "1")], &[])?;
+/// assert_eq!(Redb::open(&file)?.list("")?.entries[0].value, "1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Redb {
+    path: PathBuf,
+    /// None after an error, until it is opened anew: it does nothing any more after one.
+    database: Mutex<Option<Arc<Database>>>,
+    changes: Arc<Changes>,
+}
+
+impl Redb {
+    /// Opens a file, or makes one that only its user may read.
+    ///
+    /// # Errors
+    /// It is locked, damaged, of another format, or the file system says no.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let path = path.into();
+        let database = database(&path)?;
+        let revision = guarded(|| revision_of(&database))?;
+        Ok(Self { path, database: Mutex::new(Some(Arc::new(database))), changes: Changes::since(revision) })
+    }
+
+    /// Does something with the database. After an error that is opened anew by the next.
+    fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Failure>) -> Result<T, StoreError> {
+        let open = {
+            let mut open = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*open {
+                Some(database) => database.clone(),
+                None => open.insert(Arc::new(database(&self.path)?)).clone(),
+            }
+        };
+        guarded(|| work(&open)).inspect_err(|_| {
+            *self.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        })
+    }
+}
+
+impl Store for Redb {
+    fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
+        self.with(|database| {
+            let reading = database.begin_read()?;
+            let mut entries = Vec::new();
+            for found in reading.open_table(VALUES)?.range(prefix..)? {
+                let (key, value) = found?;
+                if !key.value().starts_with(prefix) {
+                    break;
+                }
+                let (revision, value) = value.value();
+                entries.push(Entry { key: key.value().to_owned(), value: Bytes::copy_from_slice(value), revision });
+            }
+            let revision = reading.open_table(REVISION)?.get(())?.map_or(0, |revision| revision.value());
+            Ok(Listing { entries, revision })
+        })
+    }
+
+    fn watch(&self, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
+        self.changes.watch(prefix, after)
+    }
+
+    fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        self.with(|database| {
+            // One at a time: this waits for the one before.
+            let writing = database.begin_write()?;
+            let revision = {
+                let mut values = writing.open_table(VALUES)?;
+                for compare in compares {
+                    let revision = values.get(compare.key.as_str())?.map_or(0, |value| value.value().0);
+                    if revision != compare.revision {
+                        return Ok(Commit::Conflict);
+                    }
+                }
+                let mut revisions = writing.open_table(REVISION)?;
+                let revision = revisions.get(())?.map_or(0, |revision| revision.value()) + 1;
+                revisions.insert((), revision)?;
+                for op in ops {
+                    match op {
+                        Op::Put(key, value) => _ = values.insert(key.as_str(), (revision, &**value))?,
+                        Op::Delete(key) => _ = values.remove(key.as_str())?,
+                    }
+                }
+                revision
+            };
+            writing.commit()?;
+            self.changes.record(revision, ops);
+            Ok(Commit::Done(revision))
+        })
+    }
+}
+
+fn database(path: &Path) -> Result<Database, StoreError> {
+    let file = private_file(path)?;
+    guarded(|| {
+        let mut builder = Builder::new();
+        // What later versions of the engine can read.
+        builder.set_cache_size(CACHE).create_with_file_format_v3(true);
+        let database = builder.create_file(file)?;
+        let writing = database.begin_write()?;
+        writing.open_table(VALUES)?;
+        writing.open_table(REVISION)?;
+        writing.commit()?;
+        Ok(database)
+    })
+}
+
+fn revision_of(database: &Database) -> Result<Revision, Failure> {
+    let reading = database.begin_read()?;
+    let revision = reading.open_table(REVISION)?.get(())?;
+    Ok(revision.map_or(0, |revision| revision.value()))
+}
+
+/// There are keys in what clients are sent.
+fn private_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(file)
+}
+
+/// The engine panics over some damage to its file.
+fn guarded<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, StoreError> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(told),
+        Err(_) => Err(StoreError::Corrupt("the engine gave up on it".to_owned())),
+    }
+}
+
+fn told(Failure(error): Failure) -> StoreError {
+    match *error {
+        redb::Error::DatabaseAlreadyOpen => StoreError::Locked,
+        redb::Error::UpgradeRequired(version) => StoreError::Format(format!("version {version} of the engine's")),
+        redb::Error::Io(error) => match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => StoreError::Corrupt(error.to_string()),
+            _ => StoreError::Io(error),
+        },
+        redb::Error::PreviousIo | redb::Error::LockPoisoned(_) => StoreError::Io(io::Error::other("it failed before")),
+        other => StoreError::Corrupt(other.to_string()),
+    }
+}

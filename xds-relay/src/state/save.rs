@@ -1,0 +1,216 @@
+//! Writing down what changed: whatever it is since the last time, each once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use xds_transport::Frame;
+use xdstp_cache::{Interest, Known, TypeUrl};
+
+use crate::lock::lock;
+use crate::state::bodies::Bodies;
+use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
+use crate::state::kept::State;
+use crate::state::store::{Op, StoreError};
+use xdstp_client::federation::LastKnownGood as _;
+use xdstp_client::federation::Scope;
+use xdstp_client::federation::{Knows, Unsaved};
+
+/// How much is written at once, more or less: the rest is, the next time.
+const MOST: usize = 20_000;
+const MOST_BYTES: usize = 16 << 20;
+/// How often it is said that all is as it was, in seconds.
+const HEARTBEAT: u64 = 60;
+/// How often it is said that a scope is in use, in seconds.
+const USED: u64 = 24 * 3600;
+/// How long it is known what went, in seconds: as long as a cache knows it.
+const GONE: u64 = 3600;
+/// Of how many names at most.
+const MOST_GONE: usize = 100_000;
+
+/// What is written, and is to be.
+pub(crate) struct Saver {
+    pub(crate) bodies: Bodies,
+    /// Types that are not written.
+    omitted: HashSet<TypeUrl>,
+    /// What is to be written, or was perhaps: it is written until it surely is, and nothing else before.
+    ops: Vec<Op>,
+    bytes: usize,
+    /// The last moment that it was said to be so.
+    said: u64,
+    /// When it was last said of scopes that they are in use.
+    used: HashMap<ScopeId, u64>,
+    /// What is kept of names that went, by when that was, in milliseconds.
+    gone: BTreeSet<(u64, String)>,
+    gone_at: BTreeMap<String, u64>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Saved {
+    /// How many keys were written or deleted.
+    pub keys: usize,
+    /// There is more, for the next time.
+    pub more: bool,
+}
+
+impl Saver {
+    pub(crate) fn new(omitted: HashSet<TypeUrl>) -> Self {
+        Self {
+            bodies: Bodies::default(),
+            omitted,
+            ops: Vec::new(),
+            bytes: 0,
+            said: 0,
+            used: HashMap::new(),
+            gone: BTreeSet::new(),
+            gone_at: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, op: Op) {
+        self.bytes += op.key().len() + if let Op::Put(_, value) = &op { value.len() } else { 0 };
+        self.ops.push(op);
+    }
+
+    fn is_full(&self) -> bool {
+        self.ops.len() >= MOST || self.bytes >= MOST_BYTES
+    }
+
+    /// Notes when what is said of a name that went is over.
+    pub(crate) fn note_gone(&mut self, key: &str, record: &Record) {
+        if let Some(before) = self.gone_at.remove(key) {
+            self.gone.remove(&(before, key.to_owned()));
+        }
+        if let Some(gone) = record.gone {
+            self.gone.insert((gone, key.to_owned()));
+            self.gone_at.insert(key.to_owned(), gone);
+        }
+    }
+
+    /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
+    fn set(&mut self, scope: &ScopeId, authority: Option<&str>, ((of, interest), known): Knows, at: Moment) {
+        let is_kept = match &interest {
+            _ if self.omitted.contains(&of) => false,
+            Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
+            Interest::Wildcard => true,
+        };
+        let shared =
+            |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
+        let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
+        let key = scope.key_of(&of, &interest);
+        match Record::of(known, at) {
+            Some((record, body)) => {
+                self.bytes += body.as_ref().map_or(0, |(_, body)| body.len());
+                self.bodies.set(&key, body);
+                self.note_gone(&key, &record);
+                let value = seal(&key, &record);
+                self.add(Op::Put(key, value));
+            }
+            None => {
+                self.bodies.set(&key, None);
+                self.note_gone(&key, &Record::default());
+                self.add(Op::Delete(key));
+            }
+        }
+    }
+
+    /// What went too long ago, or before too many others, is not known any more.
+    fn forget_gone(&mut self, at: Moment) {
+        let over = at.seconds().saturating_sub(GONE).saturating_mul(1000);
+        while let Some((gone, key)) = self.gone.first()
+            && (*gone < over || self.gone.len() > MOST_GONE)
+            && !self.is_full()
+        {
+            let key = key.clone();
+            self.note_gone(&key, &Record::default());
+            self.add(Op::Delete(key));
+        }
+    }
+
+    /// Says of a scope that it is in use, where that was not said for long.
+    fn uses(&mut self, scope: &ScopeId, label: &str, at: Moment) {
+        let said = self.used.entry(scope.clone()).or_default();
+        if *said + USED <= at.seconds() {
+            *said = at.seconds();
+            let (key, record) = (scope.key(), ScopeRecord { label: label.to_owned(), used: at.seconds() });
+            let value = seal(&key, &record);
+            self.add(Op::Put(key, value));
+        }
+    }
+}
+
+impl State {
+    /// Writes what changed of these scopes since the last call; after an error, the same once more.
+    pub(crate) fn save(&self, scopes: &[Arc<Scope>], now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
+        let at = Moment { now, wall };
+        self.set_time(at);
+        let saver = &mut *lock(&self.saver);
+        if saver.is_full() || !self.collect(saver, scopes, at)? {
+            return self.commit(saver, at, true);
+        }
+        self.commit(saver, at, false)
+    }
+
+    /// Whether that was all.
+    fn collect(&self, saver: &mut Saver, scopes: &[Arc<Scope>], at: Moment) -> Result<bool, StoreError> {
+        let dropped = self.take_dropped();
+        let claimed = self.take_claimed();
+        let mut all = true;
+        for scope in scopes.iter().chain(&dropped) {
+            let Some(id) = self.identities.of(&scope.key, scope.origin) else { continue };
+            if claimed.contains(&id) || saver.used.contains_key(&id) {
+                saver.uses(&id, &scope.key.to_string(), at);
+            }
+            all &= self.collect_scope(saver, scope, &id, at)?;
+        }
+        // What could not be taken now of what is not there any more, is taken the next time.
+        for scope in dropped {
+            if scope.is_unsaved() {
+                self.dropped(scope);
+            }
+        }
+        saver.forget_gone(at);
+        Ok(all)
+    }
+
+    fn collect_scope(&self, saver: &mut Saver, scope: &Scope, id: &ScopeId, at: Moment) -> Result<bool, StoreError> {
+        let authority = scope.key.authority();
+        while !saver.is_full() {
+            let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
+            saver.uses(id, &scope.key.to_string(), at);
+            match unsaved {
+                Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(id, authority, known, at)),
+                Unsaved::All => {
+                    let stored = self.store.list(&id.prefix()).inspect_err(|_| scope.unsave())?;
+                    let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
+                    let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
+                    scope.known(before.clone(), at.now, |(wish, known)| {
+                        // Of most collections there is nothing to say, and was nothing.
+                        if !known.is_empty() || before.contains(&wish) {
+                            saver.set(id, authority, (wish, known), at);
+                        }
+                    });
+                }
+            }
+        }
+        Ok(!scope.is_unsaved())
+    }
+
+    fn commit(&self, saver: &mut Saver, at: Moment, more: bool) -> Result<Saved, StoreError> {
+        let bodies = saver.bodies.take_ops();
+        bodies.into_iter().for_each(|op| saver.add(op));
+        if saver.ops.is_empty() && at.seconds() < saver.said + HEARTBEAT {
+            return Ok(Saved { keys: 0, more });
+        }
+        saver.said = at.seconds();
+        saver.ops.retain(|op| op.key() != SAVED_KEY);
+        saver.add(Op::put(SAVED_KEY, at.seconds().to_string()));
+        // Nobody else writes what this one does.
+        let _ = self.store.commit(&saver.ops, &[])?;
+        let keys = saver.ops.len();
+        (saver.ops, saver.bytes) = (Vec::new(), 0);
+        Ok(Saved { keys, more })
+    }
+}
