@@ -93,6 +93,14 @@ impl<V> Cache<V> {
         itself.into_iter().chain(variants.map(move |(variant, resource)| stored(Some(&**variant), Some(resource))))
     }
 
+    /// All variants of a name; the one that it has without any is the [plain](Variant::plain) one.
+    pub fn variants(&self, type_url: &TypeUrl, name: &ResourceName) -> impl Iterator<Item = (&Variant, &Resource<V>)> {
+        let state = self.store.find(type_url, name).map(|at| &self.store[at].state);
+        let plain = state.and_then(State::resource).map(|resource| (Variant::plain(), resource));
+        let varied = state.and_then(State::varied).into_iter().flat_map(Varied::iter);
+        plain.into_iter().chain(varied.map(|(variant, resource)| (&**variant, resource)))
+    }
+
     /// A variant of a name.
     pub fn variant(&self, type_url: &TypeUrl, name: &ResourceName, variant: &Variant) -> Option<&Resource<V>> {
         match &self.store[self.store.find(type_url, name)?].state {

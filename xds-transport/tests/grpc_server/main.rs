@@ -21,5 +21,6 @@ mod requests;
 mod served;
 mod streams;
 mod time;
+mod variants;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

@@ -1,12 +1,13 @@
 //! A change of a control plane: what is put and removed as one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
 use prost::{Message, Name};
 use thiserror::Error;
-use xdstp_cache::{Resource, Stored, TypeUrl};
+use xds_matcher::Overlap;
+use xdstp_cache::{Resource, Stored, TypeUrl, Variant};
 use xdstp_uri::{ParseError, ResourceName};
 
 use crate::frame::Frame;
@@ -46,6 +47,18 @@ pub enum PutError {
         /// The type of that.
         of: TypeUrl,
     },
+    /// Two variants of a name are for the same clients.
+    #[error("{variant}, of {name}, is for who sends {parameters}, and so is {other}")]
+    Overlap {
+        /// The name.
+        name: ResourceName,
+        /// What was to be put.
+        variant: Box<Variant>,
+        /// What is there.
+        other: Box<Variant>,
+        /// Who would get either.
+        parameters: String,
+    },
     /// It does not fit its name.
     #[error(transparent)]
     Misfit(#[from] Misfit),
@@ -64,6 +77,8 @@ pub struct Change<'a> {
 pub(crate) struct Item {
     pub(crate) type_url: TypeUrl,
     pub(crate) name: ResourceName,
+    /// None where it is of the whole name.
+    pub(crate) variant: Option<Variant>,
     /// None where it is gone.
     pub(crate) resource: Option<Resource<Frame>>,
 }
@@ -125,8 +140,89 @@ impl<'a> Change<'a> {
             return Err(PutError::Collection(name));
         }
         frame.fits(self.shared.rules(), &type_url, &name)?;
-        self.items.push(Item { type_url, name, resource: Some(frame.into_resource(None)) });
+        self.items.push(Item { type_url, name, variant: None, resource: Some(frame.into_resource(None)) });
         Ok(())
+    }
+
+    /// There is this variant of a resource from now on (TP2), beside the others that the name has: who sends dynamic parameters
+    /// that it is for gets it. Clients that send none get what is for them; Envoy sends none.
+    ///
+    /// ```
+    /// # use xds_transport::grpc::server::ControlPlane;
+    /// # #[derive(Clone, PartialEq, prost::Message)]
+    /// # struct Cluster { #[prost(string, tag = "1")] name: String, #[prost(uint32, tag = "4")] timeout: u32 }
+    /// # impl prost::Name for Cluster { const NAME: &'static str = "Cluster"; const PACKAGE: &'static str = "envoy.config.cluster.v3"; }
+    /// # let plane = ControlPlane::new();
+    /// # let [stable, canary] = [5, 10].map(|timeout| Cluster { name: "cart".into(), timeout });
+    /// use xdstp_cache::Variant;
+    ///
+    /// let [others, canaries] = ["not env=canary", "env=canary"].map(|text| Variant::Constraints(text.parse().unwrap()));
+    /// plane.change(|change| {
+    ///     change.put_variant("cart", &others, &stable)?;
+    ///     change.put_variant("cart", &canaries, &canary)
+    /// })?;
+    /// let error = plane.change(|change| change.put_variant("cart", &Variant::Constraints("exists(env)".parse().unwrap()), &stable));
+    /// assert!(error.unwrap_err().to_string().starts_with("exists(env), of cart, is for who sends "));
+    /// # Ok::<(), xds_transport::grpc::server::PutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); or another variant is for some of the same clients (rule 119). What it is to take the place of is
+    /// [removed](Self::remove_variant) first, in the same change.
+    pub fn put_variant<M: Message + Name>(
+        &mut self,
+        name: &str,
+        variant: &Variant,
+        message: &M,
+    ) -> Result<(), PutError> {
+        self.put::<M>(name, message)?;
+        let Some(mut item) = self.items.pop() else { return Ok(()) };
+        self.check_overlap(&item, variant)?;
+        item.variant = Some(variant.clone());
+        self.items.push(item);
+        Ok(())
+    }
+
+    /// There is no such variant any more; with the last one the name is gone.
+    ///
+    /// # Errors
+    /// The name is none.
+    pub fn remove_variant<M: Name>(&mut self, name: &str, variant: &Variant) -> Result<(), PutError> {
+        let (type_url, name) = (type_of::<M>(), parsed(name)?);
+        self.items.push(Item { type_url, name, variant: Some(variant.clone()), resource: None });
+        Ok(())
+    }
+
+    /// Of the draft, which of several counts is for it to say.
+    fn check_overlap(&self, item: &Item, variant: &Variant) -> Result<(), PutError> {
+        let Variant::Constraints(constraint) = variant else { return Ok(()) };
+        for other in self.variants_of(&item.type_url, &item.name) {
+            let Variant::Constraints(others) = &other else { continue };
+            if let (true, Overlap::Overlapping(parameters)) = (other != *variant, constraint.overlap(others)) {
+                let (name, parameters) = (item.name.clone(), parameters.to_string());
+                let (variant, other) = (Box::new(variant.clone()), Box::new(other));
+                return Err(PutError::Overlap { name, variant, other, parameters });
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that there are after what was said so far.
+    fn variants_of(&self, type_url: &TypeUrl, name: &ResourceName) -> BTreeSet<Variant> {
+        let mut variants = BTreeSet::new();
+        if !self.whole {
+            let served = self.shared.lock();
+            variants.extend(served.cache.variants(type_url, name).map(|(variant, _)| variant.clone()));
+        }
+        for item in self.items.iter().filter(|item| item.type_url == *type_url && item.name == *name) {
+            let variant = item.variant.clone().unwrap_or_else(|| Variant::plain().clone());
+            match (&item.resource, &item.variant) {
+                (Some(_), _) => _ = variants.insert(variant),
+                (None, Some(_)) => _ = variants.remove(&variant),
+                (None, None) => variants.clear(),
+            }
+        }
+        variants
     }
 
     /// See [`ControlPlane::remove`](super::ControlPlane::remove).
@@ -134,7 +230,7 @@ impl<'a> Change<'a> {
     /// # Errors
     /// As there.
     pub fn remove<M: Name>(&mut self, name: &str) -> Result<(), PutError> {
-        self.items.push(Item { type_url: type_of::<M>(), name: parsed(name)?, resource: None });
+        self.items.push(Item { type_url: type_of::<M>(), name: parsed(name)?, variant: None, resource: None });
         Ok(())
     }
 
@@ -200,7 +296,7 @@ impl<'a> Change<'a> {
             after.extend(part.filter_map(of));
             next = rest;
         }
-        for Item { type_url, name, resource } in &self.items {
+        for Item { type_url, name, resource, .. } in &self.items {
             let key = (type_url.clone(), name.clone());
             match resource {
                 Some(resource) => _ = after.insert(key, resource.value.clone()),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use prost::{Message, Name};
-use xdstp_cache::{Cache, Options, SubscriberId};
+use xdstp_cache::{Cache, Options, SubscriberId, Variant};
 
 use crate::grpc::server::change::{Change, Item, PutError};
 use crate::grpc::server::client::Client;
@@ -119,25 +119,31 @@ impl ControlPlane {
     pub fn replace<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
         let items = Change::described_by(&self.shared, true, describe)?;
         let put = items.iter().filter(|item| item.resource.is_some());
-        let kept: HashSet<_> = put.map(|item| (item.type_url.clone(), item.name.clone())).collect();
+        let variant = |variant: Option<&Variant>| variant.unwrap_or(Variant::plain()).clone();
+        let kept = put.map(|item| (item.type_url.clone(), item.name.clone(), variant(item.variant.as_ref())));
+        let kept: HashSet<_> = kept.collect();
         self.shared.edit(|served, woken| {
             let there = served.cache.resources().filter(|stored| stored.resource.is_some());
-            let there = there.map(|stored| (stored.type_url.clone(), stored.name.clone()));
+            let there = there.map(|of| (of.type_url.clone(), of.name.clone(), variant(of.variant)));
             let gone: Vec<_> = there.filter(|stored| !kept.contains(stored)).collect();
             self.take(items, served, woken);
-            gone.iter().for_each(|(type_url, name)| served.remove(type_url, name, woken));
+            served.vary(gone.into_iter().map(|(of, name, variant)| (of, name, variant, None)), woken);
         });
         Ok(())
     }
 
     fn take(&self, items: Vec<Item>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
-        for Item { type_url, name, resource } in items {
-            match resource {
+        let mut variants = Vec::new();
+        for Item { type_url, name, variant, resource } in items {
+            match (resource, variant) {
+                (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
                 // It was found to fit.
-                Some(resource) => _ = served.put(self.shared.rules(), &type_url, &name, resource, woken),
-                None => served.remove(&type_url, &name, woken),
+                (Some(resource), None) => _ = served.put(self.shared.rules(), &type_url, &name, resource, woken),
+                (None, None) => served.remove(&type_url, &name, woken),
             }
         }
+        // What takes the place of another does so in one step.
+        served.vary(variants, woken);
     }
 
     /// A service of streams that are served from this.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use xdstp_cache::{Cache, Outcome, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Cache, Outcome, Resource, SubscriberId, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
@@ -69,6 +69,25 @@ impl Served {
     pub(crate) fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {
         self.lives.set(type_url, name, None);
         self.cache.remove(type_url, name, now(), woken);
+    }
+
+    /// Variants come and go, all of them in one step.
+    pub(crate) fn vary(
+        &mut self,
+        variants: impl IntoIterator<Item = (TypeUrl, ResourceName, Variant, Option<Resource<Frame>>)>,
+        woken: &mut Vec<SubscriberId>,
+    ) {
+        let mut edit = self.cache.edit(now());
+        for (type_url, name, variant, resource) in variants {
+            if variant.is_plain() {
+                self.lives.set(&type_url, &name, None);
+            }
+            match resource {
+                Some(resource) => _ = edit.put_variant(&type_url, &name, &variant, resource),
+                None => edit.remove_variant(&type_url, &name, &variant),
+            }
+        }
+        woken.extend(edit.finish());
     }
 
     fn end_what_is_over(&mut self, woken: &mut Vec<SubscriberId>) {
