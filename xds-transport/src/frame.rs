@@ -183,6 +183,26 @@ impl Frame {
         self.0.do_not_cache
     }
 
+    /// The same frame, which nobody may share between clients: with `cache_control.do_not_cache`, whether it had that or not.
+    ///
+    /// ```
+    /// use xds_transport::Frame;
+    ///
+    /// let frame = Frame::new(vec![1; 9].into()).private();
+    /// assert!(frame.do_not_cache());
+    /// assert_eq!(frame.clone().private(), frame);
+    /// ```
+    #[must_use]
+    pub fn private(self) -> Self {
+        if self.do_not_cache() {
+            return self;
+        }
+        // `cache_control { do_not_cache: true }`
+        let wrapper = [self.wrapper(), &b"\x3a\x02\x08\x01"[..]].concat();
+        let ttl = self.ttl();
+        self.with_wrapper(wrapper.into(), ttl, true)
+    }
+
     /// The same frame, holding on to no more than twice its own size of a received buffer of
     /// `buffer` bytes: one small survivor must not pin a large response.
     #[must_use]

@@ -127,11 +127,16 @@ impl Feed {
     fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) -> Vec<Rejected> {
         let by_alias = self.server.protocol == Protocol::Delta;
         let mut refused = Vec::new();
-        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, .. } = update;
+        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, overlapping, .. } = update;
+        for (name, served, other) in overlapping {
+            let (origin, name) = (&self.server.name, name.as_str());
+            tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
+        }
+        let never_shared = self.server.rules.of(&type_url).never_shared;
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
-            let value = changed.resource.value;
-            changed.resource.value = value.with_aliases(|alias| self.server.realm.holds(alias));
+            let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
+            changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
             if !self.server.realm.holds(name) {
                 let reason = "its authority is another origin's";

@@ -267,3 +267,22 @@ fn what_must_not_be_shared_is_fetched_with_the_parameters_of_who_asks() {
     let with = |env: &str| world.origins[0].asked.iter().filter(|line| line.contains(&format!("env={env}"))).count();
     assert_eq!([with("prod"), with("test")], [2, 2], "{:?}", world.origins[0].asked);
 }
+
+/// What a server says of which constraints a client is to send is for that client alone (DPDS).
+#[test]
+fn which_constraints_to_send_is_never_shared() {
+    const MAPS: &str = "type.googleapis.com/envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap";
+    let (mut world, last) = chain(DELTA, &["draft"]);
+    let now = world.now;
+    // It does not say that it must not be shared.
+    world.origins[0].put(now, MAPS, "my", "1");
+    for _ in 0..2 {
+        let client = world.client_selecting(last, DELTA, Selector::default());
+        world.clients[client].subscribe(MAPS, &["my"]);
+    }
+    world.settle();
+    for client in 0..2 {
+        assert_eq!(world.clients[client].held(MAPS), ["my@1"]);
+    }
+    assert_eq!(world.origins[0].asked.len(), 3, "one for all, and one for each: {:?}", world.origins[0].asked);
+}

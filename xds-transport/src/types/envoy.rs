@@ -5,7 +5,7 @@ use crate::types::reference::Reference;
 use crate::types::rule::{Dependent, TypeRule};
 
 /// The rules of its types, but for those that differ in nothing.
-pub(crate) fn rules() -> [(&'static str, TypeRule); 8] {
+pub(crate) fn rules() -> [(&'static str, TypeRule); 9] {
     let clusters_and_endpoints_again = vec![Dependent {
         type_url: ENDPOINTS.into(),
         // Cluster.eds_cluster_config.service_name, else Cluster.name
@@ -15,6 +15,8 @@ pub(crate) fn rules() -> [(&'static str, TypeRule); 8] {
     let wildcard = || TypeRule { full_state_in_sotw: true, legacy_wildcard: true, ..plain() };
     let gated = |rank| TypeRule { rank, waits_for_lower_ranks: true, ..plain() };
     [
+        // The draft of TP2: by what a client selects is asked for before anything that is selected by it.
+        (DYNAMIC_PARAMETERS, TypeRule { rank: 0, never_shared: true, name_path: Vec::new(), ..plain() }),
         (CLUSTERS, TypeRule { rank: 0, removals_last: true, dependents: clusters_and_endpoints_again, ..wildcard() }),
         (ENDPOINTS, TypeRule { rank: 1, removals_last: true, skip_known_on_resume: false, ..plain() }),
         (LOCALITY_ENDPOINTS, TypeRule { rank: 2, delta_only: true, name_path: Vec::new(), ..plain() }),
@@ -46,7 +48,7 @@ pub(crate) fn references() -> [(&'static str, Vec<Reference>); 3] {
 }
 
 /// The per-type services: of each type, the service, and what its methods call the resources.
-pub(crate) const SERVICES: [(&str, &str, &str); 10] = [
+pub(crate) const SERVICES: [(&str, &str, &str); 11] = [
     (LISTENERS, "envoy.service.listener.v3.ListenerDiscoveryService", "Listeners"),
     (ROUTES, "envoy.service.route.v3.RouteDiscoveryService", "Routes"),
     (SCOPED_ROUTES, "envoy.service.route.v3.ScopedRoutesDiscoveryService", "ScopedRoutes"),
@@ -56,9 +58,16 @@ pub(crate) const SERVICES: [(&str, &str, &str); 10] = [
     (LOCALITY_ENDPOINTS, "envoy.service.endpoint.v3.LocalityEndpointDiscoveryService", "LocalityEndpoints"),
     (SECRETS, "envoy.service.secret.v3.SecretDiscoveryService", "Secrets"),
     (RUNTIME, "envoy.service.runtime.v3.RuntimeDiscoveryService", "Runtime"),
+    (
+        DYNAMIC_PARAMETERS,
+        "envoy.service.dynamic_parameters.v3.DynamicParametersDiscoveryService",
+        "DynamicParameterConstraints",
+    ),
     (EXTENSIONS, "envoy.service.extension.v3.ExtensionConfigDiscoveryService", "ExtensionConfigs"),
 ];
 
+const DYNAMIC_PARAMETERS: &str =
+    "type.googleapis.com/envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap";
 const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 const ROUTES: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
 const SCOPED_ROUTES: &str = "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration";

@@ -24,6 +24,8 @@ pub struct TypeRule {
     pub skip_known_on_resume: bool,
     /// A name that does not exist is told as an alias of itself that stands for nothing, not as removed (rule 106).
     pub absent_by_alias: bool,
+    /// Whoever asks is answered for itself: no cache shares it, whether it says so or not (rule 121).
+    pub never_shared: bool,
     /// The field path of the name inside the payload; empty if there is none.
     pub name_path: Vec<u32>,
     /// Who is sent a changed resource of this type is sent these again, if subscribed (rule 124). No other type is sent
@@ -51,6 +53,7 @@ impl Default for TypeRule {
             waits_for_lower_ranks: false,
             skip_known_on_resume: true,
             absent_by_alias: false,
+            never_shared: false,
             name_path: vec![1],
             dependents: Vec::new(),
         }

@@ -140,6 +140,7 @@ impl<'a> Change<'a> {
             return Err(PutError::Collection(name));
         }
         frame.fits(self.shared.rules(), &type_url, &name)?;
+        let frame = if self.shared.rules().of(&type_url).never_shared { frame.private() } else { frame };
         self.items.push(Item { type_url, name, variant: None, resource: Some(frame.into_resource(None)) });
         Ok(())
     }
