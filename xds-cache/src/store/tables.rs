@@ -10,7 +10,6 @@ use crate::index::Index;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, Target, TypeKey};
 use crate::moments::{Moments, Seq};
-use crate::notes::Notes;
 use crate::options::Options;
 use crate::resource::{Resource, TypeUrl, Version};
 use crate::resource_error::Failure;
@@ -18,6 +17,7 @@ use crate::store::aliases::Aliases;
 use crate::store::departures::Departures;
 use crate::store::idle::Idle;
 use crate::store::list::{Answer, List};
+use crate::store::notes::Notes;
 use crate::store::slot::{Place, Slot, State};
 use crate::watchers::Watchers;
 
