@@ -1,6 +1,5 @@
 //! What changed since somebody looked who keeps it elsewhere, too.
 
-use std::collections::HashSet;
 use std::time::Instant;
 
 use xdstp_uri::ResourceName;
@@ -10,15 +9,7 @@ use crate::interest::Interest;
 use crate::keys::{ListKey, TypeKey};
 use crate::resource::TypeUrl;
 use crate::snapshot::Known;
-use crate::store::Store;
-
-/// Of what something changed, each once: bounded by what there is, or else by a number.
-pub(crate) struct Notes {
-    changed: HashSet<(TypeUrl, Interest)>,
-    most: usize,
-    /// They were too many.
-    all: bool,
-}
+use crate::store::{Notes, Store};
 
 impl<V> Cache<V> {
     /// Notes from now on of which names and collections what is known changes, so that it can be kept elsewhere without a
@@ -41,30 +32,23 @@ impl<V> Cache<V> {
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn note_changes(&mut self, most: usize) {
-        self.store.notes = Some(Box::new(Notes { changed: HashSet::new(), most, all: false }));
+        self.store.notes = Some(Box::new(Notes::of(most)));
     }
 
     /// Whether something was noted.
     pub fn has_noted(&self) -> bool {
-        self.store.notes.as_ref().is_some_and(|notes| notes.all || !notes.changed.is_empty())
+        self.store.notes.as_ref().is_some_and(|notes| notes.any())
     }
 
     /// Takes up to so many of what was noted. `None`: there was too much, and all of it may be other than it was.
     pub fn take_noted(&mut self, most: usize) -> Option<Vec<(TypeUrl, Interest)>> {
-        let Some(notes) = &mut self.store.notes else { return Some(Vec::new()) };
-        if std::mem::take(&mut notes.all) {
-            return None;
-        }
-        let taken: Vec<_> = notes.changed.iter().take(most).cloned().collect();
-        taken.iter().for_each(|noted| _ = notes.changed.remove(noted));
-        Some(taken)
+        self.store.notes.as_mut().map_or(Some(Vec::new()), |notes| notes.take(most))
     }
 
     /// Notes that all of it may be other than it was.
     pub fn note_all(&mut self) {
         if let Some(notes) = &mut self.store.notes {
-            notes.changed = HashSet::new();
-            notes.all = true;
+            notes.note_all();
         }
     }
 
@@ -101,16 +85,12 @@ impl<V> Cache<V> {
 
 impl<V> Store<V> {
     pub(crate) fn note(&mut self, type_key: TypeKey, interest: impl FnOnce() -> Interest) {
-        if self.notes.as_ref().is_none_or(|notes| notes.all) {
+        if self.notes.as_ref().is_none_or(|notes| notes.is_all()) {
             return;
         }
         let type_url = self[type_key].url.clone();
         if let Some(notes) = &mut self.notes {
-            notes.changed.insert((type_url, interest()));
-            if notes.changed.len() > notes.most {
-                notes.changed = HashSet::new();
-                notes.all = true;
-            }
+            notes.note(type_url, interest());
         }
     }
 
