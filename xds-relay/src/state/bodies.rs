@@ -1,4 +1,4 @@
-//! The bodies that are kept: each once, for as long as something has it.
+//! The bodies that are kept: what several have, once, for as long as one of them has it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,15 +8,30 @@ use sha2::{Digest, Sha256};
 use crate::state::format::{Hash, body_key};
 use crate::state::store::Op;
 
-/// Which body each key has, and how many have each. Keys are hashed: they are long, and there are many.
+/// Which body each key has, and how many have each. A body that one has alone is written with what is known of that, so that a
+/// change is one write; where others have it, too, they have it together. Keys are hashed: they are long, and there are many.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
-    by_key: HashMap<[u8; 16], Hash>,
-    counts: HashMap<Hash, usize>,
+    by_key: HashMap<[u8; 16], Of>,
+    users: HashMap<Hash, Users>,
     /// Those that are new, with their content.
     new: HashMap<Hash, Bytes>,
     /// Those that nothing has any more.
     gone: HashSet<Hash>,
+}
+
+/// What a key has.
+#[derive(Clone, Copy, Debug)]
+struct Of {
+    hash: Hash,
+    alone: bool,
+}
+
+/// Who has a body.
+#[derive(Clone, Copy, Debug, Default)]
+struct Users {
+    alone: usize,
+    together: usize,
 }
 
 impl Bodies {
@@ -25,36 +40,49 @@ impl Bodies {
         self.gone.insert(hash);
     }
 
-    /// A key has this body, which is kept.
-    pub(crate) fn read(&mut self, key: &str, hash: Hash) {
-        self.gone.remove(&hash);
-        self.by_key.insert(short(key), hash);
-        *self.counts.entry(hash).or_default() += 1;
+    /// A key has this body, which is kept: with it alone, or for all who have it.
+    pub(crate) fn read(&mut self, key: &str, hash: Hash, alone: bool) {
+        if !alone {
+            self.gone.remove(&hash);
+        }
+        self.by_key.insert(short(key), Of { hash, alone });
+        let users = self.users.entry(hash).or_default();
+        *(if alone { &mut users.alone } else { &mut users.together }) += 1;
     }
 
-    /// A key has this body from now on, or none.
-    pub(crate) fn set(&mut self, key: &str, body: Option<(Hash, Bytes)>) {
+    /// A key has this body from now on, or none. Whether it is to be written with what is known of the key.
+    pub(crate) fn set(&mut self, key: &str, body: Option<(Hash, Bytes)>) -> bool {
         let short = short(key);
-        let before = match &body {
-            Some((hash, _)) => self.by_key.insert(short, *hash),
-            None => self.by_key.remove(&short),
-        };
+        let before = self.by_key.remove(&short);
+        let mut is_alone = false;
         if let Some((hash, content)) = body {
-            let count = self.counts.entry(hash).or_default();
-            *count += 1;
-            if *count == 1 && !self.gone.remove(&hash) {
+            let users = self.users.entry(hash).or_default();
+            is_alone = match before {
+                Some(before) if before.hash == hash => before.alone,
+                _ => users.alone + users.together == 0,
+            };
+            self.by_key.insert(short, Of { hash, alone: is_alone });
+            *(if is_alone { &mut users.alone } else { &mut users.together }) += 1;
+            if !is_alone && users.together == 1 && !self.gone.remove(&hash) {
                 self.new.insert(hash, content);
             }
         }
-        if let Some(before) = before {
-            let count = self.counts.entry(before).or_default();
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.counts.remove(&before);
-                if self.new.remove(&before).is_none() {
-                    self.gone.insert(before);
-                }
-            }
+        if let Some(Of { hash, alone }) = before {
+            self.leave(hash, alone);
+        }
+        is_alone
+    }
+
+    fn leave(&mut self, hash: Hash, alone: bool) {
+        let users = self.users.entry(hash).or_default();
+        let count = if alone { &mut users.alone } else { &mut users.together };
+        *count = count.saturating_sub(1);
+        let is_kept_for_nobody = !alone && users.together == 0;
+        if users.alone + users.together == 0 {
+            self.users.remove(&hash);
+        }
+        if is_kept_for_nobody && self.new.remove(&hash).is_none() {
+            self.gone.insert(hash);
         }
     }
 
@@ -87,26 +115,28 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_kept_once_and_as_long_as_something_has_it() {
+    fn a_body_that_several_have_is_kept_once_and_as_long_as_one_of_them_has_it() {
         let mut bodies = Bodies::default();
-        bodies.set("a", body("1"));
-        bodies.set("b", body("1"));
+        assert!(bodies.set("a", body("1")), "alone");
+        assert_eq!(ops(&mut bodies), (0, 0));
+        for key in ["b", "c"] {
+            assert!(!bodies.set(key, body("1")));
+        }
         assert_eq!(ops(&mut bodies), (1, 0));
-        bodies.set("a", body("1"));
-        bodies.set("a", body("2"));
-        assert_eq!(ops(&mut bodies), (1, 0));
+        assert!(bodies.set("a", body("1")), "as it was");
+        assert!(!bodies.set("b", body("1")));
+        assert!(bodies.set("a", body("2")));
         bodies.set("b", None);
+        assert_eq!(ops(&mut bodies), (0, 0), "the third has it");
+        bodies.set("c", None);
         assert_eq!(ops(&mut bodies), (0, 1));
         // What comes and goes between two looks leaves nothing to do.
-        bodies.set("c", body("3"));
-        bodies.set("c", None);
+        assert!(!bodies.set("d", body("2")));
+        bodies.set("d", None);
         bodies.set("a", None);
-        bodies.set("d", body("2"));
+        bodies.set("a", None);
         assert_eq!(ops(&mut bodies), (0, 0));
-        bodies.set("d", None);
-        bodies.set("d", None);
-        assert_eq!(ops(&mut bodies), (0, 1));
-        assert!(bodies.by_key.is_empty() && bodies.counts.is_empty());
+        assert!(bodies.by_key.is_empty() && bodies.users.is_empty());
     }
 
     #[test]
@@ -115,10 +145,12 @@ mod tests {
         for text in ["1", "2"] {
             bodies.orphan(hash_of(text.as_bytes()));
         }
-        bodies.read("a", hash_of(b"1"));
+        bodies.read("a", hash_of(b"1"), false);
+        bodies.read("own", hash_of(b"3"), true);
         assert_eq!(ops(&mut bodies), (0, 1));
-        bodies.set("b", body("1"));
+        assert!(!bodies.set("b", body("1")));
         bodies.set("a", None);
+        assert!(bodies.set("own", body("3")));
         assert_eq!(ops(&mut bodies), (0, 0));
     }
 }

@@ -94,9 +94,12 @@ pub(crate) struct ScopeRecord {
 /// What is known of a name, or of a collection.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Record {
-    /// The hash of the body of what is there.
+    /// The hash of the body of what is there, where others have it, too.
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) body: Vec<u8>,
+    /// The body, where this has it alone.
+    #[prost(bytes = "bytes", optional, tag = "10")]
+    pub(crate) content: Option<Bytes>,
     /// Its version; of the wildcard, that of the type.
     #[prost(string, tag = "2")]
     version: String,

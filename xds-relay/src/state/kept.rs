@@ -184,7 +184,8 @@ fn read(store: &dyn Store, at: Moment, saver: &mut Saver) -> Result<Read, StoreE
         let good = read_key(&entry.key).and_then(|(scope, of, interest)| {
             let record: Record = unseal(&entry.key, &entry.value)?;
             let hash: Option<Hash> = record.body.as_slice().try_into().ok();
-            let body = hash.map(|hash| Some((hash, bodies.get(&hash)?.clone()))).unwrap_or_default();
+            let alone = record.content.clone().map(|content| (hash_of(&content), content));
+            let body = alone.or_else(|| Some((hash?, bodies.get(&hash?)?.clone())));
             (record.body.is_empty() || body.is_some()).then_some((scope, of, interest, record, body))
         });
         let Some((scope, of, interest, record, body)) = good else {
@@ -197,7 +198,7 @@ fn read(store: &dyn Store, at: Moment, saver: &mut Saver) -> Result<Read, StoreE
             continue;
         }
         if let Some((hash, _)) = &body {
-            saver.bodies.read(&entry.key, *hash);
+            saver.bodies.read(&entry.key, *hash, record.content.is_some());
         }
         saver.note_gone(&entry.key, &record);
         let known = record.known(of, interest, body.map(|(_, body)| body), at);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
 
@@ -101,15 +102,18 @@ impl Saver {
         let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
         match Record::of(known, at) {
-            Some((record, body)) => {
-                self.bytes += body.as_ref().map_or(0, |(_, body)| body.len());
-                self.bodies.set(&key, body);
+            Some((mut record, body)) => {
+                let content = body.as_ref().map(|(_, content)| content.clone());
+                self.bytes += content.as_ref().map_or(0, Bytes::len);
+                if self.bodies.set(&key, body) {
+                    (record.body, record.content) = (Vec::new(), content);
+                }
                 self.note_gone(&key, &record);
                 let value = seal(&key, &record);
                 self.add(Op::Put(key, value));
             }
             None => {
-                self.bodies.set(&key, None);
+                let _ = self.bodies.set(&key, None);
                 self.note_gone(&key, &Record::default());
                 self.add(Op::Delete(key));
             }
@@ -207,6 +211,8 @@ impl State {
         saver.said = at.seconds();
         saver.ops.retain(|op| op.key() != SAVED_KEY);
         saver.add(Op::put(SAVED_KEY, at.seconds().to_string()));
+        // What is beside another is written with it; of one key, the last counts.
+        saver.ops.sort_by(|one, other| one.key().cmp(other.key()));
         // Nobody else writes what this one does.
         let _ = self.store.commit(&saver.ops, &[])?;
         let keys = saver.ops.len();

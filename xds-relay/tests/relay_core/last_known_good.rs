@@ -496,3 +496,34 @@ fn an_alias_and_a_ttl_are_kept() {
     world.advance(SECOND);
     assert_eq!(world.clients[late].held(CLUSTERS), [""; 0], "nor since it was written");
 }
+
+/// Two groups that are sent the same.
+#[test]
+fn a_body_that_several_groups_have_is_kept_once_for_all_further_ones() {
+    let (mut world, store) = world(DELTA);
+    let other = text(DELTA).replace("share_by: [cluster]\n", "");
+    world.restart(0, &other, store.clone());
+    let body = "body".repeat(100);
+    world.put(0, CLUSTERS, "a", &body);
+    let clients = ["n1", "n2", "n3"].map(|node| world.client(DELTA, node));
+    clients.iter().for_each(|client| world.subscribe(*client, CLUSTERS, &["a"]));
+    world.advance(5 * SECOND);
+    let bodies = |store: &Memory| store.list("xds-relay/v1/body/").unwrap().entries.len();
+    assert_eq!(bodies(&store), 1);
+    world.set_up(0, false);
+    world.restart(0, &other, store.clone());
+    for client in clients {
+        world.connect(client, 0);
+    }
+    let new = ["n1", "n3"].map(|node| world.client(DELTA, node));
+    new.iter().for_each(|client| world.subscribe(*client, CLUSTERS, &["a"]));
+    world.advance(SECOND);
+    for client in new {
+        assert_eq!(world.clients[client].held(CLUSTERS), [format!("a@{body}")]);
+    }
+    world.set_up(0, true);
+    world.put(0, CLUSTERS, "a", "2");
+    world.advance(60 * SECOND);
+    let kept = store.list("").unwrap().entries;
+    assert!(!kept.iter().any(|entry| String::from_utf8_lossy(&entry.value).contains("bodybody")));
+}
