@@ -74,6 +74,11 @@ pub trait Source {
     /// Ends an interest. Whether there was one.
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool;
 
+    /// Whether a subscriber is interested in a name, by whatever interest. Only who has variants is asked.
+    fn covers(&self, _id: SubscriberId, _name: &ResourceName) -> bool {
+        true
+    }
+
     /// What the client holds already (`initial_resource_versions`, nothing over SotW): once, right after the first
     /// subscriptions. What was subscribed before belongs together with it: an origin may be asked for both in one request.
     ///

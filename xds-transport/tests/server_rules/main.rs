@@ -21,6 +21,7 @@ mod order;
 mod over;
 mod parameters;
 mod reconnect;
+mod selections;
 mod sessions;
 mod streams;
 mod subscriptions;

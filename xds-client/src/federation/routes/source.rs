@@ -238,6 +238,11 @@ impl Source for Routes {
         Some(sum_of(parts.map(|part| (part, part.scope.changes()))))
     }
 
+    fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
+        parts.into_iter().any(|part| part.scope.covers(part.id, name))
+    }
+
     fn newest_removal(&self, id: SubscriberId) -> u64 {
         let parts = self.subscribers.get(id.index()).into_iter().flat_map(Subscriber::all_parts);
         sum_of(parts.map(|part| (part, part.scope.newest_removal(part.id))).filter(|(_, newest)| *newest > 0))

@@ -1,9 +1,11 @@
 //! A cache that says nothing before it was filled: what is not in it yet is not known to be gone.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Variant,
+    Version,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -19,6 +21,14 @@ pub(crate) struct Gate<'a> {
 impl Source for Gate<'_> {
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         Source::open(self.cache, type_url)
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        Source::open_selecting(self.cache, type_url, selector)
+    }
+
+    fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        Source::covers(self.cache, id, name)
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {
@@ -60,8 +70,16 @@ impl Source for Gate<'_> {
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
+        self.visit_selected(id, &mut |name, _, resource| visitor(name, resource))
+    }
+
+    fn visit_selected(
+        &mut self,
+        id: SubscriberId,
+        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
+    ) -> Unanswered {
         if self.open {
-            return Source::visit(self.cache, id, visitor);
+            return Source::visit_selected(self.cache, id, visitor);
         }
         let mut unanswered = Unanswered::default();
         (unanswered.names, unanswered.held, unanswered.collections) = (1, 1, 1);

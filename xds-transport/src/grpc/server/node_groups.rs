@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use prost::Message;
 use tonic::Status;
-use xdstp_cache::{Failed, Interest, Pull, Pulled, Removals, Resource, SubscriberId, TypeUrl, Unanswered, Version};
+use xdstp_cache::{
+    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+};
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use crate::frame::Frame;
@@ -205,6 +207,10 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Source for GroupSource<K> {
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
         self.source.open(type_url)
+    }
+
+    fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
+        self.source.open_selecting(type_url, selector)
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {

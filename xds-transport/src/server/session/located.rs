@@ -14,28 +14,30 @@ use std::time::{Duration, Instant};
 use foldhash::quality::RandomState;
 use xdstp_cache::{
     Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl, Unanswered,
-    Variant,
+    Variant, Version,
 };
 use xdstp_uri::ResourceName;
 
-use crate::Dialect;
 use crate::frame::Frame;
 use crate::server::error::ProtocolError;
-use crate::server::session::located::held::{Held, Went};
+use crate::server::session::located::held::{Held, Went, Which};
 use crate::server::session::refreshes::{Refreshes, Told};
 use crate::server::source::Source;
 use crate::server::tally::Tally;
 use crate::server::weight::weight;
+use crate::{Dialect, Protocol};
 
 /// The selections of one session.
 #[derive(Default)]
 pub(crate) struct Located {
     dialect: Dialect,
+    /// What the client holds is what the last response says, and not what those before it said.
+    is_sotw: bool,
     selections: Vec<Selection>,
     hasher: RandomState,
     held: Held,
     /// What cannot be asked for, and why: the client is yet to be told.
-    refused: Vec<(String, ResourceError)>,
+    refused: BTreeMap<String, ResourceError>,
     /// How many names it counts for.
     weight: usize,
 }
@@ -45,8 +47,8 @@ struct Selection {
     id: SubscriberId,
     hash: u64,
     selector: Selector,
-    /// With none it ends.
-    interests: HashSet<Interest>,
+    /// How many names, globs and wildcards; with none it ends.
+    interests: usize,
     weight: usize,
     refreshes: Refreshes,
     /// It is yet to be said what the client holds of it.
@@ -73,8 +75,8 @@ pub(crate) enum Tell<'a> {
 
 /// Requests.
 impl Located {
-    pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, ..Self::default() }
+    pub(crate) fn new(protocol: Protocol, dialect: Dialect) -> Self {
+        Self { dialect, is_sotw: protocol == Protocol::Sotw, ..Self::default() }
     }
 
     /// An interest with this selector. Whether it is new, and by which subscriber.
@@ -101,7 +103,7 @@ impl Located {
                 id: source.open_selecting(type_url, selector),
                 hash,
                 selector: selector.clone(),
-                interests: HashSet::new(),
+                interests: 0,
                 weight,
                 refreshes: Refreshes::default(),
                 is_new: true,
@@ -115,7 +117,7 @@ impl Located {
         let Some(selection) = selection else { return Err(ProtocolError::MissingType) };
         let new = source.subscribe(selection.id, interest);
         if new {
-            selection.interests.insert(interest.clone());
+            selection.interests += 1;
             self.weight += weight(interest.as_str());
         }
         Ok((selection.id, new))
@@ -130,16 +132,40 @@ impl Located {
             return false;
         }
         self.weight -= weight(interest.as_str()).min(self.weight);
-        selection.interests.remove(interest);
-        let id = selection.id;
-        self.held.leave(id, interest);
-        if selection.interests.is_empty() {
+        selection.interests -= 1;
+        let (id, ends) = (selection.id, selection.interests == 0);
+        let left = match interest {
+            _ if ends => self.held.leave_all(id, |_| false),
+            Interest::Name(name) if !name.is_glob() && source.covers(id, name) => Vec::new(),
+            Interest::Name(name) if !name.is_glob() => self.held.leave(id, name),
+            _ => self.held.leave_all(id, |name| source.covers(id, name)),
+        };
+        if ends {
             source.close(id, &Tally::default());
             let ended = self.selections.remove(at);
             self.weight -= ended.weight.min(self.weight);
-            self.held.forget(id);
         }
+        self.keep_for_others(left, source);
         true
+    }
+
+    /// What the client had by what it left it lets go itself, unless it is for others that ask for the name, too: those may
+    /// have it from then on, whatever they were sent.
+    fn keep_for_others(&mut self, left: Vec<(ResourceName, Which)>, source: &mut impl Source) {
+        if self.is_sotw {
+            return;
+        }
+        for (name, variant) in left {
+            let of = variant.as_deref().unwrap_or(Variant::plain());
+            for other in &self.selections {
+                if of.is_for(&other.selector)
+                    && source.covers(other.id, &name)
+                    && self.held.may_have(other.id, &name, &variant)
+                {
+                    source.resume(other.id, vec![(name.clone(), Version::from(""))]);
+                }
+            }
+        }
     }
 
     /// The subscribers of which it was not said yet what the client holds.
@@ -151,18 +177,9 @@ impl Located {
         new.collect()
     }
 
-    /// Whether a subscriber asks for a name, by itself or by a collection that may have it.
-    pub(crate) fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
-        let interests = self.selections.iter().find(|one| one.id == id).map(|one| &one.interests);
-        let by = |interest| interests.is_some_and(|interests| interests.contains(&interest));
-        by(Interest::Name(name.clone()))
-            || by(Interest::Wildcard)
-            || name.glob_parent().is_some_and(|glob| by(Interest::Name(glob)))
-    }
-
     /// A subscription that there cannot be.
     pub(crate) fn refuse(&mut self, name: &str, error: ResourceError) {
-        self.refused.push((name.to_owned(), error));
+        self.refused.insert(name.to_owned(), error);
     }
 
     fn position(&self, hash: u64, selector: &Selector) -> Option<usize> {
@@ -185,7 +202,8 @@ impl Located {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        self.weight + self.refused.iter().map(|(name, _)| weight(name)).sum::<usize>()
+        let refused = self.refused.iter().map(|(name, error)| weight(name) + weight(&error.message));
+        self.weight + refused.sum::<usize>()
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubscriberId> {
@@ -199,7 +217,8 @@ impl Located {
 
 /// What it says.
 impl Located {
-    /// Tells what the client was not told, of all selections, until the visitor has enough.
+    /// Tells what the client was not told, of all selections, until the visitor has enough. Whether there was any news, with
+    /// which nothing need be told.
     pub(crate) fn pull(
         &mut self,
         removals: Removals,
@@ -207,10 +226,10 @@ impl Located {
         with_ttl: bool,
         source: &mut impl Source,
         tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
-    ) -> Pulled {
+    ) -> (Pulled, bool) {
         let (held, several) = (&mut self.held, self.selections.len() > 1);
         let mut went = Went::default();
-        let mut all = Pulled::default();
+        let (mut all, mut news) = (Pulled::default(), false);
         for Selection { id, selector, refreshes, .. } in &mut self.selections {
             if all.more {
                 all.more |= source.has_work(*id);
@@ -218,6 +237,7 @@ impl Located {
             }
             let pulled = source.pull(*id, removals, &mut |pull| match pull {
                 Pull::Put { name, variant, replaces, resource, .. } => {
+                    news = true;
                     // A relay has of each name what its origin selected.
                     let variant = variant.or_else(|| resource.value.variant());
                     let ttl = resource.value.remaining_ttl(told.now).filter(|_| with_ttl);
@@ -230,6 +250,7 @@ impl Located {
                     tell(Tell::Put { name, variant, resource, ttl })
                 }
                 Pull::Removed { name, variants, .. } => {
+                    news = true;
                     refreshes.forget(name);
                     held.remove(*id, name, variants, &mut went);
                     if went.is_long() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -239,7 +260,7 @@ impl Located {
             all = all.and(pulled);
         }
         self.tell_went(went, tell);
-        all
+        (all, news)
     }
 
     /// Tells why something is not sent.
@@ -268,7 +289,7 @@ impl Located {
 
     /// Takes what cannot be asked for.
     pub(crate) fn pop_refused(&mut self) -> Option<(String, ResourceError)> {
-        self.refused.pop()
+        self.refused.pop_first()
     }
 
     /// What lives for a time lives on: it is sent again, whole.

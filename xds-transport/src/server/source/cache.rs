@@ -49,6 +49,10 @@ impl Source for Cache<Frame> {
         Self::pull(self, id, removals, visitor)
     }
 
+    fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        Self::covers(self, id, name)
+    }
+
     fn pull_errors(
         &mut self,
         id: SubscriberId,

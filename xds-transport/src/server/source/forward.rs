@@ -40,6 +40,10 @@ macro_rules! forward {
             Source::unsubscribe(&mut $source, id, interest)
         }
 
+        fn covers(&$this, id: SubscriberId, name: &ResourceName) -> bool {
+            Source::covers(&$source, id, name)
+        }
+
         fn resume(&mut $this, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
             Source::resume(&mut $source, id, held);
         }

@@ -167,6 +167,10 @@ impl Source for Books<'_> {
         !self.has(Fault::PassOverFullWindow) && self.cache.has_additions(id)
     }
 
+    fn covers(&self, id: SubscriberId, name: &ResourceName) -> bool {
+        self.cache.covers(id, name)
+    }
+
     fn newest_removal(&self, id: SubscriberId) -> u64 {
         self.cache.newest_removal(id)
     }

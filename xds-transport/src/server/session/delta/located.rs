@@ -53,7 +53,8 @@ impl Delta {
     ) -> Result<(), ProtocolError> {
         for encoded in &request.resource_locators_subscribe {
             let Some((locator, interest)) = self.locator(encoded, room, source)? else { continue };
-            let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(self.dialect)));
+            let located =
+                self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(Protocol::Delta, self.dialect)));
             let (id, new) = located.subscribe(type_url, &locator.selector, &interest, room.selectors, source)?;
             if let Interest::Name(name) = &interest {
                 self.spelling.note(name, &locator.name);
@@ -89,7 +90,10 @@ impl Delta {
             Err(error) => {
                 if let LocatorError::Constraints { name, .. } = &error {
                     let refused = ResourceError::new(INVALID_ARGUMENT, error.to_string());
-                    let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(self.dialect)));
+                    let located = self
+                        .subscriber
+                        .located
+                        .get_or_insert_with(|| Box::new(Located::new(Protocol::Delta, self.dialect)));
                     located.refuse(name, refused);
                 }
                 return Ok(None);
@@ -117,12 +121,11 @@ impl Delta {
     ) -> HashMap<ResourceName, Version> {
         let Some(located) = &mut self.subscriber.located else { return held };
         for id in located.take_new() {
-            let is_of_it = |name: &ResourceName| located.covers(id, name);
-            let own: Vec<_> =
-                held.keys().filter(|name| is_of_it(name)).map(|name| (name.clone(), Version::from(""))).collect();
+            let own = held.keys().filter(|name| source.covers(id, name));
+            let own = own.map(|name| (name.clone(), Version::from(""))).collect();
             source.resume(id, own);
         }
-        held.retain(|name, _| !located.ids().any(|id| located.covers(id, name)));
+        held.retain(|name, _| !located.ids().any(|id| source.covers(id, name)));
         held
     }
 }
@@ -148,7 +151,7 @@ impl Delta {
         let (with_ttl, told) = (outgoing.features.ttl, outgoing.told());
         let (rule, references) = (outgoing.rule, &mut *outgoing.references);
         let refused = &mut subscriber.refused;
-        located.pull(removals, told, with_ttl, source, &mut |tell| {
+        let (pulled, _) = located.pull(removals, told, with_ttl, source, &mut |tell| {
             match &tell {
                 Tell::Put { name, resource, .. } => {
                     named.puts.push((*name).clone());
@@ -163,7 +166,8 @@ impl Delta {
                 Tell::Went { .. } | Tell::Lacks { .. } => {}
             }
             push(transmit, dialect, spelling, &tell)
-        })
+        });
+        pulled
     }
 
     pub(super) fn refresh_located(&mut self, transmit: &mut Transmit, outgoing: &Outgoing<'_>, source: &impl Source) {

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use xdstp_cache::{Interest, SubscriberId, Variant};
+use xdstp_cache::{SubscriberId, Variant};
 use xdstp_uri::ResourceName;
 
 /// How many names a response tells to be gone, at most.
 const MANY: usize = 1000;
 
 /// `None` for what has no variants.
-type Which = Option<Arc<Variant>>;
+pub(crate) type Which = Option<Arc<Variant>>;
 
 /// By name, what each selection has of it: one at most.
 #[derive(Default)]
@@ -65,6 +65,12 @@ impl Held {
 
     /// A selection has nothing of a name any more, of which it may have had these.
     pub(crate) fn remove(&mut self, id: SubscriberId, name: &ResourceName, variants: &[Arc<Variant>], went: &mut Went) {
+        if name.is_glob() {
+            // It is empty: so is what there was in it (rule 99).
+            for (member, variant) in self.leave_all(id, |held| held.glob_parent().as_ref() != Some(name)) {
+                self.lose(id, &member, SmallVec::from_iter([variant]), went);
+            }
+        }
         let mut lost: SmallVec<[Which; 1]> = variants.iter().map(normal).collect();
         lost.extend(self.take(id, name));
         if lost.is_empty() {
@@ -84,21 +90,30 @@ impl Held {
         self.names.contains_key(name)
     }
 
-    /// The client left this, and lets go itself of what it had by it.
-    pub(crate) fn leave(&mut self, id: SubscriberId, interest: &Interest) {
-        match interest {
-            Interest::Name(name) if !name.is_glob() => _ = self.take(id, name),
-            // What of a collection is asked for otherwise is not known here: it stays, and goes when it is told as gone.
-            _ => {}
-        }
+    /// The client left a name: what it had of it.
+    pub(crate) fn leave(&mut self, id: SubscriberId, name: &ResourceName) -> Vec<(ResourceName, Which)> {
+        self.take(id, name).map(|variant| (name.clone(), variant)).into_iter().collect()
     }
 
-    /// A selection is over.
-    pub(crate) fn forget(&mut self, id: SubscriberId) {
-        self.names.retain(|_, holders| {
-            holders.retain(|(holder, _)| *holder != id);
-            !holders.is_empty()
-        });
+    /// The client left what it does not keep: what that was.
+    pub(crate) fn leave_all(
+        &mut self,
+        id: SubscriberId,
+        keeps: impl Fn(&ResourceName) -> bool,
+    ) -> Vec<(ResourceName, Which)> {
+        let names = self.names.iter().filter(|(name, holders)| holders.iter().any(|(of, _)| *of == id) && !keeps(name));
+        let names: Vec<_> = names.map(|(name, _)| name.clone()).collect();
+        names.into_iter().filter_map(|name| Some((name.clone(), self.take(id, &name)?))).collect()
+    }
+
+    /// A selection may have a variant that it was not sent, unless it was sent one. Whether that is news.
+    pub(crate) fn may_have(&mut self, id: SubscriberId, name: &ResourceName, variant: &Which) -> bool {
+        let holders = self.names.entry(name.clone()).or_default();
+        let is_new = !holders.iter().any(|(holder, _)| *holder == id);
+        if is_new {
+            holders.push((id, variant.clone()));
+        }
+        is_new
     }
 
     fn take(&mut self, id: SubscriberId, name: &ResourceName) -> Option<Which> {

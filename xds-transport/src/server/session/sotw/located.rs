@@ -79,7 +79,7 @@ impl Sotw {
         }
         self.locators.ever |= !requested.is_empty();
         let dialect = self.locators.dialect;
-        let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(dialect)));
+        let located = self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(Protocol::Sotw, dialect)));
         let mut wanted = HashSet::new();
         for encoded in requested {
             let locator = match Locator::decode(dialect, encoded) {
@@ -131,13 +131,14 @@ impl Sotw {
             *changed = true;
             ControlFlow::Continue(())
         });
-        located.pull(removals, told, with_ttl, source, &mut |tell| {
-            *changed = true;
+        let (pulled, news) = located.pull(removals, told, with_ttl, source, &mut |tell| {
             if let Tell::Put { resource, .. } = tell {
                 Reference::collect(outgoing.rule, &resource.value, references);
             }
             ControlFlow::Continue(())
-        })
+        });
+        *changed |= news;
+        pulled
     }
 
     /// Writes all that there is of it. Whether some of that is gone, and may not be told so yet.
@@ -183,7 +184,7 @@ impl Sotw {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         };
-        let pulled = located.pull(Removals::Include, told, with_ttl, source, &mut |tell| {
+        let (pulled, _) = located.pull(Removals::Include, told, with_ttl, source, &mut |tell| {
             if let Tell::Put { name, resource, .. } = &tell {
                 Reference::collect(outgoing.rule, &resource.value, references);
                 offered.put(name);
