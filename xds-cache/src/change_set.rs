@@ -47,6 +47,25 @@ impl<'a, V> Pull<'a, V> {
     }
 }
 
+/// One resource of a full state.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Visited<'a, V> {
+    /// Its name.
+    pub name: &'a ResourceName,
+    /// Which of the name's variants it is; `None` for the [plain](Variant::plain) one.
+    pub variant: Option<&'a Arc<Variant>>,
+    /// The resource.
+    pub resource: &'a Resource<V>,
+}
+
+impl<'a, V> Visited<'a, V> {
+    /// A resource without variants, as a source of one's own visits it.
+    pub fn plain(name: &'a ResourceName, resource: &'a Resource<V>) -> Self {
+        Self { name, variant: None, resource }
+    }
+}
+
 /// Whether a pull visits removals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removals {

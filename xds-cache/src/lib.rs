@@ -52,7 +52,7 @@ mod watchers;
 mod within;
 
 pub use cache::Cache;
-pub use change_set::{Pull, Pulled, Removals, Unanswered};
+pub use change_set::{Pull, Pulled, Removals, Unanswered, Visited};
 pub use edit::{Edit, Woken};
 pub use id::SubscriberId;
 pub use interest::Interest;

@@ -2,30 +2,23 @@
 
 mod leaving;
 
-use std::sync::Arc;
-
 use xdstp_uri::ResourceName;
 
 use crate::cache::Cache;
-use crate::change_set::Unanswered;
+use crate::change_set::{Unanswered, Visited};
 use crate::id::SubscriberId;
 use crate::keys::Target;
 use crate::resource::Resource;
 use crate::store::{Answer, State};
-use crate::variant::Variant;
 
 impl<V> Cache<V> {
     /// Visits everything a subscriber is interested in, each name once: the full state of a SotW response.
     pub fn visit(&self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<V>)) -> Unanswered {
-        self.visit_selected(id, &mut |name, _, resource| visitor(name, resource))
+        self.visit_selected(id, &mut |visited| visitor(visited.name, visited.resource))
     }
 
-    /// The same, with which of its variants each resource is (TP2); `None` for the [plain](Variant::plain) one.
-    pub fn visit_selected(
-        &self,
-        id: SubscriberId,
-        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<V>),
-    ) -> Unanswered {
+    /// The same, with which of its variants each resource is (TP2).
+    pub fn visit_selected(&self, id: SubscriberId, visitor: &mut dyn FnMut(Visited<'_, V>)) -> Unanswered {
         let mut unanswered = Unanswered::default();
         if !self.is_open(id) {
             return unanswered;
@@ -43,7 +36,7 @@ impl<V> Cache<V> {
                     match seen(sends) {
                         // Once, however many of its names were asked for.
                         Some((variant, resource)) if self.links_to(id, sends).next() == Some(*link) => {
-                            visitor(&slot.name, variant, resource);
+                            visitor(Visited { name: &slot.name, variant, resource });
                         }
                         None if matches!(slot.state, State::Unknown) => unanswered.names += 1,
                         Some(_) | None => {}
@@ -59,7 +52,7 @@ impl<V> Cache<V> {
                     for at in self.store.members(list) {
                         let slot = &self.store[at];
                         if let (Some((variant, resource)), None) = (seen(at), self.narrower(id, at, list).next()) {
-                            visitor(&slot.name, variant, resource);
+                            visitor(Visited { name: &slot.name, variant, resource });
                         }
                     }
                 }

@@ -22,6 +22,7 @@ use crate::federation::supply::Supply;
 mod asking;
 mod look;
 mod recall;
+mod recalling;
 mod serving;
 mod store;
 pub(crate) mod stub;

@@ -20,7 +20,7 @@ pub enum ScopeKey {
     /// What one stream does not share (rule 121).
     Private(u64),
     /// What of one of these is for who selects by this (TP2): its origin is asked with it, apart from others.
-    Selected(Box<ScopeKey>, Arc<Selector>),
+    Selected(Box<Self>, Arc<Selector>),
 }
 
 impl ScopeKey {

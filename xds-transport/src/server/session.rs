@@ -4,6 +4,7 @@
 mod delta;
 mod located;
 mod odd;
+mod opening;
 mod outgoing;
 mod reference;
 mod refreshes;
@@ -15,21 +16,20 @@ mod subscriber;
 
 use std::time::Instant;
 
-use xdstp_cache::{SubscriberId, TypeUrl};
+use xdstp_cache::SubscriberId;
 use xdstp_uri::ResourceName;
 
 use crate::server::error::ProtocolError;
-use crate::server::features::Features;
 use crate::server::session::delta::Delta;
 use crate::server::session::sotw::Sotw;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::tally::Tally;
 use crate::server::transmit::Transmit;
-use crate::types::TypeRule;
 use crate::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
 
 pub(crate) use delta::versions;
+pub(crate) use opening::Opening;
 pub(crate) use outgoing::{Outgoing, Tells};
 pub(crate) use reference::Reference;
 pub(crate) use room::Room;
@@ -39,16 +39,6 @@ pub(crate) use sotw::Names;
 pub(crate) enum Session {
     Sotw(Box<Sotw>),
     Delta(Box<Delta>),
-}
-
-/// What a session is opened with, beside the first request of its type.
-#[derive(Clone, Copy)]
-pub(crate) struct Opening<'a> {
-    pub(crate) type_url: &'a TypeUrl,
-    pub(crate) rule: &'a TypeRule,
-    pub(crate) now: Instant,
-    pub(crate) features: Features,
-    pub(crate) room: Room,
 }
 
 macro_rules! either {

@@ -4,11 +4,10 @@ mod cache;
 pub(crate) mod forward;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use xdstp_cache::{
-    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Variant, Version,
+    Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -107,12 +106,8 @@ pub trait Source {
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered;
 
     /// The same, with which variant each is, where there are any (TP2). A source that leaves this out has none.
-    fn visit_selected(
-        &mut self,
-        id: SubscriberId,
-        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
-    ) -> Unanswered {
-        self.visit(id, &mut |name, resource| visitor(name, None, resource))
+    fn visit_selected(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Visited<'_, Frame>)) -> Unanswered {
+        self.visit(id, &mut |name, resource| visitor(Visited::plain(name, resource)))
     }
 
     /// Says that a full state is sent now, and visits what is in it beside what a [`visit`](Self::visit) finds: see

@@ -9,11 +9,9 @@ use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use xds_transport::Frame;
-use xds_transport::client::Command;
-use xdstp_cache::{Cache, Interest, Known, Resource, TypeUrl, Woken};
+use xdstp_cache::{Cache, Edit, Interest, Known, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::{BATCH, Scope, State};
 use crate::federation::demand::Wish;
 
 /// How long an origin may say nothing before clients are served what it said before the restart.
@@ -25,23 +23,23 @@ const CONFIRMS: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Recall {
     /// What nobody is served yet, the next one last.
-    aside: Vec<Known<Frame>>,
+    pub(super) aside: Vec<Known<Frame>>,
     /// Of what the origin spoke meanwhile.
-    said: HashSet<(TypeUrl, ResourceName)>,
+    pub(super) said: HashSet<(TypeUrl, ResourceName)>,
     /// Until when it may answer.
     waits_until: Option<Instant>,
     /// Since when it is there.
     there_since: Option<Instant>,
     /// What is served, and the origin was not told that we hold it: nobody wanted it.
-    untold: HashMap<TypeUrl, Untold>,
+    pub(super) untold: HashMap<TypeUrl, Untold>,
     /// What of all that is wanted is to be looked up there: all after this.
-    looks_after: Option<Bound<Wish>>,
+    pub(super) looks_after: Option<Bound<Wish>>,
     /// Its silence means that what it was told is as it was.
-    confirms_by_silence: bool,
+    pub(super) confirms_by_silence: bool,
 }
 
 #[derive(Default)]
-struct Untold {
+pub(super) struct Untold {
     by_glob: HashMap<Option<ResourceName>, BTreeSet<ResourceName>>,
     /// Collections that were answered.
     collections: BTreeSet<Interest>,
@@ -49,7 +47,7 @@ struct Untold {
 
 /// What is to be done with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Due {
+pub(super) enum Due {
     Nothing,
     /// Clients are to be served from it.
     Serve,
@@ -58,123 +56,14 @@ enum Due {
 }
 
 /// What the origin is told that we hold, by type.
-type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>)>;
-
-impl Scope {
-    /// It was known before a restart, and what is known now is noted to be kept.
-    pub(crate) fn keeps(mut self, known: Vec<Known<Frame>>) -> Self {
-        /// Of how many names that is noted; of more all is kept anew.
-        const MOST: usize = 1 << 16;
-        let confirms_by_silence = self.room.is_none();
-        let state = self.state.get_mut();
-        state.cache.note_changes(MOST);
-        if !known.is_empty() {
-            let aside = known.into_iter().rev().collect();
-            state.recall = Some(Box::new(Recall { aside, confirms_by_silence, ..Recall::default() }));
-        }
-        self
-    }
-
-    /// Whether clients may be served before the origin answers, from what was known before.
-    pub(crate) fn recalls(&self) -> bool {
-        self.lock().recall.as_ref().is_some_and(|recall| !recall.aside.is_empty())
-    }
-
-    /// The origin cannot be reached: clients are served what it said before.
-    pub(crate) fn fall_back(&self, now: Instant) {
-        if !self.recalls() {
-            return;
-        }
-        let mut over = false;
-        while !over {
-            self.change(|state| {
-                over = true;
-                let Some(recall) = &mut state.recall else { return Woken::default() };
-                let mut edit = state.cache.edit(now);
-                over = recall.serve(&mut edit);
-                edit.finish()
-            });
-        }
-        self.ask();
-    }
-
-    /// Looks whether anything is to be done with what was known before, now that the origin is there or not. Whether more is.
-    pub(super) fn look_back(&self, now: Instant, there: bool) -> bool {
-        let due = self.lock().recall.as_mut().map_or(Due::Nothing, |recall| recall.due(now, there));
-        match due {
-            Due::Nothing => {}
-            Due::Serve => self.fall_back(now),
-            Due::End => {
-                let mut over = false;
-                self.change(|state| {
-                    let woken;
-                    (over, woken) = state.end_recall(now);
-                    woken
-                });
-                return !over;
-            }
-        }
-        false
-    }
-}
-
-impl State {
-    /// The origin spoke of these: nothing older counts.
-    pub(super) fn hears<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
-        if let Some(recall) = self.recall.as_mut().filter(|recall| !recall.aside.is_empty()) {
-            recall.said.extend(names.into_iter().map(|name| (type_url.clone(), name.clone())));
-        }
-    }
-
-    /// Adds to what the origin is told what we hold of what it was asked for. Whether there may be more.
-    pub(super) fn hold(&mut self, most: usize, commands: &mut Vec<Command>) -> bool {
-        let Self { recall: Some(recall), cache, demand: Some(demand), .. } = self else { return false };
-        if recall.untold.is_empty() {
-            recall.looks_after = None;
-            return false;
-        }
-        let mut held = Held::new();
-        for command in &*commands {
-            if let Command::Subscribe(type_url, interest) = command {
-                recall.hold(cache, &(type_url.clone(), interest.clone()), &mut held);
-            }
-        }
-        if let Some(after) = recall.looks_after.take() {
-            let wanted: Vec<_> = demand.wanted().range((after, Bound::Unbounded)).take(most).collect();
-            wanted.iter().filter(|wish| !demand.is_untold(wish)).for_each(|wish| recall.hold(cache, wish, &mut held));
-            recall.looks_after =
-                wanted.last().filter(|_| wanted.len() == most).map(|last| Bound::Excluded((*last).clone()));
-        }
-        commands.extend(held.into_iter().map(|(type_url, (names, all))| Command::Hold(type_url, names, all)));
-        recall.looks_after.is_some()
-    }
-
-    /// The origin had its time: what it did not speak of is as it was, and what nobody wants of it is forgotten. Whether that is
-    /// over.
-    fn end_recall(&mut self, now: Instant) -> (bool, Woken) {
-        let Self { recall: Some(recall), cache, demand, .. } = self else { return (true, Woken::default()) };
-        let mut edit = cache.edit(now);
-        for (type_url, interest) in recall.take_untold(BATCH) {
-            let keeps = |name: &_| demand.as_ref().is_some_and(|demand| demand.wants_by(&type_url, name));
-            if !demand.as_ref().is_some_and(|demand| demand.wants(&type_url, &interest)) {
-                edit.evict_unless(&type_url, &interest, &keeps);
-            }
-        }
-        let over = recall.untold.is_empty();
-        if over {
-            if recall.confirms_by_silence {
-                edit.confirm_all();
-            }
-            // What is kept has what was not taken from it.
-            edit.note_all();
-            self.recall = None;
-        }
-        (over, edit.finish())
-    }
-}
+pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>)>;
 
 impl Recall {
-    fn due(&mut self, now: Instant, there: bool) -> Due {
+    pub(super) fn new(known: Vec<Known<Frame>>, confirms_by_silence: bool) -> Self {
+        Self { aside: known.into_iter().rev().collect(), confirms_by_silence, ..Self::default() }
+    }
+
+    pub(super) fn due(&mut self, now: Instant, there: bool) -> Due {
         if there {
             self.waits_until = None;
             let since = *self.there_since.get_or_insert(now);
@@ -193,9 +82,9 @@ impl Recall {
         self.waits_until.or(self.there_since.map(|since| since + CONFIRMS))
     }
 
-    /// Serves some more of what stood aside. Whether that was the last.
-    fn serve(&mut self, edit: &mut xdstp_cache::Edit<'_, Frame>) -> bool {
-        for _ in 0..BATCH {
+    /// Serves some more of what stood aside, so much at most. Whether that was the last.
+    pub(super) fn serve(&mut self, most: usize, edit: &mut Edit<'_, Frame>) -> bool {
+        for _ in 0..most {
             let Some(known) = self.aside.pop() else { break };
             let untold = match &known {
                 Known::Present { type_url, name, .. } => Some((type_url.clone(), Interest::Name(name.clone()))),
@@ -231,7 +120,7 @@ impl Recall {
     }
 
     /// What the origin is told that we hold, as it is asked for something.
-    fn hold(&mut self, cache: &Cache<Frame>, (type_url, interest): &Wish, held: &mut Held) {
+    pub(super) fn hold(&mut self, cache: &Cache<Frame>, (type_url, interest): &Wish, held: &mut Held) {
         let Some(of) = self.untold.get_mut(type_url) else { return };
         let names: Vec<_> = match interest {
             Interest::Name(name) if !name.is_glob() => {
@@ -275,7 +164,7 @@ impl Recall {
     }
 
     /// Takes some of what nobody wanted: collections first, for what is in them stays as long as they do.
-    fn take_untold(&mut self, most: usize) -> Vec<Wish> {
+    pub(super) fn take_untold(&mut self, most: usize) -> Vec<Wish> {
         let mut taken = Vec::new();
         while taken.len() < most
             && let Some(type_url) = self.untold.keys().next().cloned()

@@ -93,9 +93,7 @@ impl Pair {
 }
 
 fn serve(protocol: Protocol, dialect: Dialect) -> server::Stream {
-    let mut settings = Settings::default();
-    settings.dialect = dialect;
-    server::Stream::new(protocol, settings)
+    server::Stream::new(protocol, Settings { dialect, ..Settings::default() })
 }
 
 fn constraints(text: &str) -> Variant {

@@ -1,11 +1,10 @@
 //! A cache that says nothing before it was filled: what is not in it yet is not known to be gone.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use xdstp_cache::{
-    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Variant,
-    Version,
+    Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, SubscriberId, TypeUrl, Unanswered, Version,
+    Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -70,14 +69,10 @@ impl Source for Gate<'_> {
     }
 
     fn visit(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>)) -> Unanswered {
-        self.visit_selected(id, &mut |name, _, resource| visitor(name, resource))
+        self.visit_selected(id, &mut |visited| visitor(visited.name, visited.resource))
     }
 
-    fn visit_selected(
-        &mut self,
-        id: SubscriberId,
-        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
-    ) -> Unanswered {
+    fn visit_selected(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Visited<'_, Frame>)) -> Unanswered {
         if self.open {
             return Source::visit_selected(self.cache, id, visitor);
         }

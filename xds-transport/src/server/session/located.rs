@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use foldhash::quality::RandomState;
 use xdstp_cache::{
     Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl, Unanswered,
-    Variant, Version,
+    Variant, Version, Visited,
 };
 use xdstp_uri::ResourceName;
 
@@ -347,7 +347,7 @@ impl Located {
                     tell(Tell::Put { name, variant, resource, ttl });
                 }
             };
-            let answered = source.visit_selected(*id, &mut |name, variant, resource| {
+            let answered = source.visit_selected(*id, &mut |Visited { name, variant, resource, .. }| {
                 leaving.remove(name);
                 put(name, variant, resource);
             });

@@ -1,11 +1,10 @@
 //! A cache as a source: its stream is woken by whom a change names.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, Selector, Subscribed, SubscriberId, TypeUrl, Unanswered,
-    Variant, Version,
+    Version, Visited,
 };
 use xdstp_uri::{CanonicalText, ResourceName};
 
@@ -66,11 +65,7 @@ impl Source for Cache<Frame> {
         Self::visit(self, id, visitor)
     }
 
-    fn visit_selected(
-        &mut self,
-        id: SubscriberId,
-        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
-    ) -> Unanswered {
+    fn visit_selected(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Visited<'_, Frame>)) -> Unanswered {
         Self::visit_selected(self, id, visitor)
     }
 

@@ -77,7 +77,7 @@ macro_rules! forward {
         fn visit_selected(
             &mut $this,
             id: SubscriberId,
-            visitor: &mut dyn FnMut(&ResourceName, Option<&std::sync::Arc<xdstp_cache::Variant>>, &Resource<Frame>),
+            visitor: &mut dyn FnMut(xdstp_cache::Visited<'_, Frame>),
         ) -> Unanswered {
             Source::visit_selected(&mut $source, id, visitor)
         }

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use xds_transport::Frame;
 use xds_transport::server::{Source, Tally};
 use xdstp_cache::{
     Cache, Failed, Interest, Pull, Pulled, Removals, Resource, ResourceError, Selector, SubscriberId, TypeUrl,
-    Unanswered, Variant, Version,
+    Unanswered, Version, Visited,
 };
 use xdstp_uri::ResourceName;
 
@@ -80,11 +79,7 @@ impl Source for Books<'_> {
         id
     }
 
-    fn visit_selected(
-        &mut self,
-        id: SubscriberId,
-        visitor: &mut dyn FnMut(&ResourceName, Option<&Arc<Variant>>, &Resource<Frame>),
-    ) -> Unanswered {
+    fn visit_selected(&mut self, id: SubscriberId, visitor: &mut dyn FnMut(Visited<'_, Frame>)) -> Unanswered {
         Source::visit_selected(self.cache, id, visitor)
     }
 

@@ -8,10 +8,10 @@ use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::{Delta, Fields};
 use crate::server::error::ProtocolError;
-use crate::server::session::Opening;
 use crate::server::session::delta::held;
 use crate::server::session::delta::unacked::Sent;
 use crate::server::session::odd::name_of;
+use crate::server::session::opening::Opening;
 use crate::server::session::room::Room;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, Pulled, Removals, ResourceError, Selector, TypeUrl, Unanswered, Version};
+use xdstp_cache::{Interest, Pulled, Removals, ResourceError, TypeUrl, Unanswered, Version};
 
 use super::Sotw;
+use super::locators::Counts;
 use super::version::TypeHash;
 use crate::frame;
 use crate::server::error::ProtocolError;
@@ -24,46 +25,6 @@ use crate::{Dialect, Protocol};
 
 /// `google.rpc.Code.INVALID_ARGUMENT`.
 const INVALID_ARGUMENT: i32 = 3;
-
-/// The locators of the last request.
-#[derive(Default)]
-pub(super) struct Locators {
-    pub(super) dialect: Dialect,
-    /// By the draft, the first request of a type says whether its names count, or its locators.
-    pub(super) counts: Counts,
-    wanted: HashSet<(Selector, Interest)>,
-    /// Rule 40: where any were ever asked for, an empty list is nothing.
-    ever: bool,
-}
-
-/// Which fields count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Counts {
-    #[default]
-    Both,
-    Names,
-    Locators,
-}
-
-impl Locators {
-    /// Of a session whose first request has these.
-    pub(super) fn new(dialect: Dialect, first: &[Bytes]) -> Self {
-        let counts = match (dialect, first.is_empty()) {
-            (Dialect::Final, _) => Counts::Both,
-            (Dialect::Draft, true) => Counts::Names,
-            (Dialect::Draft, false) => Counts::Locators,
-        };
-        Self { dialect, counts, wanted: HashSet::new(), ever: !first.is_empty() }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
-    }
-
-    pub(super) fn were_ever(&self) -> bool {
-        self.ever
-    }
-}
 
 impl Sotw {
     /// Rule 43: the list is what is wanted from now on. Whether anything is wanted no more.

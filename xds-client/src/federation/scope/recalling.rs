@@ -1,0 +1,124 @@
+//! When a scope is served from what was known of it before a restart, and what its origin is told of that.
+
+use std::ops::Bound;
+use std::time::Instant;
+
+use xds_transport::Frame;
+use xds_transport::client::Command;
+use xdstp_cache::{Known, TypeUrl, Woken};
+use xdstp_uri::ResourceName;
+
+use super::recall::{Due, Held, Recall};
+use super::{BATCH, Scope, State};
+
+impl Scope {
+    /// It was known before a restart, and what is known now is noted to be kept.
+    pub(crate) fn keeps(mut self, known: Vec<Known<Frame>>) -> Self {
+        /// Of how many names that is noted; of more all is kept anew.
+        const MOST: usize = 1 << 16;
+        let confirms_by_silence = self.room.is_none();
+        let state = self.state.get_mut();
+        state.cache.note_changes(MOST);
+        if !known.is_empty() {
+            state.recall = Some(Box::new(Recall::new(known, confirms_by_silence)));
+        }
+        self
+    }
+
+    /// Whether clients may be served before the origin answers, from what was known before.
+    pub(crate) fn recalls(&self) -> bool {
+        self.lock().recall.as_ref().is_some_and(|recall| !recall.aside.is_empty())
+    }
+
+    /// The origin cannot be reached: clients are served what it said before.
+    pub(crate) fn fall_back(&self, now: Instant) {
+        if !self.recalls() {
+            return;
+        }
+        let mut over = false;
+        while !over {
+            self.change(|state| {
+                over = true;
+                let Some(recall) = &mut state.recall else { return Woken::default() };
+                let mut edit = state.cache.edit(now);
+                over = recall.serve(BATCH, &mut edit);
+                edit.finish()
+            });
+        }
+        self.ask();
+    }
+
+    /// Looks whether anything is to be done with what was known before, now that the origin is there or not. Whether more is.
+    pub(super) fn look_back(&self, now: Instant, there: bool) -> bool {
+        let due = self.lock().recall.as_mut().map_or(Due::Nothing, |recall| recall.due(now, there));
+        match due {
+            Due::Nothing => {}
+            Due::Serve => self.fall_back(now),
+            Due::End => {
+                let mut over = false;
+                self.change(|state| {
+                    let woken;
+                    (over, woken) = state.end_recall(now);
+                    woken
+                });
+                return !over;
+            }
+        }
+        false
+    }
+}
+
+impl State {
+    /// The origin spoke of these: nothing older counts.
+    pub(super) fn hears<'a>(&mut self, type_url: &TypeUrl, names: impl IntoIterator<Item = &'a ResourceName>) {
+        if let Some(recall) = self.recall.as_mut().filter(|recall| !recall.aside.is_empty()) {
+            recall.said.extend(names.into_iter().map(|name| (type_url.clone(), name.clone())));
+        }
+    }
+
+    /// Adds to what the origin is told what we hold of what it was asked for. Whether there may be more.
+    pub(super) fn hold(&mut self, most: usize, commands: &mut Vec<Command>) -> bool {
+        let Self { recall: Some(recall), cache, demand: Some(demand), .. } = self else { return false };
+        if recall.untold.is_empty() {
+            recall.looks_after = None;
+            return false;
+        }
+        let mut held = Held::new();
+        for command in &*commands {
+            if let Command::Subscribe(type_url, interest) = command {
+                recall.hold(cache, &(type_url.clone(), interest.clone()), &mut held);
+            }
+        }
+        if let Some(after) = recall.looks_after.take() {
+            let wanted: Vec<_> = demand.wanted().range((after, Bound::Unbounded)).take(most).collect();
+            wanted.iter().filter(|wish| !demand.is_untold(wish)).for_each(|wish| recall.hold(cache, wish, &mut held));
+            recall.looks_after =
+                wanted.last().filter(|_| wanted.len() == most).map(|last| Bound::Excluded((*last).clone()));
+        }
+        commands.extend(held.into_iter().map(|(type_url, (names, all))| Command::Hold(type_url, names, all)));
+        recall.looks_after.is_some()
+    }
+
+    /// The origin had its time: what it did not speak of is as it was, and what nobody wants of it is forgotten. Whether that is
+    /// over.
+    fn end_recall(&mut self, now: Instant) -> (bool, Woken) {
+        let Self { recall: Some(recall), cache, demand, .. } = self else { return (true, Woken::default()) };
+        let mut edit = cache.edit(now);
+        for (type_url, interest) in recall.take_untold(BATCH) {
+            let keeps = |name: &_| demand.as_ref().is_some_and(|demand| demand.wants_by(&type_url, name));
+            if !demand.as_ref().is_some_and(|demand| demand.wants(&type_url, &interest)) {
+                edit.evict_unless(&type_url, &interest, &keeps);
+            }
+        }
+        let over = recall.untold.is_empty();
+        if over {
+            if recall.confirms_by_silence {
+                edit.confirm_all();
+            }
+            // What is kept has what was not taken from it.
+            edit.note_all();
+            self.recall = None;
+        }
+        (over, edit.finish())
+    }
+}
