@@ -47,7 +47,8 @@ pub(crate) use keys;
 /// Entries of one kind.
 ///
 /// It grows by an eighth, because where there are a hundred thousand, half of them empty is too many; and it gives back its end
-/// when much of it was removed. The first entry is nobody's, so that a key is never 0.
+/// when much of it was removed. The first entry is nobody's, so that a key is never 0. At first there is room for one more: a
+/// cache may be one of many that have one subscriber of one type.
 pub(crate) struct Arena<K, T> {
     entries: Vec<Entry<T>>,
     /// Where the next one goes: vacant entries are a chain, and 0 is its end.
@@ -116,7 +117,8 @@ impl<K: Key, T> Arena<K, T> {
             return key;
         }
         if self.entries.len() == self.entries.capacity() {
-            self.entries.reserve_exact((self.entries.len() / 8).max(4));
+            let len = self.entries.len();
+            self.entries.reserve_exact((len / 8).max(len.clamp(2, 4)));
         }
         if self.entries.is_empty() {
             self.entries.push(Entry::Vacant(0));

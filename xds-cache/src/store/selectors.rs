@@ -8,8 +8,13 @@ use crate::keys::SelectorKey;
 use crate::variant::{DEFAULT, Selector};
 
 /// The selectors in use, but for the default one, whose key is `None`.
+///
+/// Most caches have none: there may be one for every node group.
 #[derive(Default)]
-pub(crate) struct Selectors {
+pub(crate) struct Selectors(Option<Box<InUse>>);
+
+#[derive(Default)]
+struct InUse {
     all: Arena<SelectorKey, (Arc<Selector>, u32)>,
     keys: HashMap<Arc<Selector>, SelectorKey>,
 }
@@ -20,34 +25,43 @@ impl Selectors {
         if selector.is_default() {
             return None;
         }
-        if let Some(key) = self.keys.get(selector) {
-            self.all[*key].1 += 1;
+        let InUse { all, keys } = &mut **self.0.get_or_insert_default();
+        if let Some(key) = keys.get(selector) {
+            all[*key].1 += 1;
             return Some(*key);
         }
         let selector = Arc::new(selector.clone());
-        let key = self.all.add((selector.clone(), 1));
-        self.keys.insert(selector, key);
+        let key = all.add((selector.clone(), 1));
+        keys.insert(selector, key);
         Some(key)
     }
 
     /// One has it no more.
     pub(crate) fn release(&mut self, key: Option<SelectorKey>) {
-        let Some(key) = key else { return };
-        let (selector, count) = &mut self.all[key];
+        let (Some(key), Some(in_use)) = (key, &mut self.0) else { return };
+        let InUse { all, keys } = &mut **in_use;
+        let (selector, count) = &mut all[key];
         *count -= 1;
         if *count == 0 {
-            self.keys.remove(&**selector);
-            self.all.remove(key);
+            keys.remove(&**selector);
+            all.remove(key);
+        }
+        if keys.is_empty() {
+            self.0 = None;
         }
     }
 
     pub(crate) fn of(&self, key: Option<SelectorKey>) -> &Selector {
-        key.map_or(&DEFAULT, |key| &self.all[key].0)
+        match (key, &self.0) {
+            (Some(key), Some(in_use)) => &in_use.all[key].0,
+            _ => &DEFAULT,
+        }
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        assert_eq!(self.all.len(), self.keys.len());
-        self.all.len()
+        let Some(in_use) = &self.0 else { return 0 };
+        assert_eq!(in_use.all.len(), in_use.keys.len());
+        in_use.all.len()
     }
 }

@@ -1,6 +1,6 @@
 //! Types, slots and lists: made when they are first named, and dropped when nobody uses them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use xdstp_uri::{CanonicalText, NameKey, ResourceName};
@@ -49,7 +49,7 @@ pub(crate) struct Store<V> {
     /// What changed, where that is noted.
     pub(crate) notes: Option<Box<Notes>>,
     /// What was recalled and not said since, and whether anybody was spared it.
-    pub(crate) stale: HashMap<SlotKey, bool>,
+    pub(crate) stale: BTreeMap<SlotKey, bool>,
 }
 
 /// One type of resources, and where in the cache they are.
@@ -89,7 +89,7 @@ impl<V> Store<V> {
             idle: Idle::default(),
             now: None,
             notes: None,
-            stale: HashMap::new(),
+            stale: BTreeMap::new(),
         }
     }
 

@@ -72,8 +72,8 @@ impl View {
         }
         let parts = lock(&self.parts).clone();
         let mut reason = None;
-        for (_, (_, part)) in &parts {
-            let waits = || part.scope.has_work(part.id) || part.scope.recalls();
+        for (_, (type_url, part)) in &parts {
+            let waits = || part.scope.knows_any(type_url, part.id) || part.scope.recalls();
             reason = Some(part.scope.supply()?.unreachable_since(since).filter(|_| !waits())?);
         }
         reason

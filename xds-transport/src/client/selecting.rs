@@ -46,7 +46,7 @@ impl Selecting {
 /// Of one name there is one at a time: the next takes its place, whether the server says that the other is gone or not. A
 /// server that has two for the same parameters is [told apart](Overlapping), and the first of them counts.
 #[derive(Debug, Default)]
-pub(crate) struct Variants(HashMap<ResourceName, Arc<Variant>>);
+pub(crate) struct Variants(Option<Box<HashMap<ResourceName, Arc<Variant>>>>);
 
 /// Two variants of a name that are for the same parameters: the one that counts, and one that does not.
 pub type Overlapping = (ResourceName, Arc<Variant>, Arc<Variant>);
@@ -55,16 +55,17 @@ impl Variants {
     /// Makes of a response what it says to one who asks with these parameters: resources and names that are gone.
     pub(crate) fn read(&mut self, response: &mut Response, selecting: Option<&Selecting>) -> Vec<Overlapping> {
         let has_variants = response.resources.iter().any(|resource| variant(resource).is_some());
-        if !has_variants && response.removed_variants.is_empty() && self.0.is_empty() {
+        if !has_variants && response.removed_variants.is_empty() && self.0.is_none() {
             return Vec::new();
         }
+        let held = &mut **self.0.get_or_insert_default();
         let none = Selector::default();
         let selector = selecting.map_or(&none, |selecting| &selecting.selector);
         let overlapping = if has_variants { keep_one_of_each(response, selector) } else { Vec::new() };
         for (name, gone) in std::mem::take(&mut response.removed_variants) {
             let is_put = response.resources.iter().any(|resource| resource.name == name);
-            let is_its = match self.0.get(&name) {
-                Some(held) => **held == gone,
+            let is_its = match held.get(&name) {
+                Some(variant) => **variant == gone,
                 None => gone.is_for(selector),
             };
             if !is_put && is_its && !response.removed.contains(&name) {
@@ -73,18 +74,21 @@ impl Variants {
         }
         for resource in &response.resources {
             match variant(resource) {
-                Some(variant) => _ = self.0.insert(resource.name.clone(), variant.clone()),
+                Some(variant) => _ = held.insert(resource.name.clone(), variant.clone()),
                 // A heartbeat says nothing of it.
-                None if resource.frame.is_some() => _ = self.0.remove(&resource.name),
+                None if resource.frame.is_some() => _ = held.remove(&resource.name),
                 None => {}
             }
         }
-        response.removed.iter().for_each(|name| _ = self.0.remove(name));
+        response.removed.iter().for_each(|name| _ = held.remove(name));
+        if held.is_empty() {
+            self.0 = None;
+        }
         overlapping
     }
 
     pub(crate) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
-        self.0.retain(|name, _| keep(name));
+        self.0.iter_mut().for_each(|held| held.retain(|name, _| keep(name)));
     }
 }
 

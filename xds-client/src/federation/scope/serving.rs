@@ -176,6 +176,13 @@ impl Scope {
         self.lock().cache.visit_leaving(id, removals, visitor);
     }
 
+    /// Whether anything is known of what a subscriber asked for, whether there is something to tell it of that or not: who comes
+    /// back may hold all of it. Of many names the first are looked at.
+    pub(crate) fn knows_any(&self, type_url: &TypeUrl, id: SubscriberId) -> bool {
+        let cache = &self.lock().cache;
+        cache.has_work(id) || cache.interests(id).take(self.slice).any(|interest| cache.is_known(type_url, &interest))
+    }
+
     pub(crate) fn has_work(&self, id: SubscriberId) -> bool {
         self.lock().cache.has_work(id)
     }
