@@ -1,6 +1,6 @@
 //! Who asks for variants: all that a stream asks for, it asks for with the same parameters or constraints (TP2).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -46,7 +46,7 @@ impl Selecting {
 /// Of one name there is one at a time: the next takes its place, whether the server says that the other is gone or not. A
 /// server that has two for the same parameters is [told apart](Overlapping), and the first of them counts.
 #[derive(Debug, Default)]
-pub(crate) struct Variants(Option<Box<HashMap<ResourceName, Arc<Variant>>>>);
+pub(crate) struct Variants(BTreeMap<ResourceName, Arc<Variant>>);
 
 /// Two variants of a name that are for the same parameters: the one that counts, and one that does not.
 pub type Overlapping = (ResourceName, Arc<Variant>, Arc<Variant>);
@@ -55,10 +55,10 @@ impl Variants {
     /// Makes of a response what it says to one who asks with these parameters: resources and names that are gone.
     pub(crate) fn read(&mut self, response: &mut Response, selecting: Option<&Selecting>) -> Vec<Overlapping> {
         let has_variants = response.resources.iter().any(|resource| variant(resource).is_some());
-        if !has_variants && response.removed_variants.is_empty() && self.0.is_none() {
+        if !has_variants && response.removed_variants.is_empty() && self.0.is_empty() {
             return Vec::new();
         }
-        let held = &mut **self.0.get_or_insert_default();
+        let held = &mut self.0;
         let none = Selector::default();
         let selector = selecting.map_or(&none, |selecting| &selecting.selector);
         let overlapping = if has_variants { keep_one_of_each(response, selector) } else { Vec::new() };
@@ -81,14 +81,11 @@ impl Variants {
             }
         }
         response.removed.iter().for_each(|name| _ = held.remove(name));
-        if held.is_empty() {
-            self.0 = None;
-        }
         overlapping
     }
 
     pub(crate) fn retain(&mut self, keep: impl Fn(&ResourceName) -> bool) {
-        self.0.iter_mut().for_each(|held| held.retain(|name, _| keep(name)));
+        self.0.retain(|name, _| keep(name));
     }
 }
 
