@@ -55,6 +55,7 @@
 //!     linger: Duration::from_secs(30),
 //!     limits,
 //!     interner: Arc::default(),
+//!     last_known_good: None,
 //! });
 //!
 //! let (number, waker) = (federation.number_routes(), Waker::noop().clone());
