@@ -4,10 +4,9 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::ask::{Progress, Until, Wanted, Where, listen, seconds};
-use crate::exit;
+use crate::answers;
+use crate::ask::{Until, Wanted, Where, seconds};
 use crate::output;
-use crate::show::unless_closed;
 
 /// Print the resources as they are now, and exit: with 1 if a name does not exist or cannot be asked for, with 3 if nobody
 /// answered
@@ -31,15 +30,6 @@ pub(crate) struct Args {
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
-    let mut servers = match args.servers.servers() {
-        Ok(servers) => servers,
-        Err(error) => return Ok(exit::usage(&*error)),
-    };
-    let mut printer = args.output.table_printer(args.wanted.type_url());
-    let until = Until::Known(args.timeout);
-    let listened =
-        listen(&args.wanted, &mut servers, until, |servers, event| printer.print(&event, servers.all())).await;
-    let done =
-        listened.and_then(|progress| printer.finish().map(|()| exit::code(progress.as_ref().map(Progress::verdict))));
-    unless_closed(done)
+    let printer = args.output.table_printer(args.wanted.type_url());
+    answers::print(&args.servers, &args.wanted, Until::Known(args.timeout), printer).await
 }

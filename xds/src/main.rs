@@ -1,5 +1,6 @@
 //! `xds`: look at what an xDS server serves, at resource names and at variants.
 
+mod answers;
 mod ask;
 mod diff;
 mod exit;

@@ -4,10 +4,9 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use crate::ask::{Progress, Until, Wanted, Where, listen, seconds};
-use crate::exit;
+use crate::answers;
+use crate::ask::{Until, Wanted, Where, seconds};
 use crate::output;
-use crate::show::unless_closed;
 
 /// Print each resource as it arrives, changes or is removed, until ^C
 #[derive(Debug, clap::Args)]
@@ -30,13 +29,6 @@ pub(crate) struct Args {
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
-    let mut servers = match args.servers.servers() {
-        Ok(servers) => servers,
-        Err(error) => return Ok(exit::usage(&*error)),
-    };
-    let mut printer = args.output.printer(args.wanted.type_url());
-    let until = Until::Over(args.timeout);
-    let listened =
-        listen(&args.wanted, &mut servers, until, |servers, event| printer.print(&event, servers.all())).await;
-    unless_closed(listened.map(|progress| exit::code(progress.as_ref().map(Progress::verdict))))
+    let printer = args.output.printer(args.wanted.type_url());
+    answers::print(&args.servers, &args.wanted, Until::Over(args.timeout), printer).await
 }

@@ -395,6 +395,16 @@ impl Store for Bad {
     }
 }
 
+/// A relay on a store that may turn bad, and a client that wants every cluster.
+fn with_bad_store() -> (World, Bad, usize) {
+    let (mut world, _) = world(DELTA);
+    let store = Bad::default();
+    world.restart(0, &text(DELTA), store.clone());
+    let client = world.client(DELTA, "n1");
+    world.subscribe(client, CLUSTERS, &["*"]);
+    (world, store, client)
+}
+
 /// What a client of a relay that was restarted with this store is served.
 fn served_from(world: &mut World, store: impl Store) -> Vec<String> {
     world.set_up(0, false);
@@ -407,11 +417,7 @@ fn served_from(world: &mut World, store: impl Store) -> Vec<String> {
 
 #[test]
 fn a_full_disk_is_told_and_what_was_not_written_is_later() {
-    let (mut world, _) = world(DELTA);
-    let store = Bad::default();
-    world.restart(0, &text(DELTA), store.clone());
-    let client = world.client(DELTA, "n1");
-    world.subscribe(client, CLUSTERS, &["*"]);
+    let (mut world, store, client) = with_bad_store();
     world.put(0, CLUSTERS, "a", "1");
     world.advance(SECOND);
     store.full.store(true, Ordering::Relaxed);
@@ -429,11 +435,7 @@ fn a_full_disk_is_told_and_what_was_not_written_is_later() {
 
 #[test]
 fn a_disk_that_hangs_keeps_nobody_waiting_and_what_waits_for_it_is_bounded() {
-    let (mut world, _) = world(DELTA);
-    let store = Bad::default();
-    world.restart(0, &text(DELTA), store.clone());
-    let client = world.client(DELTA, "n1");
-    world.subscribe(client, CLUSTERS, &["*"]);
+    let (mut world, store, client) = with_bad_store();
     world.put(0, CLUSTERS, "first", "1");
     world.advance(SECOND);
     store.hang(true);
