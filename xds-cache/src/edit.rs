@@ -69,11 +69,6 @@ impl<V> Edit<'_, V> {
         change(self.cache, self.now, &mut self.woken)
     }
 
-    /// What is edited, when, and who is to be told.
-    pub(crate) fn parts(&mut self) -> (&mut Cache<V>, Instant, &mut Vec<SubscriberId>) {
-        (&mut *self.cache, self.now, &mut self.woken)
-    }
-
     /// Stores a resource: see [`Cache::upsert_raw`].
     pub fn put(&mut self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<V>) -> Outcome {
         self.cache.upsert_raw(type_url, name, resource, self.now, &mut self.woken)

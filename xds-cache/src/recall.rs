@@ -11,7 +11,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{ListKey, SlotKey, TypeKey};
 use crate::moments::NEVER;
-use crate::resource::{Resource, TypeUrl};
+use crate::resource::TypeUrl;
 use crate::snapshot::Known;
 use crate::store::{Answer, Gone, List, State, Store};
 
@@ -41,21 +41,20 @@ impl<V> Edit<'_, V> {
     /// assert!(!cache.is_stale(&clusters, &cart));
     /// ```
     pub fn recall(&mut self, known: Known<V>) -> bool {
-        let (cache, now, woken) = self.parts();
-        cache.recall(known, now, woken)
+        self.change(|cache, now, woken| cache.recall(known, now, woken))
     }
 
     /// The origin says the same of what is stale: of a name, or of what is in a collection.
     pub fn confirm(&mut self, type_url: &TypeUrl, interest: &Interest) {
-        let (cache, _, woken) = self.parts();
-        cache.confirm(type_url, interest, woken);
+        self.change(|cache, _, woken| cache.confirm(type_url, interest, woken));
     }
 
     /// And of all that is.
     pub fn confirm_all(&mut self) {
-        let (cache, _, woken) = self.parts();
-        let stale: Vec<_> = cache.store.stale.keys().copied().collect();
-        stale.into_iter().for_each(|at| cache.confirm_slot(at, woken));
+        self.change(|cache, _, woken| {
+            let stale: Vec<_> = cache.store.stale.keys().copied().collect();
+            stale.into_iter().for_each(|at| cache.confirm_slot(at, woken));
+        });
     }
 }
 
@@ -68,14 +67,6 @@ impl<V> Cache<V> {
     /// How many resources are.
     pub fn stale_count(&self) -> usize {
         self.store.stale.len()
-    }
-
-    /// What is stale, of all types.
-    pub fn stale(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, &Resource<V>)> {
-        self.store.stale.keys().filter_map(|at| {
-            let slot = &self.store[*at];
-            Some((&self.store[slot.type_key].url, &slot.name, slot.state.resource()?))
-        })
     }
 
     fn recall(&mut self, known: Known<V>, now: Instant, woken: &mut Vec<SubscriberId>) -> bool {

@@ -39,6 +39,7 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 use xds_transport::wire::Node;
 
+use crate::hex::hex;
 use crate::text_file;
 use crate::yaml;
 
@@ -113,7 +114,7 @@ impl Rules {
         let fragments = yaml::parse(text)
             .and_then(|root| read::fragments(&mut reader, &root.unwrap_or_else(yaml::Node::empty)))
             .map_err(|error| RulesError::in_document(file, error))?;
-        let digest = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digest = hex(&Sha256::digest(text));
         Ok(Self { fragments, reading, warnings: reader.warnings.of(file), digest })
     }
 

@@ -5,6 +5,7 @@ use std::task::{Wake, Waker};
 use std::time::Instant;
 
 use tonic::Status;
+use tonic::metadata::MetadataMap;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
@@ -28,8 +29,9 @@ impl Accept for Downstream {
     type Source = Routes;
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
-        let (peer, metadata) = (opened.peer(), opened.metadata());
-        let Opened { protocol, wake, handle, .. } = opened;
+        let peer = opened.peer();
+        let Opened { request, protocol, wake, handle, .. } = opened;
+        let metadata = MetadataMap::from_headers(request.headers);
         let peer = peer.map_or_else(String::new, |peer| peer.to_string());
         let Admitted { metadata, seen, place, .. } = self.0.admit(Instant::now(), &metadata).map_err(|error| {
             tracing::warn!(%peer, "a stream is refused: {error}");

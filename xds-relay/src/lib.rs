@@ -16,6 +16,7 @@ mod file_content;
 #[cfg_attr(docsrs, doc(cfg(feature = "file-origin")))]
 pub mod file_origin;
 mod health;
+mod hex;
 mod incoming;
 mod load_reports;
 mod lock;

@@ -324,7 +324,8 @@ impl Metrics {
 
     /// Everything, by name; none is empty.
     pub(crate) fn families(&self, now: &Gauges) -> Vec<MetricFamily> {
-        let mut families = [self.registry.gather(), self.gather_gauges(now)].concat();
+        let mut families = self.registry.gather();
+        families.extend(self.gather_gauges(now));
         families.retain(|family| !family.get_metric().is_empty());
         families.sort_by(|a, b| a.name().cmp(b.name()));
         families

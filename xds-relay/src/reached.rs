@@ -16,8 +16,7 @@ pub(crate) struct Reached(Vec<Origin>);
 
 struct Origin {
     name: String,
-    host: String,
-    port: u16,
+    address: String,
     /// It took one: what comes later is no reason to send clients away, who are served what is known.
     once: AtomicBool,
 }
@@ -26,9 +25,8 @@ impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
         let origins = config.origins.iter().filter_map(|origin| {
             let OriginKind::Server { uri, .. } = &origin.kind else { return None };
-            let (host, port) = (uri.host()?, uri.port_u16()?);
-            let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-            Some(Origin { name: origin.name.clone(), host, port, once: AtomicBool::new(false) })
+            let address = uri.authority()?.to_string();
+            Some(Origin { name: origin.name.clone(), address, once: AtomicBool::new(false) })
         });
         Self(origins.collect())
     }
@@ -42,7 +40,7 @@ impl Reached {
     pub(crate) async fn reach(&self) {
         while self.missing().is_some() {
             for origin in self.0.iter().filter(|origin| !origin.once.load(Ordering::Relaxed)) {
-                let connecting = TcpStream::connect((origin.host.as_str(), origin.port));
+                let connecting = TcpStream::connect(origin.address.as_str());
                 if let Ok(Ok(_)) = timeout(EVERY, connecting).await {
                     origin.once.store(true, Ordering::Relaxed);
                 }

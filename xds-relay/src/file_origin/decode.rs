@@ -6,6 +6,7 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessag
 use serde_json::{Map, Value as Json, json};
 
 use super::descriptors::{ANY, Descriptors};
+use super::encode::{ANY_TYPE_URL, ANY_VALUE, type_of};
 
 /// How deep messages may be within each other, and within an `Any` in one: what protobuf readers bear by themselves ends
 /// at every `Any`.
@@ -57,8 +58,7 @@ impl Descriptors {
     }
 
     fn any(&self, type_url: &str, value: &[u8], depth: usize) -> Json {
-        let known = type_url.rsplit_once('/').and_then(|(_, name)| self.pool.get_message_by_name(name));
-        let message = known.and_then(|known| DynamicMessage::decode(known, value).ok());
+        let message = type_of(&self.pool, type_url).and_then(|known| DynamicMessage::decode(known, value).ok());
         let read = message.and_then(|message| Some((has_form(&message), self.message(&message, depth)?)));
         match read {
             Some((false, Json::Object(mut fields))) => {
@@ -76,8 +76,8 @@ impl Descriptors {
             return None;
         }
         if message.descriptor().full_name() == ANY {
-            let type_url = message.get_field_by_number(1)?;
-            let value = message.get_field_by_number(2)?;
+            let type_url = message.get_field_by_number(ANY_TYPE_URL)?;
+            let value = message.get_field_by_number(ANY_VALUE)?;
             return Some(self.any(type_url.as_str()?, value.as_bytes()?, depth + 1));
         }
         if has_form(message) {

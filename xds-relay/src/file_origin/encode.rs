@@ -7,11 +7,14 @@
 use prost::bytes::Bytes;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use prost::{DecodeError, Message};
-use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MapKey, MessageDescriptor, ReflectMessage, Value,
+};
 
-const ANY: &str = "google.protobuf.Any";
-const ANY_TYPE_URL: u32 = 1;
-const ANY_VALUE: u32 = 2;
+use super::descriptors::ANY;
+
+pub(super) const ANY_TYPE_URL: u32 = 1;
+pub(super) const ANY_VALUE: u32 = 2;
 const ENTRY_KEY: u32 = 1;
 const ENTRY_VALUE: u32 = 2;
 
@@ -71,12 +74,14 @@ pub(super) fn unpack(message: &DynamicMessage) -> Result<Option<DynamicMessage>,
     else {
         return Ok(None);
     };
-    let inner = type_url
-        .as_str()
-        .and_then(|type_url| type_url.rsplit_once('/'))
-        .and_then(|(_, name)| descriptor.parent_pool().get_message_by_name(name));
+    let inner = type_url.as_str().and_then(|type_url| type_of(descriptor.parent_pool(), type_url));
     let (Some(inner), Some(value)) = (inner, value.as_bytes()) else { return Ok(None) };
     DynamicMessage::decode(inner, value.clone()).map(Some)
+}
+
+/// The type that a type URL names, if it is known.
+pub(super) fn type_of(pool: &DescriptorPool, type_url: &str) -> Option<MessageDescriptor> {
+    pool.get_message_by_name(type_url.rsplit_once('/')?.1)
 }
 
 /// Whether the field's values are length-delimited messages. (A proto2 group is not; no configuration has one.)

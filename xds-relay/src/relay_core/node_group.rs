@@ -9,6 +9,7 @@ use xdstp_cache::TypeUrl;
 use xdstp_client::federation::NodeGroup;
 
 use crate::config::NodeField;
+use crate::hex::hex;
 use crate::relay_core::client_node::ClientNode;
 
 /// Decides which nodes may share old-style resources. What is in one group is never served to another.
@@ -70,7 +71,7 @@ impl NodeGrouping for EveryNode {
 
     fn group(&self, node: &ClientNode) -> Result<NodeGroup, NodeError> {
         let digest = Sha256::digest(node.canonical()?);
-        let short: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let short = hex(digest.get(..4).unwrap_or_default());
         let id = &node.message().id;
         let name = if id.is_empty() { "(no id)" } else { id };
         Ok(NodeGroup::new(digest.to_vec(), format!("{name} {short}")))

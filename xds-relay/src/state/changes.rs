@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::lock::lock;
 use crate::state::store::{Event, Op, Revision, StoreError};
 
 /// How much is kept for who is slow: he lists again after more.
@@ -34,9 +35,9 @@ impl Changes {
 
     /// To be called in the order of revisions.
     pub(crate) fn record(&self, revision: Revision, ops: &[Op]) {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = lock(&self.log);
         for op in ops {
-            log.bytes += size(op);
+            log.bytes += op.size();
             log.events.push_back(Event { revision, op: op.clone() });
         }
         let too_many = |log: &Log| log.events.len() > MOST || log.bytes > MOST_BYTES;
@@ -45,7 +46,7 @@ impl Changes {
             && (too_many(&log) || oldest <= log.after)
             && let Some(gone) = log.events.pop_front()
         {
-            log.bytes -= size(&gone.op);
+            log.bytes -= gone.op.size();
             log.after = oldest;
         }
         drop(log);
@@ -53,15 +54,11 @@ impl Changes {
     }
 
     pub(crate) fn watch(self: &Arc<Self>, prefix: &str, after: Revision) -> Result<Watch, StoreError> {
-        if after < self.log.lock().unwrap_or_else(PoisonError::into_inner).after {
+        if after < lock(&self.log).after {
             return Err(StoreError::Compacted);
         }
         Ok(Watch { changes: self.clone(), prefix: prefix.to_owned(), after })
     }
-}
-
-fn size(op: &Op) -> usize {
-    op.key().len() + if let Op::Put(_, value) = op { value.len() } else { 0 }
 }
 
 /// What is done to the keys under a prefix, as it is done.
@@ -78,7 +75,7 @@ impl Watch {
     /// # Errors
     /// [`Compacted`](StoreError::Compacted): too much was done since, and what is there is to be listed again.
     pub fn next(&mut self, wait: Duration) -> Result<Vec<Event>, StoreError> {
-        let mut log = self.changes.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = lock(&self.changes.log);
         let mut waited = false;
         loop {
             if self.after < log.after {

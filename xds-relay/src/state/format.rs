@@ -9,6 +9,8 @@ use xds_transport::Frame;
 use xdstp_cache::{Extent, Interest, Known, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use crate::hex::hex;
+
 /// In front of every key: there may be other things in a store.
 pub(crate) const PREFIX: &str = "xds-relay/v1/";
 /// What the format is called, under [`FORMAT_KEY`].
@@ -74,10 +76,6 @@ pub(crate) fn body_key(hash: &Hash) -> String {
 
 pub(crate) fn hash_of(body: &[u8]) -> Hash {
     Sha256::digest(body).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What is known of a scope as a whole.

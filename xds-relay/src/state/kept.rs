@@ -1,7 +1,6 @@
 //! The last that origins said, as it was read from a store, and as it is written there.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -20,9 +19,7 @@ use crate::state::format::{
 use crate::state::identity::Identities;
 use crate::state::save::Saver;
 use crate::state::store::{Op, Store, StoreError};
-use xdstp_client::federation::LastKnownGood;
-use xdstp_client::federation::Scope;
-use xdstp_client::federation::ScopeKey;
+use xdstp_client::federation::{LastKnownGood, Scope, ScopeKey};
 
 /// How long what nobody asked for is kept, in seconds.
 const UNUSED: u64 = 7 * 24 * 3600;
@@ -44,7 +41,6 @@ pub struct State {
     saved: u64,
     /// What was read that is not what was written.
     damaged: usize,
-    now: AtomicU64,
 }
 
 struct Inner {
@@ -52,11 +48,9 @@ struct Inner {
     loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
     /// When that was read, and now.
     read_at: Instant,
-    now: Instant,
+    now: Moment,
     /// Scopes that are not there any more, and noted something that was not written.
     dropped: Vec<Arc<Scope>>,
-    /// Scopes that somebody asked for.
-    claimed: HashSet<ScopeId>,
 }
 
 impl State {
@@ -86,11 +80,10 @@ impl State {
         Ok(Self {
             store: Arc::new(store),
             identities,
-            inner: Mutex::new(Inner { loaded, read_at: now, now, dropped: Vec::new(), claimed: HashSet::new() }),
+            inner: Mutex::new(Inner { loaded, read_at: now, now: at, dropped: Vec::new() }),
             saver: Mutex::new(saver),
             saved,
             damaged,
-            now: AtomicU64::new(at.seconds()),
         })
     }
 
@@ -106,23 +99,17 @@ impl State {
 
     /// How long ago the relay of before knew what was read: none, if nothing was.
     pub fn age(&self) -> Option<Duration> {
-        (self.saved > 0).then(|| Duration::from_secs(self.now.load(Ordering::Relaxed).saturating_sub(self.saved)))
+        (self.saved > 0).then(|| Duration::from_secs(lock(&self.inner).now.seconds().saturating_sub(self.saved)))
     }
 
     /// It is this time.
     pub(crate) fn set_time(&self, at: Moment) {
-        lock(&self.inner).now = at.now;
-        self.now.store(at.seconds(), Ordering::Relaxed);
+        lock(&self.inner).now = at;
     }
 
     /// The scopes that are not there any more, to be written once.
     pub(crate) fn take_dropped(&self) -> Vec<Arc<Scope>> {
         std::mem::take(&mut lock(&self.inner).dropped)
-    }
-
-    /// Those that somebody asked for since the last call.
-    pub(crate) fn take_claimed(&self) -> HashSet<ScopeId> {
-        std::mem::take(&mut lock(&self.inner).claimed)
     }
 }
 
@@ -131,8 +118,8 @@ impl LastKnownGood for State {
         let id = self.identities.of(key, origin)?;
         let mut inner = lock(&self.inner);
         let mut known = inner.loaded.remove(&id).unwrap_or_default();
-        let (now, since) = (inner.now, inner.now.saturating_duration_since(inner.read_at));
-        inner.claimed.insert(id);
+        let now = inner.now.now;
+        let since = now.saturating_duration_since(inner.read_at);
         drop(inner);
         known.retain_mut(|known| match known {
             Known::Present { resource, .. } => resource.value.expires().is_none_or(|expires| expires > now),
@@ -200,7 +187,7 @@ fn read(store: &dyn Store, at: Moment, saver: &mut Saver) -> Result<Read, StoreE
         if let Some((hash, _)) = &body {
             saver.bodies.read(&entry.key, *hash, record.content.is_some());
         }
-        saver.note_gone(&entry.key, &record);
+        saver.note_gone(&entry.key, record.gone);
         let known = record.known(of, interest, body.map(|(_, body)| body), at);
         read.loaded.entry(scope).or_default().extend(known);
     }

@@ -1,10 +1,11 @@
 //! An engine that forgets all when the process ends: for tests.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
+use crate::lock::lock;
 use crate::state::changes::{Changes, Watch};
 use crate::state::store::{Commit, Compare, Entry, Listing, Op, Revision, Store, StoreError};
 
@@ -32,7 +33,7 @@ impl Default for Memory {
 
 impl Store for Memory {
     fn list(&self, prefix: &str) -> Result<Listing, StoreError> {
-        let content = self.0.content.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = lock(&self.0.content);
         let found = content.by_key.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
         let entry = |(key, (revision, value)): (&String, &(Revision, Bytes))| Entry {
             key: key.clone(),
@@ -47,7 +48,7 @@ impl Store for Memory {
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
-        let mut content = self.0.content.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut content = lock(&self.0.content);
         let holds = |compare: &Compare| {
             let (revision, _) = content.by_key.get(&compare.key).cloned().unwrap_or_default();
             revision == compare.revision

@@ -4,11 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use redb::{Builder, Database, ReadableTable as _, TableDefinition};
+use redb::{Builder, Database, ReadableTable, TableDefinition};
 
+use crate::lock::lock;
 use crate::state::changes::{Changes, Watch};
 use crate::state::store::{Commit, Compare, Entry, Listing, Op, Revision, Store, StoreError};
 
@@ -55,22 +56,20 @@ impl Redb {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
         let database = database(&path)?;
-        let revision = guarded(|| revision_of(&database))?;
+        let revision = guarded(|| revision_in(&database.begin_read()?.open_table(REVISION)?))?;
         Ok(Self { path, database: Mutex::new(Some(Arc::new(database))), changes: Changes::since(revision) })
     }
 
     /// Does something with the database. After an error that is opened anew by the next.
     fn with<T>(&self, work: impl FnOnce(&Database) -> Result<T, Failure>) -> Result<T, StoreError> {
         let open = {
-            let mut open = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = lock(&self.database);
             match &*open {
                 Some(database) => database.clone(),
                 None => open.insert(Arc::new(database(&self.path)?)).clone(),
             }
         };
-        guarded(|| work(&open)).inspect_err(|_| {
-            *self.database.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        })
+        guarded(|| work(&open)).inspect_err(|_| *lock(&self.database) = None)
     }
 }
 
@@ -87,7 +86,7 @@ impl Store for Redb {
                 let (revision, value) = value.value();
                 entries.push(Entry { key: key.value().to_owned(), value: Bytes::copy_from_slice(value), revision });
             }
-            let revision = reading.open_table(REVISION)?.get(())?.map_or(0, |revision| revision.value());
+            let revision = revision_in(&reading.open_table(REVISION)?)?;
             Ok(Listing { entries, revision })
         })
     }
@@ -109,7 +108,7 @@ impl Store for Redb {
                     }
                 }
                 let mut revisions = writing.open_table(REVISION)?;
-                let revision = revisions.get(())?.map_or(0, |revision| revision.value()) + 1;
+                let revision = revision_in(&revisions)? + 1;
                 revisions.insert((), revision)?;
                 for op in ops {
                     match op {
@@ -141,10 +140,8 @@ fn database(path: &Path) -> Result<Database, StoreError> {
     })
 }
 
-fn revision_of(database: &Database) -> Result<Revision, Failure> {
-    let reading = database.begin_read()?;
-    let revision = reading.open_table(REVISION)?.get(())?;
-    Ok(revision.map_or(0, |revision| revision.value()))
+fn revision_in(revisions: &impl ReadableTable<(), Revision>) -> Result<Revision, Failure> {
+    Ok(revisions.get(())?.map_or(0, |revision| revision.value()))
 }
 
 /// There are keys in what clients are sent.

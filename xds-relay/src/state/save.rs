@@ -1,6 +1,6 @@
 //! Writing down what changed: whatever it is since the last time, each once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -13,9 +13,7 @@ use crate::state::bodies::Bodies;
 use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
 use crate::state::kept::State;
 use crate::state::store::{Op, StoreError};
-use xdstp_client::federation::LastKnownGood as _;
-use xdstp_client::federation::Scope;
-use xdstp_client::federation::{Knows, Unsaved};
+use xdstp_client::federation::{Knows, LastKnownGood as _, Scope, ScopeKey, Unsaved};
 
 /// How much is written at once, more or less: the rest is, the next time.
 const MOST: usize = 20_000;
@@ -40,7 +38,7 @@ pub(crate) struct Saver {
     /// The last moment that it was said to be so.
     said: u64,
     /// When it was last said of scopes that they are in use.
-    used: HashMap<ScopeId, u64>,
+    used: BTreeMap<ScopeKey, u64>,
     /// What is kept of names that went, by when that was, in milliseconds.
     gone: BTreeSet<(u64, String)>,
     gone_at: BTreeMap<String, u64>,
@@ -64,14 +62,14 @@ impl Saver {
             ops: Vec::new(),
             bytes: 0,
             said: 0,
-            used: HashMap::new(),
+            used: BTreeMap::new(),
             gone: BTreeSet::new(),
             gone_at: BTreeMap::new(),
         }
     }
 
     pub(crate) fn add(&mut self, op: Op) {
-        self.bytes += op.key().len() + if let Op::Put(_, value) = &op { value.len() } else { 0 };
+        self.bytes += op.size();
         self.ops.push(op);
     }
 
@@ -80,11 +78,11 @@ impl Saver {
     }
 
     /// Notes when what is said of a name that went is over.
-    pub(crate) fn note_gone(&mut self, key: &str, record: &Record) {
+    pub(crate) fn note_gone(&mut self, key: &str, gone: Option<u64>) {
         if let Some(before) = self.gone_at.remove(key) {
             self.gone.remove(&(before, key.to_owned()));
         }
-        if let Some(gone) = record.gone {
+        if let Some(gone) = gone {
             self.gone.insert((gone, key.to_owned()));
             self.gone_at.insert(key.to_owned(), gone);
         }
@@ -108,13 +106,13 @@ impl Saver {
                 if self.bodies.set(&key, body) {
                     (record.body, record.content) = (Vec::new(), content);
                 }
-                self.note_gone(&key, &record);
+                self.note_gone(&key, record.gone);
                 let value = seal(&key, &record);
                 self.add(Op::Put(key, value));
             }
             None => {
                 let _ = self.bodies.set(&key, None);
-                self.note_gone(&key, &Record::default());
+                self.note_gone(&key, None);
                 self.add(Op::Delete(key));
             }
         }
@@ -128,20 +126,22 @@ impl Saver {
             && !self.is_full()
         {
             let key = key.clone();
-            self.note_gone(&key, &Record::default());
+            self.note_gone(&key, None);
             self.add(Op::Delete(key));
         }
     }
 
-    /// Says of a scope that it is in use, where that was not said for long.
-    fn uses(&mut self, scope: &ScopeId, label: &str, at: Moment) {
-        let said = self.used.entry(scope.clone()).or_default();
-        if *said + USED <= at.seconds() {
-            *said = at.seconds();
-            let (key, record) = (scope.key(), ScopeRecord { label: label.to_owned(), used: at.seconds() });
-            let value = seal(&key, &record);
-            self.add(Op::Put(key, value));
-        }
+    /// Whether it was not said for long that a scope is in use.
+    fn is_due(&self, scope: &ScopeKey, at: Moment) -> bool {
+        self.used.get(scope).is_none_or(|said| *said + USED <= at.seconds())
+    }
+
+    /// Says of a scope that it is in use.
+    fn uses(&mut self, scope: &ScopeKey, id: &ScopeId, at: Moment) {
+        self.used.insert(scope.clone(), at.seconds());
+        let (key, record) = (id.key(), ScopeRecord { label: scope.to_string(), used: at.seconds() });
+        let value = seal(&key, &record);
+        self.add(Op::Put(key, value));
     }
 }
 
@@ -151,21 +151,22 @@ impl State {
         let at = Moment { now, wall };
         self.set_time(at);
         let saver = &mut *lock(&self.saver);
-        if saver.is_full() || !self.collect(saver, scopes, at)? {
-            return self.commit(saver, at, true);
-        }
-        self.commit(saver, at, false)
+        let more = saver.is_full() || !self.collect(saver, scopes, at)?;
+        self.commit(saver, at, more)
     }
 
     /// Whether that was all.
     fn collect(&self, saver: &mut Saver, scopes: &[Arc<Scope>], at: Moment) -> Result<bool, StoreError> {
         let dropped = self.take_dropped();
-        let claimed = self.take_claimed();
         let mut all = true;
         for scope in scopes.iter().chain(&dropped) {
+            let is_due = saver.is_due(&scope.key, at);
+            if !is_due && !scope.is_unsaved() {
+                continue;
+            }
             let Some(id) = self.identities.of(&scope.key, scope.origin) else { continue };
-            if claimed.contains(&id) || saver.used.contains_key(&id) {
-                saver.uses(&id, &scope.key.to_string(), at);
+            if is_due {
+                saver.uses(&scope.key, &id, at);
             }
             all &= self.collect_scope(saver, scope, &id, at)?;
         }
@@ -183,7 +184,6 @@ impl State {
         let authority = scope.key.authority();
         while !saver.is_full() {
             let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
-            saver.uses(id, &scope.key.to_string(), at);
             match unsaved {
                 Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(id, authority, known, at)),
                 Unsaved::All => {

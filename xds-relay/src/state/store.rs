@@ -92,6 +92,11 @@ impl Op {
             Self::Put(key, _) | Self::Delete(key) => key,
         }
     }
+
+    /// How much is to be kept of it, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        self.key().len() + if let Self::Put(_, value) = self { value.len() } else { 0 }
+    }
 }
 
 /// What must be so for anything to be done.
