@@ -175,6 +175,11 @@ impl Session {
         self.subscriber().end(source);
     }
 
+    /// With how many sets of dynamic parameters it asks.
+    pub(crate) fn selectors(&self) -> usize {
+        self.subscriber().located.as_ref().map_or(0, |located| located.selectors())
+    }
+
     pub(crate) fn has_subscriber(&self, id: SubscriberId) -> bool {
         let located = self.subscriber().located.as_ref();
         self.id() == id || located.is_some_and(|located| located.ids().any(|own| own == id))

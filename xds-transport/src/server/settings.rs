@@ -39,8 +39,9 @@ pub struct Settings {
     pub removals_wait: Duration,
     /// Which form of TP2 the clients speak, those that speak any.
     pub dialect: Dialect,
-    /// With how many sets of parameters or constraints a stream may ask for the names of one type: each is a subscriber.
-    pub selectors_per_type: usize,
+    /// With how many sets of dynamic parameters or constraints one stream may ask, of each type counted apart: each is a
+    /// subscriber. A set may be as long as a name.
+    pub selectors_per_stream: usize,
 }
 
 impl Default for Settings {
@@ -56,7 +57,7 @@ impl Default for Settings {
             ttl_in_sotw: false,
             removals_wait: Duration::ZERO,
             dialect: Dialect::Final,
-            selectors_per_type: 1000,
+            selectors_per_stream: 100,
         }
     }
 }

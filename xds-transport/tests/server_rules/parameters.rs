@@ -346,7 +346,7 @@ fn constraints_that_make_no_sense_are_refused_by_name_and_nothing_else() {
 #[test]
 fn a_stream_has_so_many_sets_of_parameters() {
     let mut settings = Settings::default();
-    settings.selectors_per_type = 2;
+    settings.selectors_per_stream = 2;
     let mut client = Client::over(Protocol::Delta, Dialect::Final, settings);
     let (mut server, ..) = with_two_variants();
     client.locate(&mut server, &[("cart", "a=1"), ("cart", "a=2"), ("shop", "a=2")]);
@@ -416,4 +416,86 @@ fn over_sotw_the_draft_wraps_what_it_selects() {
     let mut client = Client::over(Protocol::Sotw, Dialect::Draft, Settings::default());
     let told = client.want(&mut server, CLUSTERS, &["plain"], &[("cart", "env=prod")]);
     assert_eq!(told, ["cart{{env=prod}}@1"], "its names are ignored");
+}
+
+#[test]
+fn a_locator_without_parameters_is_a_name_like_others() {
+    let mut server = Server::origin();
+    server.put(CLUSTERS, "plain", "7");
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let mut client = Client::over(protocol, Dialect::Final, Settings::default());
+        let told = match protocol {
+            Protocol::Delta => {
+                let ask = Ask { names: &["plain"], locators: &[("plain", "")], ..Ask::default() };
+                let told = client.ask(&mut server, &ask);
+                server.put(CLUSTERS, "plain", "8");
+                assert_eq!(client.poll(&mut server), ["plain@8"], "once");
+                assert_eq!(client.ask(&mut server, &Ask { leaves: &[("plain", "")], ..Ask::default() }), [""; 0]);
+                server.put(CLUSTERS, "plain", "7");
+                assert_eq!(client.poll(&mut server), [""; 0], "left");
+                told
+            }
+            Protocol::Sotw => {
+                let told = client.want(&mut server, CLUSTERS, &["plain"], &[("plain", "")]);
+                assert_eq!(client.want(&mut server, CLUSTERS, &[], &[]), [""; 0]);
+                server.put(CLUSTERS, "plain", "8");
+                assert_eq!(client.poll(&mut server), [""; 0], "an empty list is nothing");
+                server.put(CLUSTERS, "plain", "7");
+                told
+            }
+        };
+        let expected = if protocol == Protocol::Delta { "plain@7" } else { "plain@bare" };
+        assert_eq!(told, [expected], "{protocol:?}");
+    }
+}
+
+/// As many names with as long a set of parameters as make far more than a response may have.
+#[test]
+fn what_there_is_none_of_is_told_in_parts() {
+    let mut server = Server::origin();
+    let mut client = Client::new(Dialect::Final);
+    let long = format!("a={}", "x".repeat(50_000));
+    let names: Vec<_> = (0..100).map(|n| format!("n{n}")).collect();
+    let mut locators: Vec<_> = names.iter().map(|name| (name.as_str(), long.as_str())).collect();
+    locators.push(("other", "a=1"));
+    let told = client.locate(&mut server, &locators);
+    assert!(told.len() > 10, "{} responses", told.len());
+    let gone: usize = told.iter().map(|line| line.split_whitespace().count()).sum();
+    assert_eq!(gone, 101);
+    assert!(told.iter().all(|line| line.len() < 512 * 1024));
+}
+
+#[test]
+fn what_a_client_brings_along_counts_for_each_set_that_may_have_it() {
+    let mut settings = Settings::default();
+    settings.names_per_stream = 1000;
+    let mut client = Client::over(Protocol::Delta, Dialect::Final, settings);
+    let server = &mut Server::origin();
+    let selectors: Vec<_> = (0..90).map(|n| format!("a={n}")).collect();
+    let locator = |selects: &String| Locator::new("*", client.selector(selects)).encode(Dialect::Final).unwrap();
+    let entry = |n: usize| [b"\x0a\x05", format!("n{n:04}").as_bytes(), b"\x12\x011"].concat().into();
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: selectors.iter().map(locator).collect(),
+        initial_resource_versions: (0..900).map(entry).collect(),
+        ..Default::default()
+    };
+    let refused = client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache);
+    assert_eq!(refused.unwrap_err().to_string(), "more than 1000 names on one stream");
+    client.stream.close(&mut server.cache);
+    assert_eq!(server.cache.subscriber_count(), 0);
+}
+
+#[test]
+fn a_set_of_parameters_is_no_longer_than_a_name_may_be() {
+    let mut client = Client::new(Dialect::Final);
+    let server = &mut Server::origin();
+    let long = client.selector(&format!("a={}", "x".repeat(70_000)));
+    let request = DeltaDiscoveryRequest {
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: vec![Locator::new("cart", long).encode(Dialect::Final).unwrap()],
+        ..Default::default()
+    };
+    let refused = client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache);
+    assert!(refused.unwrap_err().to_string().starts_with("a set of dynamic parameters of 70004 bytes, "));
 }

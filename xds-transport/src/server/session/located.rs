@@ -20,12 +20,16 @@ use xdstp_uri::ResourceName;
 
 use crate::frame::Frame;
 use crate::server::error::ProtocolError;
-use crate::server::session::located::held::{Held, Went, Which};
+use crate::server::session::located::held::{Gone, Held, Went, Which};
 use crate::server::session::refreshes::{Refreshes, Told};
+use crate::server::session::room::Room;
 use crate::server::source::Source;
 use crate::server::tally::Tally;
 use crate::server::weight::weight;
 use crate::{Dialect, Protocol};
+
+/// What there may be only so many of.
+const SETS: &str = "sets of dynamic parameters";
 
 /// The selections of one session.
 #[derive(Default)]
@@ -36,6 +40,8 @@ pub(crate) struct Located {
     selections: Vec<Selection>,
     hasher: RandomState,
     held: Held,
+    /// What went, and no response had room to tell.
+    went: Went,
     /// What cannot be asked for, and why: the client is yet to be told.
     refused: BTreeMap<String, ResourceError>,
     /// How many names it counts for.
@@ -51,8 +57,8 @@ struct Selection {
     interests: usize,
     weight: usize,
     refreshes: Refreshes,
-    /// It is yet to be said what the client holds of it.
-    is_new: bool,
+    /// What it was opened with: it is yet to be said what the client holds of that.
+    first: Option<Vec<Interest>>,
 }
 
 /// What a response tells of a name.
@@ -88,16 +94,22 @@ impl Located {
         type_url: &TypeUrl,
         selector: &Selector,
         interest: &Interest,
-        most: usize,
+        room: Room,
         source: &mut impl Source,
     ) -> Result<(SubscriberId, bool), ProtocolError> {
         let hash = self.hasher.hash_one(selector);
         let at = self.position(hash, selector);
         if at.is_none() {
-            if self.selections.len() >= most {
-                return Err(ProtocolError::TooMany { what: "sets of dynamic parameters", limit: most });
+            let Room { selectors, selectors_limit: limit, name_bytes, .. } = room;
+            if self.selections.len() >= selectors {
+                return Err(ProtocolError::TooMany { what: SETS, limit });
             }
-            let weight = weight(&selector.to_string());
+            let text = selector.to_string();
+            if text.len() > name_bytes {
+                let what = "set of dynamic parameters";
+                return Err(ProtocolError::TooLong { what, length: text.len(), limit: name_bytes });
+            }
+            let weight = weight(&text);
             self.weight += weight;
             self.selections.push(Selection {
                 id: source.open_selecting(type_url, selector),
@@ -106,7 +118,7 @@ impl Located {
                 interests: 0,
                 weight,
                 refreshes: Refreshes::default(),
-                is_new: true,
+                first: Some(Vec::new()),
             });
         }
         let selection = match at {
@@ -116,6 +128,7 @@ impl Located {
         // There is one.
         let Some(selection) = selection else { return Err(ProtocolError::MissingType) };
         let new = source.subscribe(selection.id, interest);
+        selection.first.iter_mut().for_each(|first| first.push(interest.clone()));
         if new {
             selection.interests += 1;
             self.weight += weight(interest.as_str());
@@ -168,13 +181,15 @@ impl Located {
         }
     }
 
-    /// The subscribers of which it was not said yet what the client holds.
-    pub(crate) fn take_new(&mut self) -> Vec<SubscriberId> {
-        let new = self
-            .selections
-            .iter_mut()
-            .filter_map(|selection| std::mem::take(&mut selection.is_new).then_some(selection.id));
+    /// The subscribers of which it was not said yet what the client holds, and what each was opened with.
+    pub(crate) fn take_new(&mut self) -> Vec<(SubscriberId, Vec<Interest>)> {
+        let new = self.selections.iter_mut().filter_map(|selection| Some((selection.id, selection.first.take()?)));
         new.collect()
+    }
+
+    /// How many sets of parameters there are.
+    pub(crate) fn selectors(&self) -> usize {
+        self.selections.len()
     }
 
     /// A subscription that there cannot be.
@@ -190,7 +205,7 @@ impl Located {
 /// What it has to say.
 impl Located {
     pub(crate) fn has_work(&self, source: &impl Source) -> bool {
-        !self.refused.is_empty() || self.ids().any(|id| source.has_work(id))
+        !self.refused.is_empty() || !self.went.is_empty() || self.ids().any(|id| source.has_work(id))
     }
 
     pub(crate) fn has_additions(&self, source: &impl Source) -> bool {
@@ -228,7 +243,7 @@ impl Located {
         tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
     ) -> (Pulled, bool) {
         let (held, several) = (&mut self.held, self.selections.len() > 1);
-        let mut went = Went::default();
+        let mut went = std::mem::take(&mut self.went);
         let (mut all, mut news) = (Pulled::default(), false);
         for Selection { id, selector, refreshes, .. } in &mut self.selections {
             if all.more {
@@ -260,6 +275,7 @@ impl Located {
             all = all.and(pulled);
         }
         self.tell_went(went, tell);
+        all.more |= !self.went.is_empty();
         (all, news)
     }
 
@@ -272,7 +288,7 @@ impl Located {
         went_too: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
     ) {
         let held = &mut self.held;
-        let (mut went, mut told) = (Went::default(), HashSet::new());
+        let (mut went, mut told) = (std::mem::take(&mut self.went), HashSet::new());
         for Selection { id, refreshes, .. } in &mut self.selections {
             source.pull_errors(*id, removals, &mut |failed| {
                 if failed.removed || !failed.error.is_transient() {
@@ -368,30 +384,44 @@ impl Located {
         self.selections.iter_mut().for_each(|selection| selection.refreshes.refused(now, nonce, resources));
     }
 
-    fn tell_went(&self, went: Went, tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>) {
+    /// Tells what went, as much as one response has room for.
+    fn tell_went(&mut self, went: Went, tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>) {
+        let mut names = went.into_names(&self.held);
+        let mut goes_on = ControlFlow::Continue(());
+        while goes_on.is_continue()
+            && let Some((name, gone)) = names.pop_first()
+        {
+            goes_on = self.tell_gone(&name, &gone, tell);
+        }
+        self.went = Went::later(names);
+    }
+
+    fn tell_gone(
+        &self,
+        name: &ResourceName,
+        gone: &Gone,
+        tell: &mut dyn FnMut(Tell<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let (alone, is_draft) = (self.selections.len() == 1, self.dialect == Dialect::Draft);
         let selector_of = |id| self.selections.iter().find(|one| one.id == id).map(|one| &one.selector);
-        for (name, gone) in went.into_names(&self.held) {
-            let is_held = self.held.has(&name);
-            // The draft has no word for one variant: what is in the place of it takes that.
-            if is_draft || gone.variants.iter().any(|(variant, _)| variant.is_none()) && !is_held {
-                if !is_held {
-                    _ = tell(Tell::Removed { name: &name });
-                }
-                continue;
-            }
-            for (variant, id) in &gone.variants {
-                let variant: &Variant = variant.as_deref().unwrap_or(Variant::plain());
-                if let Some(selector) = selector_of(*id) {
-                    _ = tell(Tell::Went { name: &name, variant, selector });
-                }
-            }
-            for selector in gone.lacking.iter().filter_map(|id| selector_of(*id)) {
-                _ = tell(match alone {
-                    true => Tell::Removed { name: &name },
-                    false => Tell::Lacks { name: &name, selector },
-                });
+        let is_held = self.held.has(name);
+        // The draft has no word for one variant: what is in the place of it takes that.
+        if is_draft || gone.variants.iter().any(|(variant, _)| variant.is_none()) && !is_held {
+            return if is_held { ControlFlow::Continue(()) } else { tell(Tell::Removed { name }) };
+        }
+        let mut goes_on = ControlFlow::Continue(());
+        for (variant, id) in &gone.variants {
+            let variant: &Variant = variant.as_deref().unwrap_or(Variant::plain());
+            if let Some(selector) = selector_of(*id) {
+                goes_on = tell(Tell::Went { name, variant, selector });
             }
         }
+        for selector in gone.lacking.iter().filter_map(|id| selector_of(*id)) {
+            goes_on = tell(match alone {
+                true => Tell::Removed { name },
+                false => Tell::Lacks { name, selector },
+            });
+        }
+        goes_on
     }
 }

@@ -12,8 +12,9 @@ pub(crate) struct Room {
     pub(crate) limit: usize,
     /// How long each may be, in bytes.
     pub(crate) name_bytes: usize,
-    /// With how many sets of dynamic parameters.
+    /// With how many sets of dynamic parameters, and with how many all types together.
     pub(crate) selectors: usize,
+    pub(crate) selectors_limit: usize,
 }
 
 impl Room {

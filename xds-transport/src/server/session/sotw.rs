@@ -168,14 +168,16 @@ impl Sotw {
         rule: &TypeRule,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        let mut less = false;
-        if matches!(names, Names::Listed(..)) {
-            self.running.invalidate();
-            less = self.change_locators(type_url, &request.resource_locators, room, source)?;
-        }
-        let counts = self.locators.counts != Counts::Locators;
+        let Names::Listed(listed, encoded) = names else { return Ok(()) };
+        self.running.invalidate();
+        let (mut less, plain) = self.change_locators(type_url, &request.resource_locators, room, source)?;
+        // Without parameters a locator is a name like others.
+        let listed = if self.locators.counts == Counts::Locators { &[] } else { *listed };
+        let all: Vec<_> = listed.iter().copied().chain(plain.iter().map(String::as_str)).collect();
+        let names = if plain.is_empty() { Names::Listed(listed, *encoded) } else { Names::Listed(&all, None) };
         let has_legacy = rule.legacy_wildcard && !self.locators.were_ever();
-        if counts && self.wanted.change(self.subscriber.id, names, room, has_legacy, source)? || less {
+        less |= self.wanted.change(self.subscriber.id, &names, room, has_legacy, source)?;
+        if less {
             self.resumed.as_mut().map(String::clear);
         }
         if self.wanted.is_empty() {
@@ -186,7 +188,7 @@ impl Sotw {
 
     /// Whether a list of names without locators is all that the last request had.
     pub(crate) fn repeats(&self, names: &[u8]) -> bool {
-        self.locators.is_empty() && self.wanted.repeats(names)
+        !self.locators.were_ever() && self.wanted.repeats(names)
     }
 
     pub(crate) fn names(&self) -> usize {

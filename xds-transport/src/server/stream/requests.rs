@@ -198,9 +198,11 @@ impl Stream {
         let others = || self.types.iter().filter(|of| is_other(&of.url));
         let names: usize = others().map(|of| of.session.names()).sum();
         let brought: usize = others().map(|of| of.session.brought()).sum();
-        let Settings { names_per_stream: limit, name_bytes, selectors_per_type: selectors, .. } = self.settings;
+        let selectors: usize = others().map(|of| of.session.selectors()).sum();
+        let Settings { names_per_stream: limit, name_bytes, selectors_per_stream: selectors_limit, .. } = self.settings;
+        let selectors = selectors_limit.saturating_sub(selectors);
         let names = limit.saturating_sub(names + self.refusals.names_but_of(type_url));
-        Room { names, brought: limit.saturating_sub(brought), limit, name_bytes, selectors }
+        Room { names, brought: limit.saturating_sub(brought), limit, name_bytes, selectors, selectors_limit }
     }
 
     /// What is kept of a stream is bounded: a name that is longer is none, and answered as such (rule 109).

@@ -1,6 +1,6 @@
 //! What of a delta session is asked for with dynamic parameters (TP2).
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use xdstp_cache::{Interest, Pulled, Removals, ResourceError, TypeUrl, Version};
@@ -51,11 +51,18 @@ impl Delta {
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
+        let mut again: HashSet<Interest> = HashSet::new();
         for encoded in &request.resource_locators_subscribe {
             let Some((locator, interest)) = self.locator(encoded, room, source)? else { continue };
+            // Without parameters it is a name like others.
+            if locator.selector.is_default() {
+                self.subscribe(&locator.name, room, &mut again, source);
+                room.check(self.names())?;
+                continue;
+            }
             let located =
                 self.subscriber.located.get_or_insert_with(|| Box::new(Located::new(Protocol::Delta, self.dialect)));
-            let (id, new) = located.subscribe(type_url, &locator.selector, &interest, room.selectors, source)?;
+            let (id, new) = located.subscribe(type_url, &locator.selector, &interest, room, source)?;
             if let Interest::Name(name) = &interest {
                 self.spelling.note(name, &locator.name);
             }
@@ -69,6 +76,10 @@ impl Delta {
         }
         for encoded in &request.resource_locators_unsubscribe {
             let Some((locator, interest)) = self.locator(encoded, room, source)? else { continue };
+            if locator.selector.is_default() {
+                self.leave(&interest, source);
+                continue;
+            }
             let Some(located) = &mut self.subscriber.located else { continue };
             if located.unsubscribe(&locator.selector, &interest, source) {
                 self.unacked.leave(&interest);
@@ -114,19 +125,39 @@ impl Delta {
     ///
     /// The versions that a client brings along do not say which variants it has of a name: of one that it asks for with
     /// parameters it may hold any.
+    ///
+    /// # Errors
+    /// When that is more than there is room for: the same name may count for many.
     pub(super) fn resume_located(
         &mut self,
         mut held: HashMap<ResourceName, Version>,
+        room: Room,
         source: &mut impl Source,
-    ) -> HashMap<ResourceName, Version> {
-        let Some(located) = &mut self.subscriber.located else { return held };
-        for id in located.take_new() {
-            let own = held.keys().filter(|name| source.covers(id, name));
-            let own = own.map(|name| (name.clone(), Version::from(""))).collect();
-            source.resume(id, own);
+    ) -> Result<HashMap<ResourceName, Version>, ProtocolError> {
+        let Some(located) = &mut self.subscriber.located else { return Ok(held) };
+        let mut by_glob: HashMap<ResourceName, Vec<&ResourceName>> = HashMap::new();
+        for (name, glob) in held.keys().filter_map(|name| Some((name, name.glob_parent()?))) {
+            by_glob.entry(glob).or_default().push(name);
         }
-        held.retain(|name, _| !located.ids().any(|id| source.covers(id, name)));
-        held
+        let (mut taken, mut count) = (HashSet::new(), self.brought);
+        for (id, interests) in located.take_new() {
+            let mut own = BTreeSet::new();
+            for interest in interests {
+                match &interest {
+                    Interest::Name(name) if !name.is_glob() => {
+                        own.extend(held.get_key_value(name).map(|(name, _)| name))
+                    }
+                    Interest::Name(glob) => own.extend(by_glob.get(glob).into_iter().flatten()),
+                    Interest::Wildcard => own.extend(held.keys().filter(|name| source.covers(id, name))),
+                }
+            }
+            count += own.len();
+            room.check_brought(count)?;
+            taken.extend(own.iter().map(|name| (*name).clone()));
+            source.resume(id, own.into_iter().map(|name| (name.clone(), Version::from(""))).collect());
+        }
+        held.retain(|name, _| !taken.contains(name));
+        Ok(held)
     }
 }
 

@@ -39,10 +39,11 @@ impl Delta {
         let opened = room
             .check_brought(session.brought)
             .and_then(|()| session.change_subscription(type_url, request, names, room, source));
-        if opened.is_ok() {
-            let held = session.resume_located(held, source);
+        let opened = opened.and_then(|()| {
+            let held = session.resume_located(held, room, source)?;
             session.resume(held, names, rule, features.ttl.then_some(now), source);
-        }
+            Ok(())
+        });
         (session, opened)
     }
 
@@ -117,8 +118,7 @@ impl Delta {
         self.acknowledge(now, &request.response_nonce, request.error_detail.as_ref(), source);
         // Rule 19: a nonce never gates a change of the subscription.
         self.change_subscription(type_url, request, names, room, source)?;
-        self.resume_located(HashMap::new(), source);
-        Ok(())
+        self.resume_located(HashMap::new(), room, source).map(drop)
     }
 
     /// Rule 22: an ACK or NACK of a response answers those before it too.
@@ -182,24 +182,26 @@ impl Delta {
                 self.malformed.remove(text);
                 continue;
             };
-            let interest = Interest::from(name);
-            let held = source.unsubscribe(self.subscriber.id, &interest);
-            if held {
-                self.names -= weight(interest.as_str()).min(self.names);
-                self.unacked.leave(&interest);
-            }
-            match &interest {
-                Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
-                Interest::Name(name) => {
-                    self.spelling.forget(name);
-                    self.holds.remove(name);
-                }
-            }
+            self.leave(&Interest::from(name), source);
         }
         if self.fields != Fields::Names {
             self.change_locators(type_url, request, room, source)?;
         }
         room.check(self.names())
+    }
+
+    pub(super) fn leave(&mut self, interest: &Interest, source: &mut impl Source) {
+        if source.unsubscribe(self.subscriber.id, interest) {
+            self.names -= weight(interest.as_str()).min(self.names);
+            self.unacked.leave(interest);
+        }
+        match interest {
+            Interest::Wildcard => (self.wildcard, self.refuses) = (false, false),
+            Interest::Name(name) => {
+                self.spelling.forget(name);
+                self.holds.remove(name);
+            }
+        }
     }
 
     /// What is written may be no name. Of collections that one request repeats, once is enough: all of each is to be sent

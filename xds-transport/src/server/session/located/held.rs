@@ -147,12 +147,23 @@ impl Went {
     }
 
     /// By name, what is gone: not what another selection still has.
-    pub(crate) fn into_names(self, held: &Held) -> impl Iterator<Item = (ResourceName, Gone)> {
-        self.names.into_iter().filter_map(|(name, mut gone)| {
+    pub(crate) fn into_names(self, held: &Held) -> BTreeMap<ResourceName, Gone> {
+        let gone = self.names.into_iter().filter_map(|(name, mut gone)| {
             let Gone { variants, lacking, put } = &mut gone;
             variants.retain(|(variant, _)| !put.contains(variant) && !held.holds(&name, variant));
             (!variants.is_empty() || !lacking.is_empty()).then_some((name, gone))
-        })
+        });
+        gone.collect()
+    }
+
+    /// What is for another response.
+    pub(crate) fn later(mut names: BTreeMap<ResourceName, Gone>) -> Self {
+        names.values_mut().for_each(|gone| gone.put.clear());
+        Self { names }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 }
 

@@ -27,16 +27,18 @@ use crate::{Dialect, Protocol};
 const INVALID_ARGUMENT: i32 = 3;
 
 impl Sotw {
-    /// Rule 43: the list is what is wanted from now on. Whether anything is wanted no more.
+    /// Rule 43: the list is what is wanted from now on. Whether anything is wanted no more, and the names that are listed
+    /// without parameters.
     pub(super) fn change_locators(
         &mut self,
         type_url: &TypeUrl,
         requested: &[Bytes],
         room: Room,
         source: &mut impl Source,
-    ) -> Result<bool, ProtocolError> {
+    ) -> Result<(bool, Vec<String>), ProtocolError> {
+        let mut plain = Vec::new();
         if self.locators.counts == Counts::Names || requested.is_empty() && self.locators.is_empty() {
-            return Ok(false);
+            return Ok((false, plain));
         }
         self.locators.ever |= !requested.is_empty();
         let dialect = self.locators.dialect;
@@ -52,6 +54,10 @@ impl Sotw {
                     continue;
                 }
             };
+            if locator.selector.is_default() {
+                plain.push(locator.name);
+                continue;
+            }
             let name = match name_of(&locator.name, room.name_bytes) {
                 Ok(name) => name,
                 Err(reason) => {
@@ -63,7 +69,7 @@ impl Sotw {
             self.wanted.spelling.note(&name, &locator.name);
             let one = (locator.selector, Interest::from(name));
             if !self.locators.wanted.contains(&one) && !wanted.contains(&one) {
-                located.subscribe(type_url, &one.0, &one.1, room.selectors, source)?;
+                located.subscribe(type_url, &one.0, &one.1, room, source)?;
                 room.check(located.weight() + self.wanted.len())?;
             }
             wanted.insert(one);
@@ -73,8 +79,8 @@ impl Sotw {
         for (selector, interest) in before.difference(&self.locators.wanted) {
             less |= located.unsubscribe(selector, interest, source);
         }
-        located.take_new().into_iter().for_each(|id| source.resume(id, Vec::new()));
-        Ok(less)
+        located.take_new().into_iter().for_each(|(id, _)| source.resume(id, Vec::new()));
+        Ok((less, plain))
     }
 
     /// Takes what changed; what there is then is written from a visit.
