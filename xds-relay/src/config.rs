@@ -211,6 +211,8 @@ pub struct Limits {
     pub names_per_stream: usize,
     /// How many types one stream may ask for.
     pub types_per_stream: usize,
+    /// With how many sets of dynamic parameters or constraints one stream may ask. A set that is sent for two types counts twice.
+    pub parameter_sets_per_stream: usize,
     /// How many authorities one stream may ask for names of, for each type.
     pub authorities_per_stream: usize,
     /// How many requests one stream may send in a second, beside one for each response.
@@ -257,6 +259,7 @@ impl Default for Limits {
             max_upstream_request_bytes: 4 << 20,
             names_per_stream: 100_000,
             types_per_stream: 64,
+            parameter_sets_per_stream: 100,
             authorities_per_stream: 1000,
             requests_per_second: 1000,
             unfinished_request_bytes: 128 << 20,

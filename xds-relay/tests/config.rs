@@ -74,7 +74,7 @@ ready_when: last_known_good
 unknown: wait
 linger: 1m 30s
 drain: 500ms
-limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10,
+limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, max_upstream_request_bytes: 2 MiB, names_per_stream: 2, names: 3, types_per_stream: 10, parameter_sets_per_stream: 16,
           unfinished_request_bytes: 1 MiB, preface: 11s, first_request: 12s, stream_age: 13s, admin_idle: 14s,
           streams_per_connection: 15,
           authorities_per_stream: 4, authorities: 5, groups: 6, streams: 7, new_streams_per_second: 8,
@@ -121,6 +121,7 @@ limits: { max_request_bytes: 4096, max_response_bytes: 1 GiB, connections: 10, m
     assert_eq!((limits.max_request_bytes, limits.max_response_bytes), (4096, 1 << 30));
     assert_eq!(limits.max_upstream_request_bytes, 2 << 20);
     assert_eq!((limits.names_per_stream, limits.names, limits.authorities_per_stream), (2, 3, 4));
+    assert_eq!(limits.parameter_sets_per_stream, 16);
     let times = [limits.preface, limits.first_request, limits.stream_age, limits.admin_idle];
     assert_eq!(times, [11, 12, 13, 14].map(Duration::from_secs));
     assert_eq!((limits.unfinished_request_bytes, limits.streams_per_connection), (1 << 20, 15));

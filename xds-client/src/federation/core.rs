@@ -179,21 +179,24 @@ impl Federation {
         Ok(scope)
     }
 
-    /// A scope that these routes do not share.
+    /// A scope that these routes do not share. Of those there may be one for each set of parameters: these count as the
+    /// groups do, which have a stream upstream as well.
     pub(crate) fn private_scope(
         &self,
         routes: u64,
         origin: usize,
         selector: Option<&Arc<Selector>>,
         node: &Bytes,
-    ) -> Arc<Scope> {
+    ) -> Result<Arc<Scope>, OverLimit> {
+        let share = selector.map(|_| self.limits.groups.take()).transpose()?;
         let key = ScopeKey::Private(routes).selected(selector);
         let of = self.origins.get(origin);
         let room = of.and_then(|origin| origin.room(&key));
-        let scope = Arc::new(Scope::streamed(key, origin, Duration::ZERO, room, self.limits.names_per_turn));
+        let scope = Scope::streamed(key, origin, Duration::ZERO, room, self.limits.names_per_turn);
+        let scope = Arc::new(scope.counted(share));
         let speaker = || Speaker { label: format!("stream {routes}"), node: towards_origin(node) };
         of.into_iter().for_each(|origin| origin.feed(&scope, &speaker));
-        scope
+        Ok(scope)
     }
 
     /// The scope of a key, made and fed if there is none; `speaker` is who speaks for it upstream.

@@ -229,6 +229,16 @@ impl Routes {
         over.iter().for_each(|part| close_part(&self.view, subscriber, part));
     }
 
+    /// Nobody here selects by this any more: what was asked with it can go.
+    fn leave_selected(&mut self, selector: Option<Arc<Selector>>) {
+        if selector.is_none() || self.subscribers.iter().any(|(_, of)| of.selector == selector) {
+            return;
+        }
+        let left: Vec<_> = self.group_scopes.extract_if(|(_, _, of), _| *of == selector).collect();
+        left.iter().for_each(|(_, scope)| leave(scope, self.number));
+        self.private.retain(|(_, of), _| *of != selector);
+    }
+
     /// What serves all of a subscriber: what comes from two has a version that neither of them gave.
     fn only_part(&self, id: SubscriberId) -> Option<(&TypeUrl, &Part)> {
         let subscriber = self.subscribers.get(id.index())?;
@@ -253,10 +263,13 @@ impl Drop for Routes {
             subscriber.end_opening();
             subscriber.all_parts().for_each(|part| self.view.close(&subscriber.type_url, part));
         }
-        for scope in self.group_scopes.values() {
-            if let Some(supply) = scope.supply() {
-                supply.leave(self.number);
-            }
-        }
+        self.group_scopes.values().for_each(|scope| leave(scope, self.number));
+    }
+}
+
+/// The node of these routes does not speak for a scope any more.
+fn leave(scope: &Scope, routes: u64) {
+    if let Some(supply) = scope.supply() {
+        supply.leave(routes);
     }
 }

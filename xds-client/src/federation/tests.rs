@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use xds_transport::Frame;
 use xds_transport::server::{NodeError, Refused, Source, Tally};
-use xdstp_cache::{Interest, Pull, Removals, Resource, SubscriberId, TypeUrl};
+use xdstp_cache::{Interest, Pull, Removals, Resource, Selector, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::client::Client;
@@ -34,10 +34,11 @@ struct Held {
     /// How often it was told of a scope.
     told: AtomicUsize,
     asked: Arc<AtomicUsize>,
+    left: Arc<Mutex<Vec<u64>>>,
 }
 
-/// Counts how often it is asked.
-struct Asked(Arc<AtomicUsize>);
+/// Counts how often it is asked, and says who left.
+struct Asked(Arc<AtomicUsize>, Arc<Mutex<Vec<u64>>>);
 
 /// A client whose group is what it calls itself.
 #[derive(Default)]
@@ -56,11 +57,15 @@ impl Origin for Held {
         self.is_authoritative
     }
 
+    fn selects(&self, _: &Selector) -> Result<bool, String> {
+        Ok(true)
+    }
+
     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
         self.told.fetch_add(1, Ordering::Relaxed);
         scope.replace(&resources(), now());
         if !self.is_authoritative {
-            scope.feed_from(Arc::new(Asked(self.asked.clone())));
+            scope.feed_from(Arc::new(Asked(self.asked.clone(), self.left.clone())));
         }
     }
 }
@@ -84,7 +89,9 @@ impl Supply for Asked {
 
     fn join(&self, _: u64, _: Bytes) {}
 
-    fn leave(&self, _: u64) {}
+    fn leave(&self, routes: u64) {
+        lock(&self.1).push(routes);
+    }
 }
 
 impl Client for Program {
@@ -113,8 +120,8 @@ fn resources() -> [(TypeUrl, ResourceName, Resource<Frame>); 2] {
 }
 
 fn federation(by_node: ByNode, is_authoritative: bool) -> (Arc<Federation>, Arc<Held>) {
-    let (told, asked) = (AtomicUsize::new(0), Arc::default());
-    let origin = Arc::new(Held { by_node, is_authoritative, told, asked });
+    let (told, asked, left) = (AtomicUsize::new(0), Arc::default(), Arc::default());
+    let origin = Arc::new(Held { by_node, is_authoritative, told, asked, left });
     let limits = Limits {
         groups: Quota::new("groups", "groups", 2),
         authorities: Quota::new("authorities", "authorities", 1),
@@ -225,6 +232,30 @@ fn who_asks_for_too_much_is_told_so_in_its_servers_words() {
     for (authority, refusal) in [("a", None), ("b", Some("authorities: more than 1 authorities"))] {
         routes.subscribe(id, &wants(&format!("xdstp://{authority}/T/a")));
         assert_eq!(routes.refused(), refusal.map(Refused::new));
+    }
+}
+
+#[test]
+fn a_stream_that_selects_anew_again_and_again_has_the_scopes_of_what_it_selects_by_now() {
+    let (federation, origin) = federation(ByNode::OldStyleNames, false);
+    let (mut routes, plain) = subscriber(&federation, "g");
+    routes.subscribe(plain, &wants("a"));
+    for at in 0..10 {
+        let selector = Selector::Parameters([("n", at.to_string())].into_iter().collect());
+        let ids = ["T", "U"].map(|of| routes.open_selecting(&of.into(), &selector));
+        for id in ids {
+            routes.subscribe(id, &wants("a"));
+            // There are two groups: that of who selects nothing, and one more.
+            assert_eq!(routes.refused(), None, "{at}");
+        }
+        let [first, last] = ids;
+        routes.close(first, &Tally::default());
+        assert_eq!(lock(&origin.left).len(), at, "another type selects by it");
+        routes.close(last, &Tally::default());
+        assert_eq!(lock(&origin.left).len(), at + 1);
+        federation.scopes().iter().for_each(|scope| while scope.take_asks(now(), true, &mut |_| ()) {});
+        federation.sweep(now());
+        assert_eq!(federation.scopes().len(), 1);
     }
 }
 

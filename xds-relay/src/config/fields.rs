@@ -44,6 +44,7 @@ pub(super) const LIMIT_FIELDS: &[&str] = &[
     "connections",
     "names_per_stream",
     "types_per_stream",
+    "parameter_sets_per_stream",
     "authorities_per_stream",
     "requests_per_second",
     "unfinished_request_bytes",

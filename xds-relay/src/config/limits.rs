@@ -50,6 +50,7 @@ pub(super) fn limits(node: &yaml::Node) -> Result<Limits, Error> {
         connections: node.field("connections", count)?,
         names_per_stream: number("names_per_stream", default.names_per_stream)?,
         types_per_stream: number("types_per_stream", default.types_per_stream)?,
+        parameter_sets_per_stream: number("parameter_sets_per_stream", default.parameter_sets_per_stream)?,
         authorities_per_stream: number("authorities_per_stream", default.authorities_per_stream)?,
         requests_per_second: rate("requests_per_second", default.requests_per_second)?,
         unfinished_request_bytes: message("unfinished_request_bytes", default.unfinished_request_bytes)?,

@@ -168,6 +168,7 @@ impl Limits {
             ("max_upstream_request_bytes", self.max_upstream_request_bytes),
             ("names_per_stream", self.names_per_stream),
             ("types_per_stream", self.types_per_stream),
+            ("parameter_sets_per_stream", self.parameter_sets_per_stream),
             ("authorities_per_stream", self.authorities_per_stream),
             ("requests_per_second", self.requests_per_second as usize),
             ("unfinished_request_bytes", self.unfinished_request_bytes),

@@ -181,6 +181,7 @@ fn bounds(limits: &Limits) -> Value {
         ("connections", limits.connections.map(|connections| json!(connections))),
         ("names_per_stream", number(limits.names_per_stream)),
         ("types_per_stream", number(limits.types_per_stream)),
+        ("parameter_sets_per_stream", number(limits.parameter_sets_per_stream)),
         ("authorities_per_stream", number(limits.authorities_per_stream)),
         ("requests_per_second", rate(limits.requests_per_second)),
         ("unfinished_request_bytes", number(limits.unfinished_request_bytes)),

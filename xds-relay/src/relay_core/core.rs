@@ -193,6 +193,7 @@ fn settings(config: &Config) -> Settings {
     settings.dialect = config.dynamic_parameters;
     let Limits { types_per_stream, names_per_stream, name_bytes, node_bytes, .. } = config.limits;
     (settings.types_per_stream, settings.names_per_stream) = (types_per_stream, names_per_stream);
+    settings.selectors_per_stream = config.limits.parameter_sets_per_stream;
     (settings.name_bytes, settings.node_bytes) = (name_bytes, node_bytes);
     let requests_per_second = config.limits.requests_per_second;
     let every = Duration::from_secs(1) / requests_per_second.max(1);

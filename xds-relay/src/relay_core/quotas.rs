@@ -11,7 +11,7 @@ use crate::config::Limits;
 use crate::lock::lock;
 
 /// The limits that are counted, as the configuration calls them.
-pub(crate) const KEYS: [&str; 20] = [
+pub(crate) const KEYS: [&str; 21] = [
     "admin_idle",
     "authorities",
     "authorities_per_stream",
@@ -25,6 +25,7 @@ pub(crate) const KEYS: [&str; 20] = [
     "names_per_stream",
     "new_streams_per_second",
     "node_bytes",
+    "parameter_sets_per_stream",
     "preface",
     "requests_per_second",
     "stream_age",
@@ -65,6 +66,7 @@ pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
         ProtocolError::TooLong { what: "node", .. } => "node_bytes",
         ProtocolError::TooLong { .. } => "name_bytes",
         ProtocolError::TooMany { what: "types", .. } => "types_per_stream",
+        ProtocolError::TooMany { what: "sets of dynamic parameters", .. } => "parameter_sets_per_stream",
         ProtocolError::TooMany { .. } => "names_per_stream",
         ProtocolError::TooOften { .. } => "requests_per_second",
         ProtocolError::TooMuch { .. } => "unfinished_request_bytes",

@@ -6,10 +6,13 @@ use std::task::Waker;
 use bytes::Bytes;
 use prost::Message as _;
 use tonic::metadata::MetadataMap;
+use xds_matcher::DynamicParameters;
 use xds_relay::relay_core::{RelayCore, Routes};
+use xds_transport::Dialect;
 use xds_transport::server::{Source, Stream, Tally};
 use xds_transport::wire::DeltaDiscoveryRequest;
-use xdstp_cache::{Interest, SubscriberId};
+use xds_transport::wire::parameters::Locator;
+use xdstp_cache::{Interest, Selector, SubscriberId};
 use xdstp_uri::CanonicalText;
 
 use crate::support::*;
@@ -153,12 +156,14 @@ fn a_stream_has_so_many_names_and_types_and_sends_so_many_requests_a_second() {
         let names = names.to_vec();
         DeltaDiscoveryRequest { type_url: of.into(), resource_names_subscribe: names, ..Default::default() }
     };
+    let ask_with = |of: &str, value: &str| {
+        let selector = Selector::Parameters(DynamicParameters::from_iter([("key", value)]));
+        let locator = Locator::new("n", selector).encode(Dialect::Final).unwrap();
+        DeltaDiscoveryRequest { type_url: of.into(), resource_locators_subscribe: vec![locator], ..Default::default() }
+    };
+    let limits = "names_per_stream: 7, types_per_stream: 2, requests_per_second: 5, parameter_sets_per_stream: 2";
     for (limit, requests, words) in [
-        (
-            "names_per_stream",
-            vec![ask(CLUSTERS, &names[..2]), ask(ENDPOINTS, &names[..2])],
-            "more than 3 names on one stream",
-        ),
+        ("names_per_stream", vec![ask(CLUSTERS, &names), ask(ENDPOINTS, &names)], "more than 7 names on one stream"),
         (
             "types_per_stream",
             vec![ask(CLUSTERS, &names[..1]), ask(ENDPOINTS, &names[..1]), ask(LISTENERS, &[])],
@@ -169,9 +174,14 @@ fn a_stream_has_so_many_names_and_types_and_sends_so_many_requests_a_second() {
             vec![ask(CLUSTERS, &names[..1]); 6],
             "more requests on one stream than 5 at once and one every 200ms",
         ),
+        (
+            "parameter_sets_per_stream",
+            vec![ask_with(CLUSTERS, "1"), ask_with(CLUSTERS, "2"), ask_with(ENDPOINTS, "1")],
+            "more than 2 sets of dynamic parameters on one stream",
+        ),
         ("name_bytes", vec![ask(&long, &[])], "a type URL of 65537 bytes, 65536 are taken"),
     ] {
-        let (world, core) = relay("names_per_stream: 3, types_per_stream: 2, requests_per_second: 5");
+        let (world, core) = relay(limits);
         let mut routes = core.open_stream(DELTA, Waker::noop().clone(), None);
         let mut stream = Stream::new(DELTA, core.settings());
         let mut handled = requests

@@ -251,6 +251,26 @@ fn what_the_origin_cannot_be_asked_ends_the_stream_and_names_the_constraint() {
     assert_eq!(world.clients[other].held(CLUSTERS), ["cart@1"]);
 }
 
+/// Each has a stream upstream of its own, as a node group has.
+#[test]
+fn what_is_fetched_with_parameters_for_one_client_counts_among_the_groups() {
+    let mut world = World::empty();
+    world.origins.push(crate::support::Origin::new());
+    let limits = "origins: [{ name: up, server: '127.0.0.1:1' }]\nlimits: { groups: 3 }";
+    let relay = world.add_relay(limits, vec![Feeder::Origin(0)]);
+    let now = world.now;
+    world.origins[0].put_uncached(now, "", CLUSTERS, "cart", "1");
+    let [first, second] = ["1", "2"].map(|at| world.client_selecting(relay, DELTA, sends(&[("n", at)])));
+    for client in [first, second] {
+        world.clients[client].subscribe(CLUSTERS, &["cart"]);
+        world.settle();
+    }
+    assert_eq!(world.clients[first].held(CLUSTERS), ["cart@1"]);
+    let told = world.clients[second].told.join("; ");
+    assert!(told.contains("ended 8: more than 3 node groups (limits.groups of the relay)"), "{told}");
+    assert!(!world.clients[first].told.join("; ").contains("ended"), "{:?}", world.clients[first].told);
+}
+
 #[test]
 fn what_must_not_be_shared_is_fetched_with_the_parameters_of_who_asks() {
     let (mut world, last) = chain(DELTA, &["final"]);

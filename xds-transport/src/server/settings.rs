@@ -39,8 +39,8 @@ pub struct Settings {
     pub removals_wait: Duration,
     /// Which form of TP2 the clients speak, those that speak any.
     pub dialect: Dialect,
-    /// With how many sets of dynamic parameters or constraints one stream may ask, of each type counted apart: each is a
-    /// subscriber. A set may be as long as a name.
+    /// With how many sets of dynamic parameters or constraints one stream may ask. A set that is sent for two types counts
+    /// twice: each is a subscriber. A set may be as long as a name.
     pub selectors_per_stream: usize,
 }
 

@@ -192,6 +192,10 @@ impl Stream {
             return Err(self.fail(error, source));
         }
         let polled = self.poll_response(now, source);
+        // What is told may have to be fetched first, which may be refused.
+        if let Some(refused) = source.refused() {
+            return Err(self.fail(refused.into(), source));
+        }
         self.answers = self.answers.saturating_add(u32::from(polled.is_some()));
         Ok(polled)
     }

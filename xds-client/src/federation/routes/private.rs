@@ -1,5 +1,6 @@
 //! What one stream fetches for itself, because it must not be shared (rule 121).
 
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use xdstp_cache::{Interest, SubscriberId, Version};
@@ -28,10 +29,14 @@ impl Routes {
             Some(part) => part.clone(),
             None => {
                 let selector = shared.key.selector();
-                let scope = private
-                    .entry((origin, selector.cloned()))
-                    .or_insert_with(|| federation.private_scope(*number, origin, selector, node));
-                let part = view.open(scope.clone(), &subscriber.type_url, waker);
+                let scope = match private.entry((origin, selector.cloned())) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(new) => match federation.private_scope(*number, origin, selector, node) {
+                        Ok(scope) => new.insert(scope).clone(),
+                        Err(error) => return self.refuse(&error),
+                    },
+                };
+                let part = view.open(scope, &subscriber.type_url, waker);
                 subscriber.private_parts.push(part.clone());
                 part
             }

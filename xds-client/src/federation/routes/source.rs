@@ -58,6 +58,7 @@ impl Source for Routes {
             self.view.close(&subscriber.type_url, part);
         }
         self.names.shrink(subscriber.names + subscriber.brought);
+        self.leave_selected(subscriber.selector.take());
         self.client.closed(&subscriber.type_url, tally);
     }
 

@@ -130,8 +130,18 @@ impl Client {
             return progress;
         }
         let mut responses = Vec::new();
-        while let Some(mut transmit) = stream.poll_transmit(now, routes).unwrap() {
-            responses.push(std::iter::from_fn(|| transmit.next_chunk()).collect::<Vec<_>>());
+        loop {
+            match stream.poll_transmit(now, routes) {
+                Ok(Some(mut transmit)) => {
+                    responses.push(std::iter::from_fn(|| transmit.next_chunk()).collect::<Vec<_>>());
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    self.told.push(format!("ended {}: {error}", error.code()));
+                    self.disconnect(now);
+                    return true;
+                }
+            }
         }
         for chunks in responses {
             progress = true;

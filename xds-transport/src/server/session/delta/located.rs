@@ -145,7 +145,7 @@ impl Delta {
             for interest in interests {
                 match &interest {
                     Interest::Name(name) if !name.is_glob() => {
-                        own.extend(held.get_key_value(name).map(|(name, _)| name))
+                        own.extend(held.get_key_value(name).map(|(name, _)| name));
                     }
                     Interest::Name(glob) => own.extend(by_glob.get(glob).into_iter().flatten()),
                     Interest::Wildcard => own.extend(held.keys().filter(|name| source.covers(id, name))),
