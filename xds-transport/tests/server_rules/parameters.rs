@@ -1,10 +1,13 @@
 //! Dynamic parameters (TP2): rules 119 and 120, and what each dialect says of a swap, of a removal and of what there is not.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use prost::Message;
 use xds_matcher::draft::Subscription;
 use xds_transport::server::{Settings, Stream};
 use xds_transport::wire::parameters::Locator;
-use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Node};
 use xds_transport::{Dialect, Frame, Protocol, Response, TypeRules};
 use xdstp_cache::{Selector, Variant};
 
@@ -362,6 +365,30 @@ fn a_stream_has_so_many_sets_of_parameters() {
     assert_eq!(refused.unwrap_err().to_string(), "more than 2 sets of dynamic parameters on one stream");
     client.stream.close(&mut server.cache);
     assert_eq!(server.cache.subscriber_count(), 0);
+}
+
+#[test]
+fn what_lives_for_a_time_is_looked_after_once_it_was_accepted() {
+    let (mut server, mut client) = (Server::origin(), Client::new(Dialect::Final));
+    let frame = Frame::of_message(&CLUSTERS.into(), &payload("cart", "1"));
+    server.put_frame(CLUSTERS, "cart", "1", frame.with_wrapper(Bytes::new(), Some(Duration::from_secs(30)), false));
+    let client_features = vec!["xds.config.supports-resource-ttl".to_owned()];
+    let request = DeltaDiscoveryRequest {
+        node: Node { client_features, ..Default::default() }.encode_to_vec().into(),
+        type_url: CLUSTERS.into(),
+        resource_locators_subscribe: vec![Locator::new("cart", client.selector("a=1")).encode(Dialect::Final).unwrap()],
+        ..Default::default()
+    };
+    client.stream.handle_message(server.now, request.encode_to_vec().into(), &mut server.cache).unwrap();
+    let told = client.stream.poll_transmit(server.now, &mut server.cache).unwrap().unwrap();
+    let response_nonce = Response::from_delta_in(Dialect::Final, told.into_bytes()).unwrap().nonce;
+    assert!(client.stream.poll_transmit(server.now, &mut server.cache).unwrap().is_none());
+    let ack = DeltaDiscoveryRequest { type_url: CLUSTERS.into(), response_nonce, ..Default::default() };
+    client.stream.handle_message(server.now, ack.encode_to_vec().into(), &mut server.cache).unwrap();
+    assert!(client.stream.leaves_work(server.now, &server.cache), "when that is, is known since then");
+    let due = client.stream.poll_timeout().unwrap();
+    server.now = due;
+    assert_eq!(client.poll(&mut server), ["cart@1"]);
 }
 
 #[test]

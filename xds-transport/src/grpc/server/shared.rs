@@ -193,6 +193,8 @@ impl Source for SharedSource {
         let mut served = self.shared.lock();
         served.wakes.remove(&id);
         Source::close(&mut served.cache, id, tally);
+        drop(served);
+        self.types.retain(|(open, _)| *open != id);
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Located {
     went: Went,
     /// What cannot be asked for, and why: the client is yet to be told.
     refused: BTreeMap<String, ResourceError>,
-    /// How many names it counts for.
+    /// How many names it counts for, with what is refused.
     weight: usize,
 }
 
@@ -91,8 +91,7 @@ impl Located {
     }
 
     pub(crate) fn weight(&self) -> usize {
-        let refused = self.refused.iter().map(|(name, error)| weight(name) + weight(&error.message));
-        self.weight + refused.sum::<usize>()
+        self.weight
     }
 
     pub(crate) fn ids(&self) -> impl Iterator<Item = SubscriberId> {
@@ -179,7 +178,9 @@ impl Located {
 
     /// Takes what cannot be asked for.
     pub(crate) fn pop_refused(&mut self) -> Option<(String, ResourceError)> {
-        self.refused.pop_first()
+        let (name, error) = self.refused.pop_first()?;
+        self.weight -= weight_of(&name, &error).min(self.weight);
+        Some((name, error))
     }
 
     /// What lives for a time lives on: it is sent again, whole.
@@ -298,4 +299,9 @@ impl Located {
         }
         goes_on
     }
+}
+
+/// How many names a refusal counts for, until the client is told.
+fn weight_of(name: &str, error: &ResourceError) -> usize {
+    weight(name) + weight(&error.message)
 }

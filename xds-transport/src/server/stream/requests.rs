@@ -150,7 +150,7 @@ impl Stream {
         if let Some((Type { session: Session::Delta(session), .. }, _)) = self.types.at(at) {
             let had_room = session.has_room();
             session.accepted(now, nonce, source);
-            self.awaited_by_nobody = had_room && !may_continue && session.subscriber.refreshes.next().is_none();
+            self.awaited_by_nobody = had_room && !may_continue && session.subscriber.next_refresh().is_none();
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use xdstp_cache::{Interest, ResourceError, Selector, SubscriberId, TypeUrl, Variant, Version};
 use xdstp_uri::ResourceName;
 
-use super::{Located, Selection};
+use super::{Located, Selection, weight_of};
 use crate::server::error::ProtocolError;
 use crate::server::session::located::held::Which;
 use crate::server::session::refreshes::Refreshes;
@@ -127,7 +127,10 @@ impl Located {
 
     /// A subscription that there cannot be.
     pub(crate) fn refuse(&mut self, name: &str, error: ResourceError) {
-        self.refused.insert(name.to_owned(), error);
+        self.weight += weight_of(name, &error);
+        if let Some(before) = self.refused.insert(name.to_owned(), error) {
+            self.weight -= weight_of(name, &before).min(self.weight);
+        }
     }
 
     fn position(&self, hash: u64, selector: &Selector) -> Option<usize> {
