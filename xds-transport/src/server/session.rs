@@ -1,6 +1,7 @@
 //! One type of one stream. What both protocols do alike is here and in the [`Subscriber`]; where they differ, each has a
 //! file of its own.
 
+mod counts;
 mod delta;
 mod located;
 mod odd;

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use xdstp_cache::{Pull, Pulled, Removals, Version};
 use xdstp_uri::ResourceName;
 
+use crate::server::session::counts::Counts;
 use crate::server::session::delta::unacked::{Puts, Unacked};
 use crate::server::session::odd::{Odd, name_of};
 use crate::server::session::outgoing::{BUDGET, Outgoing, Tells};
@@ -47,19 +48,8 @@ pub(crate) struct Delta {
     /// (rule 106).
     holds: HashSet<ResourceName>,
     absent_by_alias: bool,
-    fields: Fields,
+    counts: Counts,
     dialect: Dialect,
-}
-
-/// Which fields of its requests count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Fields {
-    /// By the final form of TP2, names and locators may be mixed (rule 120).
-    #[default]
-    Both,
-    /// By the draft the first request of a type decides, and the other field is ignored.
-    Names,
-    Locators,
 }
 
 /// The names in a response that is being written.
@@ -86,7 +76,7 @@ impl Delta {
             refuses: false,
             holds: HashSet::new(),
             absent_by_alias: rule.absent_by_alias,
-            fields: Fields::Both,
+            counts: Counts::Both,
             dialect: Dialect::Final,
         }
     }
