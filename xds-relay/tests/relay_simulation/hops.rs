@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_relay::relay_core::{Dial, Dialed, Routes};
+use xds_relay::relay_core::{Dial, Dialed, Position, Routes};
 use xds_transport::server;
 use xds_transport::{Protocol, TypeRules, client};
 use xdstp_cache::Interest;
@@ -121,7 +121,7 @@ pub(crate) struct Dialer {
 }
 
 impl Dial for Dialer {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
+    fn dial(&self, Position { origin, .. }: Position, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let protocol = self.protocols[origin];
