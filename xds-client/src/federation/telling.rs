@@ -27,7 +27,7 @@ pub(crate) struct Telling {
     returns: u64,
     /// Types of which somebody brought something along that the server was not asked about.
     pub(crate) brought: BTreeSet<TypeUrl>,
-    /// It is to say what became of what others gave: all that is held, from here on.
+    /// Its first request is to ask what became of what others gave: all that is held, from here on.
     pub(crate) holds: Option<usize>,
     /// What requests to it have room for, if that is not the scope's.
     pub(crate) room: Option<Arc<RequestRoom>>,
@@ -44,7 +44,7 @@ impl Telling {
     /// A server that was told nothing of all this.
     pub(crate) fn of_all(wanted: BTreeSet<Wish>) -> Self {
         let brought = collections(&wanted);
-        Self { new: wanted, brought, holds: Some(0), ..Self::default() }
+        Self { new: wanted, brought, ..Self::default() }
     }
 
     /// It is wanted, and was not if it `is_new`; or its answer must be heard `again`. Whether the server must be told.
@@ -81,7 +81,6 @@ impl Telling {
             }
         }
         self.brought.extend(collections(wanted));
-        self.holds = Some(0);
     }
 
     /// It is not asked any more.

@@ -167,7 +167,7 @@ impl State {
         counts.is_none_or(|counts| counts == server)
     }
 
-    /// There is a stream to a server. It is told what is held of others by then.
+    /// There is a stream to a server. Its first request asks what became of what is held of others.
     pub(super) fn connects(&mut self, server: usize) {
         let Self { several: Some(several), demand: Some(demand), recall, .. } = self else { return };
         several.choice.connected(server);
