@@ -27,6 +27,8 @@ pub(crate) struct Telling {
     returns: u64,
     /// Types of which somebody brought something along that the server was not asked about.
     pub(crate) brought: BTreeSet<TypeUrl>,
+    /// Types of which no version that it gave is to be named to it.
+    forgets: BTreeSet<TypeUrl>,
     /// Its first request is to ask what became of what others gave: all that is held, from here on.
     pub(crate) holds: Option<usize>,
     /// What requests to it have room for, if that is not the scope's.
@@ -81,6 +83,7 @@ impl Telling {
             }
         }
         self.brought.extend(collections(wanted));
+        self.forgets.extend(wanted.iter().map(|(type_url, _)| type_url.clone()));
     }
 
     /// It is not asked any more.
@@ -96,6 +99,7 @@ impl Telling {
         let own = self.room.clone();
         let room = own.as_deref().or(room);
         let returns = room.map_or(0, RequestRoom::returns);
+        std::mem::take(&mut self.forgets).into_iter().for_each(|type_url| tell(Command::Forget(type_url)));
         if !self.telling {
             self.lacking.clear();
             self.new.append(&mut self.short);

@@ -249,6 +249,32 @@ fn client_rule_071_what_is_held_stays_and_what_is_equal_is_not_sent_again_whatev
     }
 }
 
+/// An origin that is told a version that it gave may have nothing to say (SotW).
+#[test]
+fn client_rule_069_who_is_back_is_told_no_version_of_what_another_changed_meanwhile() {
+    for (upstream, downstream) in protocols() {
+        let mut world = World::with_servers(upstream, 2);
+        for at in 0..2 {
+            let body = ["first", "second"][at];
+            put_as(&mut world, at, ENDPOINTS, "a", "1", body);
+            put_as(&mut world, at, ENDPOINTS, "b", "1", "same");
+            put_as(&mut world, at, ENDPOINTS, "c", "1", "same");
+            world.origins[at].set_version(ENDPOINTS, "v1");
+        }
+        let client = world.client(downstream, "n");
+        world.subscribe(client, ENDPOINTS, &["a", "b"]);
+        world.advance(SECOND);
+        world.set_up(0, false);
+        world.subscribe(client, ENDPOINTS, &["c"]);
+        world.advance(SECOND);
+        assert_eq!(world.clients[client].bodies(ENDPOINTS), ["second", "same", "same"], "{upstream:?} {downstream:?}");
+        world.set_up(0, true);
+        world.advance(60 * SECOND);
+        assert_eq!(world.clients[client].bodies(ENDPOINTS), ["first", "same", "same"], "{upstream:?} {downstream:?}");
+        assert_eq!(states(&world), [("answers", 1), ("not asked", 0)]);
+    }
+}
+
 #[test]
 fn client_rule_071_what_the_next_server_does_not_have_goes_when_that_says_so() {
     for (upstream, downstream) in protocols() {

@@ -128,8 +128,7 @@ impl State {
         let more = demand.take_asks(server, room, most, &mut |command| commands.push(command)) || expires;
         let more = match several {
             None => self.hold(most, commands),
-            // Over SotW who holds something is asked nothing of it; what is missing from a complete answer is gone.
-            Some(_) => room.is_none() && self.hold_of_others(server, most, commands),
+            Some(_) => self.hold_of_others(server, most, commands),
         } || more;
         let Self { cache, demand, .. } = self;
         let brought = demand.as_mut().and_then(|demand| demand.telling_mut(server)).map(|telling| &mut telling.brought);
