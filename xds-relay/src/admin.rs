@@ -28,7 +28,7 @@ pub use self::filter::DumpFilter;
 pub use self::inspect::Inspect;
 pub use crate::snapshot::{
     ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    UpstreamDump,
+    ServerDump, UpstreamDump,
 };
 
 /// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is

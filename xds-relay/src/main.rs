@@ -193,9 +193,10 @@ const WATCH: &str = "cargo run -p xds-cli -- watch";
 
 fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {
-        OriginKind::Server { uri, protocol } => {
+        OriginKind::Server { servers, protocol } => {
             let secure = if origin.tls.is_some() { ", TLS" } else { "" };
-            format!("{}, {}{secure}", uri.authority().map_or("", |authority| authority.as_str()), protocol.as_str())
+            let servers = servers.iter().map(|uri| uri.authority().map_or("", |authority| authority.as_str()));
+            format!("{}, {}{secure}", servers.collect::<Vec<_>>().join(" or else "), protocol.as_str())
         }
         OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
         _ => String::new(),

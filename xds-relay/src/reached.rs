@@ -16,7 +16,8 @@ pub(crate) struct Reached(Vec<Origin>);
 
 struct Origin {
     name: String,
-    address: String,
+    /// Those of its servers: one is enough.
+    addresses: Vec<String>,
     /// It took one: what comes later is no reason to send clients away, who are served what is known.
     once: AtomicBool,
 }
@@ -24,9 +25,9 @@ struct Origin {
 impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
         let origins = config.origins.iter().filter_map(|origin| {
-            let OriginKind::Server { uri, .. } = &origin.kind else { return None };
-            let address = uri.authority()?.to_string();
-            Some(Origin { name: origin.name.clone(), address, once: AtomicBool::new(false) })
+            let OriginKind::Server { servers, .. } = &origin.kind else { return None };
+            let addresses = servers.iter().filter_map(|uri| Some(uri.authority()?.to_string())).collect();
+            Some(Origin { name: origin.name.clone(), addresses, once: AtomicBool::new(false) })
         });
         Self(origins.collect())
     }
@@ -40,9 +41,12 @@ impl Reached {
     pub(crate) async fn reach(&self) {
         while self.missing().is_some() {
             for origin in self.0.iter().filter(|origin| !origin.once.load(Ordering::Relaxed)) {
-                let connecting = TcpStream::connect(origin.address.as_str());
-                if let Ok(Ok(_)) = timeout(EVERY, connecting).await {
-                    origin.once.store(true, Ordering::Relaxed);
+                for address in &origin.addresses {
+                    let connecting = TcpStream::connect(address.as_str());
+                    if let Ok(Ok(_)) = timeout(EVERY, connecting).await {
+                        origin.once.store(true, Ordering::Relaxed);
+                        break;
+                    }
                 }
             }
             sleep(EVERY).await;

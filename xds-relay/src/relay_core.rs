@@ -25,5 +25,5 @@ pub use self::quotas::LimitError;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
 pub use xdstp_client::federation::{
-    ByNode, Dial, Dialed, Held, NodeGroup, Origin, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
+    ByNode, Dial, Dialed, Held, NodeGroup, Origin, Position, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
 };

@@ -12,7 +12,6 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
-use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, Inspect};
 use crate::config::{Config, ReadyWhen};
@@ -206,8 +205,8 @@ fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
 /// Reports go to the origin of old-style names, which is where clients would have sent them.
 fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
     let origin = config.origin(&config.default_origin);
-    let endpoint = origin.map(|origin| origins::endpoint(config, origin)).transpose()?.flatten();
-    Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(Pool::new), core.clone(), end))
+    let pools = origin.map(|origin| origins::pools(config, origin)).transpose()?.unwrap_or_default();
+    Ok(LoadReports::new(config.default_origin.clone(), pools, core.clone(), end))
 }
 
 struct Pages {

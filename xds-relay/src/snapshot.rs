@@ -61,8 +61,26 @@ pub struct UpstreamDump {
     /// What an operator should look at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<&'static str>,
+    /// Its servers, in order of preference, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerDump>,
     /// Names, globs and wildcards subscribed to.
     pub subscriptions: usize,
+}
+
+/// One of several servers of an origin, for those whom a stream is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerDump {
+    /// Its address.
+    pub server: String,
+    /// How many authorities and node groups it feeds: it is the one that answered last.
+    pub feeds: usize,
+    /// `answers`, or why it does not: `not asked` as long as one before it answers or all that is wanted is known, `asked`
+    /// before it has answered, and `fails`.
+    pub state: &'static str,
+    /// Why it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
 }
 
 /// What is held of one authority, or for one node group.

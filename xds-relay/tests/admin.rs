@@ -50,6 +50,7 @@ impl Inspect for Relay {
                     relays: None,
                     hint: None,
                     last_error: Some("refused".to_owned()),
+                    servers: Vec::new(),
                     subscriptions: 2,
                 }],
             }],

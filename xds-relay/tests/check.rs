@@ -1,4 +1,4 @@
-//! What is said of a configuration, or of a resource file, that is no text file at all.
+//! What `--check` says of a configuration with several servers, and of one, or of a resource file, that is no text file at all.
 #![cfg(all(unix, feature = "file-origin"))]
 #![allow(clippy::unwrap_used, reason = "the helpers of these tests")]
 
@@ -55,4 +55,29 @@ fn what_is_no_text_file_is_named_with_what_it_is_and_never_waited_for() {
         assert_eq!(fault(&config), format!("xds-relay: origin \"mesh\": {}{words}\n", resource.display()));
         fs::remove_dir_all(path("mesh")).unwrap();
     }
+}
+
+#[test]
+fn servers_are_checked_one_by_one_and_what_is_wrong_is_named_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("relay.yaml");
+    for (servers, place) in [
+        ("servers: []", "2:31: origins[0].servers: empty; expected at least one server"),
+        ("servers: a:1", "2:31: origins[0].servers: expected a list"),
+        ("servers: [a:1, b]", "2:37: origins[0].servers[1]: `b`: expected HOST:PORT"),
+        ("servers: [a:1, b:1, a:1]", "2:42: origins[0].servers[2]: `a:1` is servers[0] already"),
+        ("servers: [a:1, 'https://b:1']", "2:37: origins[0].servers[1]: `b:1`: expected no https://"),
+        ("servers: ['https://a:1', b:1]", "2:47: origins[0].servers[1]: `b:1`: expected https://"),
+        ("servers: [a:1, 'localhost:18000']", "2:37: origins[0].servers[1]: `localhost:18000`: where the relay itself"),
+        ("server: a:1, servers: [b:1]", "2:44: origins[0].servers: an origin has a server or servers, not both"),
+        ("servers: [a:1], files: .", "2:45: origins[0].files: an origin has a server or files, not both"),
+    ] {
+        fs::write(&config, format!("admin: none\norigins: [{{ name: a, {servers} }}]\n")).unwrap();
+        let fault = fault(&config);
+        assert!(fault.starts_with(&format!("xds-relay: {}:{place}", config.display())), "{fault}");
+    }
+    fs::write(&config, "admin: none\norigins: [{ name: a, servers: [b.example.com:1, c.example.com:1] }]\n").unwrap();
+    let good =
+        Command::new(env!("CARGO_BIN_EXE_xds-relay")).arg("--check").arg("--config").arg(&config).output().unwrap();
+    assert!(good.status.success(), "{good:?}");
 }

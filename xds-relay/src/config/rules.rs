@@ -13,6 +13,25 @@ const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 /// Nobody may share by nothing.
 pub(super) const NO_PARTS: &str = "empty; expected at least one part of the node, or no share_by to share nothing";
 
+pub(super) const NO_SERVERS: &str = "empty; expected at least one server";
+
+/// Whether a server may stand behind these, with which it shares how it is spoken to.
+pub(super) fn is_one_more(server: &Uri, before: &[Uri]) -> Result<(), String> {
+    let text = server.authority().map_or("", |authority| authority.as_str());
+    if let Some(other) = before.iter().position(|other| other.authority() == server.authority()) {
+        return Err(format!("`{text}` is servers[{other}] already"));
+    }
+    match before.first().map(is_https) {
+        Some(true) if !is_https(server) => Err(format!("`{text}`: expected https://, as those before it have")),
+        Some(false) if is_https(server) => Err(format!("`{text}`: expected no https://, as those before it have none")),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn is_https(server: &Uri) -> bool {
+    server.scheme_str() == Some("https")
+}
+
 /// Of an origin.
 pub(super) fn name(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');

@@ -7,7 +7,7 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Origin, Scope, Status};
+use xdstp_client::federation::{Origin, Scope, ServerState, ServerStatus, Status};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
@@ -15,7 +15,7 @@ use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
     ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    StateDump, UpstreamDump,
+    ServerDump, StateDump, UpstreamDump,
 };
 
 impl RelayCore {
@@ -46,10 +46,13 @@ impl RelayCore {
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
                 let Some(supply) = scope.supply() else { continue };
                 let group = || supply.label().to_owned();
+                let Status { connected, relays, last_error, hint, servers } = supply.status();
                 let stream = streams.entry(group()).or_insert_with(|| {
-                    let Status { connected, relays, last_error, hint } = supply.status();
-                    UpstreamDump { group: group(), connected, relays, last_error, hint, subscriptions: 0 }
+                    let of_server = |of: &ServerStatus| ServerDump { server: of.name.clone(), ..ServerDump::default() };
+                    let servers = servers.iter().map(of_server).collect();
+                    UpstreamDump { group: group(), connected, relays, last_error, hint, servers, subscriptions: 0 }
                 });
+                stream.servers.iter_mut().zip(servers).for_each(|(dump, status)| add(dump, status));
                 stream.subscriptions += scope.subscription_count();
             }
             origins.push(OriginDump {
@@ -70,6 +73,15 @@ impl RelayCore {
         }
     }
 
+    /// How many scopes each of several servers of an origin feeds.
+    fn in_use(&self, scope: &Scope, in_use: &mut BTreeMap<(String, String), u64>) {
+        let several = self.have_several.get(scope.origin).copied().unwrap_or_default();
+        let Some(origin) = self.names.get(scope.origin).filter(|_| several) else { return };
+        for server in scope.supply().into_iter().flat_map(|supply| supply.status().servers) {
+            *in_use.entry((origin.clone(), server.name)).or_default() += u64::from(server.in_use);
+        }
+    }
+
     fn state_dump(&self) -> StateDump {
         let Some(state) = &self.state else { return StateDump::default() };
         StateDump {
@@ -86,6 +98,7 @@ impl RelayCore {
         let mut resources: HashMap<TypeUrl, u64> = HashMap::new();
         for scope in self.all_scopes() {
             gauges.subscribers += scope.subscriber_count() as u64;
+            self.in_use(&scope, &mut gauges.in_use);
             if let Some(origin) = self.names.get(scope.origin).filter(|_| self.state.is_some()) {
                 *gauges.stale.entry(origin.clone()).or_default() += scope.stale_count() as u64;
             }
@@ -128,6 +141,20 @@ impl RelayCore {
             });
         }
         scopes
+    }
+}
+
+/// What one more scope of a stream has to do with a server.
+fn add(dump: &mut ServerDump, ServerStatus { in_use, state, .. }: ServerStatus) {
+    dump.feeds += usize::from(in_use);
+    // Of several scopes that which says most.
+    const ORDER: [&str; 4] = ["", "not asked", "asked", "answers"];
+    let of = |state: &str| ORDER.iter().position(|other| *other == state).unwrap_or(ORDER.len());
+    if of(state.as_str()) >= of(dump.state) {
+        dump.state = state.as_str();
+    }
+    if let ServerState::Fails(reason) = state {
+        dump.last_error = Some(reason);
     }
 }
 

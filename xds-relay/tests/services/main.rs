@@ -9,6 +9,7 @@
 )]
 
 mod connections;
+mod failover;
 mod health;
 mod killed;
 mod layers;
