@@ -27,8 +27,8 @@ mod preface;
 pub use self::filter::DumpFilter;
 pub use self::inspect::Inspect;
 pub use crate::snapshot::{
-    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    UpstreamDump,
+    ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
+    ResourceDump, ScopeDump, ScopeTypeDump, UpstreamDump,
 };
 
 /// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is

@@ -22,6 +22,7 @@ mod load_reports;
 mod lock;
 pub mod metrics;
 mod origins;
+mod pages;
 mod reached;
 pub mod relay_core;
 mod serve;

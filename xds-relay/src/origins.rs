@@ -31,7 +31,7 @@ impl Origins {
         for (index, origin) in config.origins.iter().enumerate() {
             let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (directory, loaded) = load_origin(config, &origin.name, directory, descriptors.as_deref())?;
+            let (directory, loaded) = load_origin(config, origin, directory, descriptors.as_deref())?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -107,10 +107,10 @@ pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
 /// As [`dialer`].
 pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoint>, Error> {
     let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
-    let bad = |error: &dyn std::error::Error| Error::Origin { origin: origin.name.clone(), reason: with_causes(error) };
-    let endpoint = Endpoint::new(&uri.to_string()).map_err(|error| bad(&error))?;
+    let bad = |error| Error::Field { field: config.field_of(origin, "server"), reason: with_causes(&error) };
+    let endpoint = Endpoint::new(&uri.to_string()).map_err(bad)?;
     let endpoint = match &origin.tls {
-        Some(tls) => endpoint.with_tls(crate::tls::towards(tls).map_err(|error| bad(&error))?),
+        Some(tls) => endpoint.with_tls(crate::tls::towards(tls, &config.field_of(origin, "tls"))?),
         None => endpoint,
     };
     // What is said of a name is told to others.

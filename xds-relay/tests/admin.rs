@@ -13,8 +13,8 @@ use tokio::{
 };
 use xds_relay::{
     admin::{
-        self, ClientDump, ClientTypeDump, ConfigDump, Inspect, NackDump, OriginDump, Readiness, ResourceDump,
-        ScopeDump, ScopeTypeDump, UpstreamDump,
+        self, ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, Inspect, NackDump, OriginDump,
+        Readiness, ResourceDump, ScopeDump, ScopeTypeDump, UpstreamDump,
     },
     metrics::{Gauges, Metrics},
 };
@@ -51,6 +51,12 @@ impl Inspect for Relay {
                     hint: None,
                     last_error: Some("refused".to_owned()),
                     subscriptions: 2,
+                }],
+                content: vec![ContentDump {
+                    type_url: CLUSTER.to_owned(),
+                    resources: ["hello", "other"]
+                        .map(|name| ContentResourceDump { name: name.to_owned(), ..ContentResourceDump::default() })
+                        .into(),
                 }],
             }],
             scopes: vec![ScopeDump {
@@ -272,6 +278,7 @@ async fn the_dump_can_be_narrowed_to_a_type_and_a_name() {
     assert_eq!(dump["scopes"][0]["types"][0]["resources"].as_array().unwrap().len(), 1);
     assert_eq!(dump["scopes"][0]["types"][1]["resources"].as_array().unwrap().len(), 1);
     assert_eq!(dump["clients"][0]["node_id"], "envoy-1", "a wildcard wants every name");
+    assert_eq!(dump["origins"][0]["content"][0]["resources"].as_array().unwrap().len(), 1);
 
     let dump = admin.dump("?type=ClusterLoadAssignment&name=gone").await;
     assert!(dump["scopes"].as_array().unwrap().is_empty());

@@ -9,6 +9,7 @@ mod input;
 mod names;
 mod output;
 mod show;
+mod stdout;
 mod variants;
 mod vectors;
 mod watch;

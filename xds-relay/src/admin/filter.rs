@@ -31,6 +31,12 @@ impl ConfigDump {
                 filter.admits_type(&held.type_url) && (left || !with_name)
             });
         }
+        for origin in &mut self.origins {
+            origin.content.retain_mut(|held| {
+                held.resources.retain(|resource| filter.admits_name(&resource.name));
+                filter.admits_type(&held.type_url) && (!held.resources.is_empty() || !with_name)
+            });
+        }
         for client in &mut self.clients {
             client.types.retain_mut(|wanted| {
                 wanted.names.retain(|name| filter.admits_name(name));

@@ -32,7 +32,7 @@ pub struct RelayCore {
     /// What its origins are called, by position.
     pub(crate) names: Vec<String>,
     /// Those of files, by position.
-    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     unknown: Unknown,
     limits: Limits,

@@ -7,15 +7,15 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Origin, Scope, Status};
+use xdstp_client::federation::{Origin, Scope, SnapshotOrigin, Status};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
-    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    StateDump, UpstreamDump,
+    ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
+    ResourceDump, ScopeDump, ScopeTypeDump, StateDump, UpstreamDump,
 };
 
 impl RelayCore {
@@ -56,6 +56,7 @@ impl RelayCore {
                 name: name.to_owned(),
                 protocol: origin.kind().to_owned(),
                 streams: streams.into_values().collect(),
+                content: self.files.get(&index).map(|files| content(files)).unwrap_or_default(),
             });
         }
         // A stream that ends has its own lock when it takes this one.
@@ -80,9 +81,10 @@ impl RelayCore {
         }
     }
 
-    /// Tells the metrics what happened since they were told last.
+    /// Tells the metrics what happened since they were told last. Whether the relay is ready is more than [what it
+    /// holds](Self::readiness) says: that is left out.
     pub fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges { ready: self.readiness() == Readiness::Ready, ..Gauges::default() };
+        let mut gauges = Gauges::default();
         let mut resources: HashMap<TypeUrl, u64> = HashMap::new();
         for scope in self.all_scopes() {
             gauges.subscribers += scope.subscriber_count() as u64;
@@ -129,6 +131,20 @@ impl RelayCore {
         }
         scopes
     }
+}
+
+fn content(files: &SnapshotOrigin) -> Vec<ContentDump> {
+    let mut types: BTreeMap<String, Vec<ContentResourceDump>> = BTreeMap::new();
+    for (type_url, name, resource) in files.resources().iter() {
+        let (version, bytes) = (resource.version.to_string(), resource.value.any().len());
+        let resource = ContentResourceDump { name: name.to_string(), version, bytes };
+        types.entry(type_url.to_string()).or_default().push(resource);
+    }
+    let of_type = |(type_url, mut resources): (String, Vec<ContentResourceDump>)| {
+        resources.sort_by(|a, b| a.name.cmp(&b.name));
+        ContentDump { type_url, resources }
+    };
+    types.into_iter().map(of_type).collect()
 }
 
 fn dump(scope: &Scope, now: Instant) -> ScopeDump {

@@ -15,6 +15,7 @@ mod layers;
 mod limits;
 mod load_reports;
 mod loops;
+mod pages;
 mod returning;
 mod strangers;
 mod stream;
