@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::admin::Inspect;
+use crate::api::{Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, ResourceQuery, Resources, Status};
 use crate::config::{Config, ReadyWhen};
+use crate::content::Content;
 use crate::metrics::{Gauges, Metrics};
 use crate::reached::Reached;
-use crate::relay_core::RelayCore;
+use crate::relay_core::{Found, RelayCore};
 use crate::snapshot::{ConfigDump, Readiness};
 
 pub(crate) struct Pages {
@@ -16,12 +18,15 @@ pub(crate) struct Pages {
     draining: AtomicBool,
     ready_when: ReadyWhen,
     reached: Reached,
+    started: Instant,
+    content: Content,
 }
 
 impl Pages {
     pub(crate) fn new(config: &Config, core: Arc<RelayCore>) -> Self {
         let (ready_when, reached) = (config.ready_when, Reached::new(config));
-        Self { core, draining: AtomicBool::new(false), ready_when, reached }
+        let (draining, started, content) = (AtomicBool::new(false), Instant::now(), Content::default());
+        Self { core, draining, ready_when, reached, started, content }
     }
 
     /// Clients are to go elsewhere from now on.
@@ -63,6 +68,39 @@ impl Inspect for Pages {
 
     fn config_dump(&self) -> ConfigDump {
         self.core.config_dump(Instant::now())
+    }
+
+    fn status(&self) -> Status {
+        let not_ready = match self.ready() {
+            Readiness::Ready => None,
+            Readiness::NotReady(reason) => Some(reason),
+        };
+        let (ready, uptime_seconds) = (not_ready.is_none(), self.started.elapsed().as_secs());
+        Status { ready, not_ready, uptime_seconds, ..self.core.status(Instant::now()) }
+    }
+
+    fn clients(&self, query: &ClientQuery) -> Clients {
+        self.core.clients(query, Instant::now())
+    }
+
+    fn client(&self, id: u64, query: &ExplainQuery) -> Option<Client> {
+        self.core.client(id, query, Instant::now())
+    }
+
+    fn resources(&self, query: &ResourceQuery) -> Resources {
+        self.core.resources(query, Instant::now())
+    }
+
+    fn resource(&self, query: &NameQuery) -> Named {
+        let shown = |Found { mut held, body }: Found| {
+            match body.map(|body| self.content.of(&body)) {
+                Some(Ok(content)) => held.content = Some(content),
+                Some(Err(reason)) => held.hidden = Some(reason),
+                None => {}
+            }
+            held
+        };
+        Named { held: self.core.resource(query).into_iter().map(shown).collect() }
     }
 
     fn metrics(&self) -> &Metrics {

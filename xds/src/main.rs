@@ -8,6 +8,7 @@ mod get;
 mod input;
 mod names;
 mod output;
+mod relay;
 mod show;
 mod stdout;
 mod variants;
@@ -32,6 +33,7 @@ enum Command {
     Get(get::Args),
     #[command(subcommand)]
     Names(names::Command),
+    Relay(relay::Args),
     #[command(subcommand)]
     Variants(variants::Command),
     Watch(watch::Args),
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),
+        Command::Relay(args) => relay::run(&args),
         Command::Variants(command) => variants::run(command),
         Command::Watch(args) => watch::run(args),
     };

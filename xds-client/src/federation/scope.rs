@@ -20,7 +20,7 @@ use crate::federation::share::Share;
 use crate::federation::supply::Supply;
 
 mod asking;
-mod look;
+pub(crate) mod look;
 mod recall;
 mod recalling;
 mod serving;

@@ -33,7 +33,7 @@ impl RelayCore {
         self.origins().find_map(|(name, origin)| Some((name, origin.ready().err()?)))
     }
 
-    fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
         self.names.iter().map(String::as_str).zip(self.federation.origins())
     }
 
@@ -116,7 +116,7 @@ impl RelayCore {
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).
-    fn all_scopes(&self) -> Vec<Arc<Scope>> {
+    pub(crate) fn all_scopes(&self) -> Vec<Arc<Scope>> {
         let mut scopes = self.federation.scopes();
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
@@ -235,7 +235,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     }
     ClientDump {
         peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
-        node_id: lock(&stream.node_id).clone(),
+        node_id: stream.node().id,
         protocol: stream.protocol.as_str().to_owned(),
         busy,
         types: types.into_values().collect(),

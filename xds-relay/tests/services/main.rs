@@ -8,6 +8,7 @@
     reason = "the helpers of these tests"
 )]
 
+mod api;
 mod connections;
 mod health;
 mod killed;

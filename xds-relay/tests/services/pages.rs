@@ -12,7 +12,7 @@ use crate::stream::in_time;
 const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// Status and body.
-async fn page(relay: &Running, path: &str) -> (u16, String) {
+pub(crate) async fn page(relay: &Running, path: &str) -> (u16, String) {
     let exchange = async {
         let mut stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");

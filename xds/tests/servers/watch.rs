@@ -10,13 +10,13 @@ use super::origin::{Origin, Scene};
 use super::{CDS, events, run, run_until};
 
 /// A watch that runs, until it is dropped.
-struct Watching {
+pub(crate) struct Watching {
     child: Child,
     out: BufReader<Box<dyn Read>>,
 }
 
 impl Watching {
-    fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_xds"))
             .arg("watch")
             .args(args)
@@ -28,7 +28,7 @@ impl Watching {
         Self { child, out }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended");
         line
