@@ -145,3 +145,34 @@ fn rejection(session: &SessionView<'_>, now: Instant) -> Option<Rejection> {
     let seconds_ago = now.saturating_duration_since(nack.at).as_secs();
     Some(Rejection { message: nack.message.clone(), seconds_ago })
 }
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+    use xds_transport::server::Settings;
+    use xds_transport::wire::DeltaDiscoveryRequest;
+    use xds_transport::{Frame, Protocol};
+    use xdstp_cache::{Cache, Options};
+
+    use super::*;
+
+    #[test]
+    fn who_does_not_answer_waits_for_a_while_and_is_silent_then() {
+        let (now, type_url) = (Instant::now(), TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster"));
+        let mut cache = Cache::new(Options::default());
+        let resource = Frame::of_message(&type_url, b"\x0a\x01a").into_resource(None);
+        cache.upsert_raw(&type_url, &"a".parse().unwrap(), resource, now, &mut Vec::new());
+        let mut stream = Stream::new(Protocol::Delta, Settings::default());
+        let request = DeltaDiscoveryRequest { type_url: type_url.to_string(), ..DeltaDiscoveryRequest::default() };
+        stream.handle_message(now, request.encode_to_vec().into(), &mut cache).unwrap();
+        let told = |stream: &Stream, at: Instant| {
+            let of = of_type(&stream.sessions().next().unwrap(), at);
+            (of.state, of.since_seconds)
+        };
+        assert_eq!(told(&stream, now), (ClientState::Waiting, u64::MAX));
+        let sent = now + Duration::from_secs(1);
+        stream.poll_transmit(sent, &mut cache).unwrap();
+        assert_eq!(told(&stream, sent + Duration::from_secs(14)), (ClientState::Waiting, 14));
+        assert_eq!(told(&stream, sent + PATIENCE), (ClientState::Silent, 15));
+    }
+}
