@@ -335,6 +335,12 @@ impl Config {
         self.origins.iter().find(|origin| origin.name == name)
     }
 
+    /// What errors call a field of one of its origins.
+    pub(crate) fn field_of(&self, origin: &Origin, field: &str) -> String {
+        let index = self.origins.iter().position(|other| other.name == origin.name).unwrap_or_default();
+        format!("origins[{index}].{field}")
+    }
+
     /// Authority → the name of its origin.
     #[must_use]
     pub fn authorities(&self) -> BTreeMap<&str, &str> {

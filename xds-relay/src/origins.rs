@@ -32,7 +32,7 @@ impl Origins {
         for (index, origin) in config.origins.iter().enumerate() {
             let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (directory, loaded) = load_origin(config, &origin.name, directory, descriptors.as_deref())?;
+            let (directory, loaded) = load_origin(config, origin, directory, descriptors.as_deref())?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -119,10 +119,12 @@ pub(crate) fn endpoints(config: &Config, origin: &Origin) -> Result<Vec<Endpoint
 }
 
 fn endpoint(config: &Config, origin: &Origin, uri: &Uri, protocol: Protocol) -> Result<Endpoint, Error> {
-    let bad = |error: &dyn std::error::Error| Error::Origin { origin: origin.name.clone(), reason: with_causes(error) };
-    let endpoint = Endpoint::new(&uri.to_string()).map_err(|error| bad(&error))?;
+    let several = matches!(&origin.kind, OriginKind::Server { servers, .. } if servers.len() > 1);
+    let field = if several { "servers" } else { "server" };
+    let bad = |error| Error::Field { field: config.field_of(origin, field), reason: with_causes(&error) };
+    let endpoint = Endpoint::new(&uri.to_string()).map_err(bad)?;
     let endpoint = match &origin.tls {
-        Some(tls) => endpoint.with_tls(crate::tls::towards(tls).map_err(|error| bad(&error))?),
+        Some(tls) => endpoint.with_tls(crate::tls::towards(tls, &config.field_of(origin, "tls"))?),
         None => endpoint,
     };
     // What is said of a name is told to others.

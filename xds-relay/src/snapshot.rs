@@ -43,6 +43,29 @@ pub struct OriginDump {
     pub protocol: String,
     /// The streams, connected or waiting to be.
     pub streams: Vec<UpstreamDump>,
+    /// Of an origin of files what these hold, whether a client wants it or not, by type URL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<ContentDump>,
+}
+
+/// What files hold of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ContentDump {
+    /// The type URL.
+    pub type_url: String,
+    /// By name.
+    pub resources: Vec<ContentResourceDump>,
+}
+
+/// A resource in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ContentResourceDump {
+    /// In canonical form.
+    pub name: String,
+    /// As subscribers are told it.
+    pub version: String,
+    /// The length of the body.
+    pub bytes: usize,
 }
 
 /// A stream to an origin.

@@ -8,7 +8,9 @@ mod get;
 mod input;
 mod names;
 mod output;
+mod relay;
 mod show;
+mod stdout;
 mod variants;
 mod vectors;
 mod watch;
@@ -31,6 +33,7 @@ enum Command {
     Get(get::Args),
     #[command(subcommand)]
     Names(names::Command),
+    Relay(relay::Args),
     #[command(subcommand)]
     Variants(variants::Command),
     Watch(watch::Args),
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),
+        Command::Relay(args) => relay::run(&args),
         Command::Variants(command) => variants::run(command),
         Command::Watch(args) => watch::run(args),
     };

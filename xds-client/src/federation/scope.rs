@@ -22,7 +22,7 @@ use crate::federation::supply::Supply;
 
 mod asking;
 mod choosing;
-mod look;
+pub(crate) mod look;
 mod recall;
 mod recalling;
 mod serving;

@@ -39,7 +39,7 @@ where
     R: Send + 'static,
 {
     let connector = configured(connector, &endpoint);
-    over(endpoint, connector.map_response(TokioIo::into_inner))
+    heard_over(Heard::in_clear_text(), endpoint, connector.map_response(TokioIo::into_inner))
 }
 
 /// Connects to `endpoint` by TCP, and speaks TLS.
@@ -54,7 +54,7 @@ pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
             // Files may be on a disk that does not answer.
             let config = tokio::task::spawn_blocking(move || tls.config()).await??;
             let io = tcp.oneshot(uri).await?.into_inner();
-            let io = TlsConnector::from(config).connect(name, io).await?;
+            let io = TlsConnector::from(config).connect(name, io).await.map_err(unsecured)?;
             match io.get_ref().1.alpn_protocol() {
                 Some(b"h2") => Ok(io),
                 _ => Err(BoxError::from("connected by TLS, but the origin does not offer HTTP/2 there (ALPN)")),
@@ -68,6 +68,19 @@ pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
     over(endpoint, connector)
 }
 
+/// Why TLS came to nothing. Who speaks something else says so in its first bytes, or hangs up.
+#[cfg(feature = "rustls-any")]
+fn unsecured(error: std::io::Error) -> BoxError {
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<rustls::Error>());
+    if matches!(reason, Some(rustls::Error::InvalidMessage(_))) {
+        return format!("it does not speak TLS: http:// and no certificates are for clear text ({error})").into();
+    }
+    if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        return format!("it hung up as TLS began; if it speaks clear text, that is http:// ({error})").into();
+    }
+    error.into()
+}
+
 fn configured<R>(mut connector: HttpConnector<R>, endpoint: &transport::Endpoint) -> HttpConnector<R> {
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -75,14 +88,22 @@ fn configured<R>(mut connector: HttpConnector<R>, endpoint: &transport::Endpoint
     connector
 }
 
-/// Connects over what `connector` makes. Before the origin has said how many streams it bears it is not connected: a
-/// stream too many would wait without a word.
+/// Connects over what `connector` makes.
 pub(super) fn over<C>(endpoint: transport::Endpoint, connector: C) -> Connecting
 where
     C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
     C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let heard = Heard::default();
+    heard_over(Heard::default(), endpoint, connector)
+}
+
+/// The same, with what is noted of what is heard. Before the origin has said how many streams it bears it is not connected: a
+/// stream too many would wait without a word.
+fn heard_over<C>(heard: Heard, endpoint: transport::Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let listening = heard.clone();
     let mut connector = Some(connector.map_response(move |io| TokioIo::new(Listening::new(io, listening.clone()))));
     // By itself a channel would connect again, and none of its streams would know.

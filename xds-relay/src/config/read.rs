@@ -32,7 +32,14 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
     let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
     let tls = root.field("tls", |node| tls::listen(node, &file))?;
-    let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
+    let admin = match root.field("admin", |node| admin(node, listen))? {
+        Some(admin) => admin,
+        None => {
+            let apart = rules::listen_beside_default_admin(listen);
+            root.field("listen", |node| apart.or_else(|problem| node.refuse(problem)))?;
+            Some(DEFAULT_ADMIN)
+        }
+    };
     let own = OwnAddresses { listen, admin };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let node = root.field("node", relay_node)?.unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::Origin;
+use super::{DEFAULT_ADMIN, Origin};
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
@@ -53,8 +53,16 @@ pub(super) fn is_listed(authority: &str, owner: &str) -> String {
 }
 
 pub(super) fn admin(admin: SocketAddr, listen: SocketAddr) -> Result<(), String> {
-    let apart = admin != listen || admin.port() == 0;
+    let everywhere = admin.ip().is_unspecified() || listen.ip().is_unspecified();
+    let apart = admin.port() != listen.port() || admin.port() == 0 || (admin.ip() != listen.ip() && !everywhere);
     apart.then_some(()).ok_or_else(|| "the same address as listen; expected another port".to_owned())
+}
+
+/// Where nothing is said of the admin pages.
+pub(super) fn listen_beside_default_admin(listen: SocketAddr) -> Result<(), String> {
+    admin(DEFAULT_ADMIN, listen).map_err(|_| {
+        format!("`{listen}`: where the admin pages are if nothing is said of them; expected another port, or `admin` beside it")
+    })
 }
 
 pub(super) fn keepalive(keepalive: Duration, said: &str) -> Result<(), String> {

@@ -34,7 +34,7 @@ pub struct RelayCore {
     /// Whether each has several servers.
     pub(crate) have_several: Vec<bool>,
     /// Those of files, by position.
-    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     unknown: Unknown,
     limits: Limits,

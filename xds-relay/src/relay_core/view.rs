@@ -7,15 +7,15 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Origin, Scope, ServerState, ServerStatus, Status};
+use xdstp_client::federation::{Origin, Scope, ServerState, ServerStatus, SnapshotOrigin, Status};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
-    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    ServerDump, StateDump, UpstreamDump,
+    ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
+    ResourceDump, ScopeDump, ScopeTypeDump, ServerDump, StateDump, UpstreamDump,
 };
 
 impl RelayCore {
@@ -33,7 +33,7 @@ impl RelayCore {
         self.origins().find_map(|(name, origin)| Some((name, origin.ready().err()?)))
     }
 
-    fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
         self.names.iter().map(String::as_str).zip(self.federation.origins())
     }
 
@@ -59,6 +59,7 @@ impl RelayCore {
                 name: name.to_owned(),
                 protocol: origin.kind().to_owned(),
                 streams: streams.into_values().collect(),
+                content: self.files.get(&index).map(|files| content(files)).unwrap_or_default(),
             });
         }
         // A stream that ends has its own lock when it takes this one.
@@ -92,9 +93,10 @@ impl RelayCore {
         }
     }
 
-    /// Tells the metrics what happened since they were told last.
+    /// Tells the metrics what happened since they were told last. Whether the relay is ready is more than [what it
+    /// holds](Self::readiness) says: that is left out.
     pub fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges { ready: self.readiness() == Readiness::Ready, ..Gauges::default() };
+        let mut gauges = Gauges::default();
         let mut resources: HashMap<TypeUrl, u64> = HashMap::new();
         for scope in self.all_scopes() {
             gauges.subscribers += scope.subscriber_count() as u64;
@@ -127,7 +129,7 @@ impl RelayCore {
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).
-    fn all_scopes(&self) -> Vec<Arc<Scope>> {
+    pub(crate) fn all_scopes(&self) -> Vec<Arc<Scope>> {
         let mut scopes = self.federation.scopes();
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
@@ -156,6 +158,20 @@ fn add(dump: &mut ServerDump, ServerStatus { in_use, state, .. }: ServerStatus) 
     if let ServerState::Fails(reason) = state {
         dump.last_error = Some(reason);
     }
+}
+
+fn content(files: &SnapshotOrigin) -> Vec<ContentDump> {
+    let mut types: BTreeMap<String, Vec<ContentResourceDump>> = BTreeMap::new();
+    for (type_url, name, resource) in files.resources().iter() {
+        let (version, bytes) = (resource.version.to_string(), resource.value.any().len());
+        let resource = ContentResourceDump { name: name.to_string(), version, bytes };
+        types.entry(type_url.to_string()).or_default().push(resource);
+    }
+    let of_type = |(type_url, mut resources): (String, Vec<ContentResourceDump>)| {
+        resources.sort_by(|a, b| a.name.cmp(&b.name));
+        ContentDump { type_url, resources }
+    };
+    types.into_iter().map(of_type).collect()
 }
 
 fn dump(scope: &Scope, now: Instant) -> ScopeDump {
@@ -246,7 +262,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     }
     ClientDump {
         peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
-        node_id: lock(&stream.node_id).clone(),
+        node_id: stream.node().id,
         protocol: stream.protocol.as_str().to_owned(),
         busy,
         types: types.into_values().collect(),

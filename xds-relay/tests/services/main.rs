@@ -8,6 +8,7 @@
     reason = "the helpers of these tests"
 )]
 
+mod api;
 mod connections;
 mod failover;
 mod health;
@@ -16,6 +17,7 @@ mod layers;
 mod limits;
 mod load_reports;
 mod loops;
+mod pages;
 mod returning;
 mod strangers;
 mod stream;
