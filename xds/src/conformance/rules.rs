@@ -1,0 +1,24 @@
+//! The checks, by what they are about.
+
+/// A check as a table has it.
+macro_rules! check {
+    ($rule:literal, $group:literal, $methods:expr, $run:path, $title:literal, $consequence:literal $(,)?) => {
+        Check {
+            rule: $rule,
+            group: $group,
+            title: $title,
+            consequence: $consequence,
+            methods: $methods,
+            run: |lab| Box::pin($run(lab)),
+        }
+    };
+}
+mod nonces;
+mod streams;
+
+use super::check::Check;
+
+/// All of them, a group after the other.
+pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
+    [streams::CHECKS, nonces::CHECKS].into_iter().flatten()
+}

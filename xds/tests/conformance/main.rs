@@ -1,0 +1,15 @@
+//! `xds conformance`, against our own servers, and against one with planted defects.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../cli/mod.rs"]
+mod cli;
+
+mod own;
+mod plane;
+mod runs;
