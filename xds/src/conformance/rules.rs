@@ -13,12 +13,35 @@ macro_rules! check {
         }
     };
 }
+mod absence;
+mod flow;
+mod lifetime;
+mod names;
 mod nonces;
+mod order;
+mod parameters;
+mod reconnect;
 mod streams;
+mod subscriptions;
+mod wildcards;
 
 use super::check::Check;
 
 /// All of them, a group after the other.
 pub(crate) fn all() -> impl Iterator<Item = &'static Check> {
-    [streams::CHECKS, nonces::CHECKS].into_iter().flatten()
+    [
+        streams::CHECKS,
+        nonces::CHECKS,
+        wildcards::CHECKS,
+        subscriptions::CHECKS,
+        absence::CHECKS,
+        reconnect::CHECKS,
+        names::CHECKS,
+        lifetime::CHECKS,
+        order::CHECKS,
+        flow::CHECKS,
+        parameters::CHECKS,
+    ]
+    .into_iter()
+    .flatten()
 }

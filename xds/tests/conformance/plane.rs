@@ -10,8 +10,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use xds_transport::grpc::server::{ControlPlane, Shared};
 use xds_transport::server::Settings;
 use xds_transport::{Frame, Put, TypeRules};
@@ -48,7 +48,7 @@ pub(crate) async fn serve() -> Plane {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = listener.local_addr().unwrap();
     let routes = plane.service().into_routes();
-    tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
+    tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(incoming(listener)));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let adapter = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -60,7 +60,13 @@ pub(crate) async fn serve() -> Plane {
     Plane { server, adapter }
 }
 
+/// Without waiting for more to send.
+pub(crate) fn incoming(listener: TcpListener) -> TcpIncoming {
+    TcpIncoming::from(listener).with_nodelay(Some(true))
+}
+
 async fn adapt(mut stream: TcpStream, shared: Shared) {
+    stream.set_nodelay(true).unwrap();
     let (from, mut to) = stream.split();
     let mut lines = BufReader::new(from).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
@@ -92,6 +98,7 @@ fn change(shared: &Shared, change: &Value) -> Result<(), String> {
     }
     shared.change(|cache, woken| {
         let now = Instant::now();
+        removed.iter().for_each(|(type_url, name)| cache.remove(type_url, name, now, woken));
         for (type_url, name, variant, resource) in put {
             match variant {
                 None => _ = cache.put(&rules, &type_url, &name, resource, now, woken).map_err(|it| it.to_string())?,
@@ -102,7 +109,6 @@ fn change(shared: &Shared, change: &Value) -> Result<(), String> {
                 }
             }
         }
-        removed.iter().for_each(|(type_url, name)| cache.remove(type_url, name, now, woken));
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! Runs of the suite, and what comes of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -32,14 +32,5 @@ impl Results {
         let wrong = self.objects.iter().filter(|object| object["verdict"] != "pass");
         let lines: Vec<_> = wrong.map(|object| serde_json::to_string_pretty(object).unwrap()).collect();
         format!("{}{}", lines.join("\n"), self.run.err)
-    }
-
-    /// How many methods each rule was seen over.
-    pub(crate) fn methods(&self) -> BTreeMap<u64, usize> {
-        let mut methods = BTreeMap::new();
-        for rule in self.objects.iter().filter_map(|object| object["rule"].as_u64()) {
-            *methods.entry(rule).or_default() += 1;
-        }
-        methods
     }
 }
