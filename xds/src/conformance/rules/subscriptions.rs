@@ -161,15 +161,15 @@ async fn leaving_nothing(lab: &mut Lab) -> Done {
 }
 
 async fn leaving(lab: &mut Lab) -> Done {
-    let [a, marker] = [lab.name("a"), lab.marker()];
-    lab.start(&[(E, &a, 1)]).await?;
+    let [a, b, marker] = [lab.name("a"), lab.name("b"), lab.marker()];
+    lab.start(&[(E, &a, 1), (E, &b, 1)]).await?;
     let mut client = lab.open(E);
     client.want(E, &[&a, &marker]).await?;
     client.told(E, &[(&a, 1), (&marker, 1)]).await?;
     client.want(E, &[&marker]).await?;
     // It was read when this is answered.
-    client.send(Ask { names: vec![marker.clone()], ..ask(E) }).await?;
-    let mut seen = client.until(E, &format!("{marker} again"), |said| said.has(&marker)).await?;
+    client.want(E, &[&marker, &b]).await?;
+    let mut seen = client.told(E, &[(&b, 1)]).await?;
     lab.put(&[(E, &a, 2)]).await?;
     seen.extend(lab.mark(&mut client, E).await?);
     expect(!mentions(&seen, &a), "nothing of what was left", a)
