@@ -179,4 +179,18 @@ impl Lab {
         client.want(Of::Route, &[&name]).await?;
         client.told(Of::Route, &[(&name, 1)]).await.map(|_| ())
     }
+
+    /// Has a server that reads requests one by one answer what it read, before more is sent that would take its place: by a
+    /// barrier, and by a change of what the client has.
+    pub(crate) async fn read_by_now(
+        &mut self,
+        client: &mut Client,
+        (of, name, content): (Of, &str, u32),
+    ) -> Done<Vec<Said>> {
+        if client.method.is_aggregated() {
+            self.barrier(client).await?;
+        }
+        self.put(&[(of, name, content)]).await?;
+        client.told(of, &[(name, content)]).await
+    }
 }

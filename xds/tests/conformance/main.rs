@@ -10,6 +10,12 @@
 #[path = "../cli/mod.rs"]
 mod cli;
 
+#[path = "../../src/conformance/link.rs"]
+mod link;
+
+mod defects;
+mod faulty;
 mod own;
 mod plane;
+mod planted;
 mod runs;

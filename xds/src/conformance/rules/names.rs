@@ -181,8 +181,9 @@ async fn member_names(lab: &mut Lab) -> Done {
     client.want(C, &[&glob]).await?;
     let is_it = |said: &Said| said.resources.iter().any(|got| got.content == Some(1));
     let seen = client.until(C, &member, is_it).await?;
-    let name = seen.iter().flat_map(|said| &said.resources).map(|got| got.name.clone()).next_back();
-    expect(name.as_ref() == Some(&member), &member, name.as_deref().unwrap_or_default())
+    let got = seen.iter().flat_map(|said| &said.resources).find(|got| got.content == Some(1));
+    let name = got.map(|got| &*got.name).unwrap_or_default();
+    expect(name == member, &member, name)
 }
 
 async fn empty_glob(lab: &mut Lab) -> Done {

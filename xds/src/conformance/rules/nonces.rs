@@ -151,9 +151,10 @@ async fn stale_nonce(lab: &mut Lab) -> Done {
     client.told(E, &[(&a, 2)]).await?;
     let names = vec![a.clone(), b.clone()];
     client.send(Ask { names, nonce: stale, ..client.ask(E) }).await?;
+    let mut seen = lab.read_by_now(&mut client, (E, &a, 3)).await?;
     // It is read behind that.
     client.want(E, &[&a, &c]).await?;
-    let seen = client.told(E, &[(&c, 1)]).await?;
+    seen.extend(client.told(E, &[(&c, 1)]).await?);
     expect(!mentions(&seen, &b), "no answer to the stale request", format!("{b}, which only that names"))
 }
 
@@ -184,8 +185,9 @@ async fn no_nonce(lab: &mut Lab) -> Done {
     client.told(E, &[(&b, 1)]).await?;
     let names = vec![a.clone(), b.clone()];
     client.send(Ask { names, nonce: String::new(), ..client.ask(E) }).await?;
+    let mut seen = lab.read_by_now(&mut client, (E, &b, 2)).await?;
     client.want(E, &[&b, &c]).await?;
-    let seen = client.told(E, &[(&c, 1)]).await?;
+    seen.extend(client.told(E, &[(&c, 1)]).await?);
     expect(!mentions(&seen, &a), "no answer to the request without a nonce", format!("{a}, which only that names"))
 }
 
