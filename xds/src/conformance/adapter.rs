@@ -45,7 +45,7 @@ pub(crate) enum Spec {
 pub(crate) enum Adapter {
     None,
     Files(Files),
-    Lines(Lines),
+    Lines(Box<Lines>),
 }
 
 impl FromStr for Spec {
@@ -68,8 +68,8 @@ impl Adapter {
         Ok(match spec {
             None => Self::None,
             Some(Spec::Files(directory)) => Self::Files(Files::new(directory, run)?),
-            Some(Spec::Command(command)) => Self::Lines(Lines::run(command)?),
-            Some(Spec::Tcp(address)) => Self::Lines(Lines::connect(address).await?),
+            Some(Spec::Command(command)) => Self::Lines(Lines::run(command)?.into()),
+            Some(Spec::Tcp(address)) => Self::Lines(Lines::connect(address).await?.into()),
         })
     }
 

@@ -18,4 +18,5 @@ mod faulty;
 mod own;
 mod plane;
 mod planted;
+mod relay;
 mod runs;

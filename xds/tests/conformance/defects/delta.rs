@@ -46,14 +46,15 @@ impl Hand {
     fn spoil_delta_names(&mut self, request: &mut DeltaDiscoveryRequest, is_first: bool) {
         let is = |type_url: &str| request.type_url == type_url;
         let subscribed = self.of(&request.type_url).subscribed.clone();
+        let asks_for_nothing =
+            request.resource_names_subscribe.is_empty() && request.resource_locators_subscribe.is_empty();
+        let is_legacy = !subscribed.iter().any(|name| name == "*" || name.contains("xdstp"));
         match self.defect {
             Some(Defect::SubscribedAgainIsSilent) => {
                 request.resource_names_subscribe.retain(|name| !subscribed.contains(name));
             }
-            Some(Defect::NoEndpointsAreAll) if is(ENDPOINTS) && is_first => {
-                if request.resource_names_subscribe.is_empty() && request.resource_locators_subscribe.is_empty() {
-                    request.resource_names_subscribe.push("*".into());
-                }
+            Some(Defect::NoEndpointsAreAll) if is(ENDPOINTS) && is_first && asks_for_nothing => {
+                request.resource_names_subscribe.push("*".into());
             }
             Some(Defect::NothingIsEverything) if is(CLUSTERS) && !request.resource_names_unsubscribe.is_empty() => {
                 let left = &request.resource_names_unsubscribe;
@@ -67,13 +68,13 @@ impl Hand {
                 request.resource_names_subscribe.retain(|name| !held.contains(name));
             }
             Some(Defect::LeavingIsIgnored) => request.resource_names_unsubscribe.clear(),
-            Some(Defect::LeavingEndsTheWildcard) if is(CLUSTERS) && !request.resource_names_unsubscribe.is_empty() => {
-                if !subscribed.iter().any(|name| name == "*" || name.contains("xdstp")) {
-                    request.resource_names_unsubscribe.push("*".into());
-                }
+            Some(Defect::LeavingEndsTheWildcard)
+                if is(CLUSTERS) && is_legacy && !request.resource_names_unsubscribe.is_empty() =>
+            {
+                request.resource_names_unsubscribe.push("*".into());
             }
             Some(Defect::TtlForEverybody) => {
-                request.node = with_feature(&request.node, "xds.config.supports-resource-ttl")
+                request.node = with_feature(&request.node, "xds.config.supports-resource-ttl");
             }
             Some(Defect::NamesBesideLocatorsAreIgnored) if !request.resource_locators_subscribe.is_empty() => {
                 request.resource_names_subscribe.clear();
@@ -133,10 +134,9 @@ impl Hand {
             return self.acknowledge_delta(type_url, origin);
         }
         self.send_delta(response, Some(origin));
-        if self.has(Defect::RoutesFollowListeners) && type_url == LISTENERS {
-            if let Some(routes) = self.types.get(ROUTES).and_then(|of| of.last_delta.clone()) {
-                self.send_delta(routes, None);
-            }
+        let follow = self.has(Defect::RoutesFollowListeners) && type_url == LISTENERS;
+        if let Some(routes) = self.types.get(ROUTES).and_then(|of| of.last_delta.clone()).filter(|_| follow) {
+            self.send_delta(routes, None);
         }
     }
 

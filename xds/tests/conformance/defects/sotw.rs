@@ -93,10 +93,9 @@ impl Hand {
             of.sent.insert(name_of(any), any.encode_to_vec());
         }
         self.send_sotw(response, Some(origin));
-        if self.has(Defect::RoutesFollowListeners) && type_url == LISTENERS {
-            if let Some(routes) = self.types.get(ROUTES).and_then(|of| of.last_sotw.clone()) {
-                self.send_sotw(routes, None);
-            }
+        let follow = self.has(Defect::RoutesFollowListeners) && type_url == LISTENERS;
+        if let Some(routes) = self.types.get(ROUTES).and_then(|of| of.last_sotw.clone()).filter(|_| follow) {
+            self.send_sotw(routes, None);
         }
     }
 
