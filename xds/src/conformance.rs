@@ -45,8 +45,8 @@ pub(crate) struct Args {
     /// The server, as host:port or http://host:port
     #[arg(value_name = "HOST:PORT", required_unless_present = "list")]
     server: Option<String>,
-    /// How the server's resources are changed: files:DIRECTORY that it reads, command:PROGRAM ARGUMENTS, or tcp:HOST:PORT; the last
-    /// two speak lines of JSON
+    /// How the server's resources are changed: files:DIRECTORY that it reads; command:PROGRAM ARGUMENTS or tcp:HOST:PORT, which
+    /// speak lines of JSON; or cncf:HOST:PORT, an adapter of CNCF's xds-test-harness
     #[arg(long, value_name = "ADAPTER")]
     adapter: Option<Spec>,
     /// Only these: numbers of rules, ranges of them, such as 48-57, and groups

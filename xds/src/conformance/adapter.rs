@@ -1,5 +1,6 @@
 //! A hand on the server's resources.
 
+mod cncf;
 mod files;
 mod lines;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use self::cncf::Cncf;
 use self::files::Files;
 use self::lines::Lines;
 use super::resources::{Item, Of};
@@ -40,12 +42,14 @@ pub(crate) enum Spec {
     Files(PathBuf),
     Command(String),
     Tcp(String),
+    Cncf(String),
 }
 
 pub(crate) enum Adapter {
     None,
     Files(Files),
     Lines(Box<Lines>),
+    Cncf(Cncf),
 }
 
 impl FromStr for Spec {
@@ -56,7 +60,8 @@ impl FromStr for Spec {
             Some(("files", directory)) if !directory.is_empty() => Ok(Self::Files(directory.into())),
             Some(("command", command)) if !command.trim().is_empty() => Ok(Self::Command(command.to_owned())),
             Some(("tcp", address)) if !address.is_empty() => Ok(Self::Tcp(address.to_owned())),
-            _ => Err("expected files:DIRECTORY, command:PROGRAM ARGUMENTS or tcp:HOST:PORT".into()),
+            Some(("cncf", address)) if !address.is_empty() => Ok(Self::Cncf(address.to_owned())),
+            _ => Err("expected files:DIRECTORY, command:PROGRAM ARGUMENTS, tcp:HOST:PORT or cncf:HOST:PORT".into()),
         }
     }
 }
@@ -69,6 +74,7 @@ impl Adapter {
             None => Self::None,
             Some(Spec::Files(directory)) => Self::Files(Files::new(directory, run)?),
             Some(Spec::Command(command)) => Self::Lines(Lines::run(command)?.into()),
+            Some(Spec::Cncf(address)) => Self::Cncf(Cncf::connect(address, run).await?),
             Some(Spec::Tcp(address)) => Self::Lines(Lines::connect(address).await?.into()),
         })
     }
@@ -83,6 +89,7 @@ impl Adapter {
             Self::None => Err(Failure::None),
             Self::Files(files) => files.change(change).map(|()| Applied::Sometime),
             Self::Lines(lines) => lines.change(change, timeout).await.map(|()| Applied::Now),
+            Self::Cncf(cncf) => cncf.change(change, timeout).await.map(|()| Applied::Now),
         }
     }
 }

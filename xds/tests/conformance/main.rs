@@ -13,6 +13,7 @@ mod cli;
 #[path = "../../src/conformance/link.rs"]
 mod link;
 
+mod cncf;
 mod defects;
 mod faulty;
 mod own;

@@ -9,7 +9,7 @@ const LONG: &str = "60";
 
 #[test]
 fn our_control_plane_keeps_every_rule() {
-    let Plane { server, adapter } = Plane::start();
+    let Plane { server, adapter, .. } = Plane::start();
     let (server, adapter) = (server.to_string(), format!("tcp:{adapter}"));
     let results = Results::of(&[&server, "--adapter", &adapter, "--timeout", LONG]);
     assert!(results.rules("fail").is_empty(), "{}", results.trouble());
@@ -20,7 +20,7 @@ fn our_control_plane_keeps_every_rule() {
 
 #[test]
 fn a_seed_is_another_order_and_nothing_else() {
-    let Plane { server, adapter } = Plane::start();
+    let Plane { server, adapter, .. } = Plane::start();
     let (server, adapter) = (server.to_string(), format!("tcp:{adapter}"));
     let order = |seed| {
         let args = [&*server, "--adapter", &adapter, "--timeout", LONG, "--only", "nonces", "--seed", seed];
@@ -71,7 +71,7 @@ fn a_server_that_is_not_there_is_3_and_a_wrong_command_line_2() {
 
 #[test]
 fn people_are_told_a_line_for_each_rule_and_the_list_without_a_server() {
-    let Plane { server, adapter } = Plane::start();
+    let Plane { server, adapter, .. } = Plane::start();
     let (server, adapter) = (server.to_string(), format!("tcp:{adapter}"));
     let args = ["conformance", &server, "--adapter", &adapter, "--timeout", LONG, "--only", "13,3", "--seed", "7"];
     let run = xds(&args, "");

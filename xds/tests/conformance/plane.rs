@@ -23,6 +23,7 @@ use xdstp_uri::ResourceName;
 pub(crate) struct Plane {
     pub(crate) server: SocketAddr,
     pub(crate) adapter: SocketAddr,
+    pub(crate) cncf: SocketAddr,
 }
 
 impl Plane {
@@ -51,13 +52,14 @@ pub(crate) async fn serve() -> Plane {
     tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(incoming(listener)));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let adapter = listener.local_addr().unwrap();
+    let cncf = super::cncf::serve(plane.shared().clone()).await;
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
             tokio::spawn(adapt(stream, plane.shared().clone()));
         }
     });
-    Plane { server, adapter }
+    Plane { server, adapter, cncf }
 }
 
 /// Without waiting for more to send.
@@ -78,7 +80,7 @@ async fn adapt(mut stream: TcpStream, shared: Shared) {
     }
 }
 
-fn change(shared: &Shared, change: &Value) -> Result<(), String> {
+pub(crate) fn change(shared: &Shared, change: &Value) -> Result<(), String> {
     let rules = Arc::new(TypeRules::envoy());
     let named = |one: &Value| -> Result<(TypeUrl, ResourceName), String> {
         let (type_url, name) = (one["type"].as_str().unwrap(), one["name"].as_str().unwrap());
