@@ -14,6 +14,7 @@ mod select;
 mod suite;
 
 use std::error::Error;
+use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,7 +28,7 @@ use self::select::Selection;
 use self::suite::Counts;
 use crate::ask::seconds;
 use crate::exit;
-use crate::show::{complain, visible, with_causes};
+use crate::show::{complain, unless_closed, visible, with_causes};
 
 /// Check which rules of xDS a server keeps, as a client sees it: exit with 1 if it breaks one, with 3 if it cannot be reached or
 /// nothing is known of it
@@ -81,10 +82,9 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
     let Some(server) = args.server.filter(|_| !args.list) else {
         return report::list(&checks);
     };
-    let uri = if server.contains("://") { server.clone() } else { format!("http://{server}") };
-    let endpoint = match Endpoint::from_shared(uri) {
-        Ok(endpoint) => endpoint.connect_timeout(args.timeout).http2_adaptive_window(true),
-        Err(error) => return Ok(exit::usage(&error)),
+    let endpoint = match endpoint(&server, args.timeout) {
+        Ok(endpoint) => endpoint,
+        Err(error) => return Ok(exit::usage(&*error)),
     };
     let new = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
     let seed = args.seed.unwrap_or_else(new);
@@ -103,10 +103,29 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
         }
     };
     let methods = if args.method.is_empty() { method::ALL } else { &args.method };
+    let mut lab = Lab::new(channel, adapter, args.timeout, seed);
     let mut report = Report::new(args.output, &server, seed);
-    let counts = suite::run(Lab::new(channel, adapter, args.timeout, seed), &checks, methods, &mut report).await?;
-    report.finish(&counts)?;
-    Ok(code(&counts))
+    let done = tokio::select! {
+        done = suite::run(&mut lab, &checks, methods, &mut report) => done,
+        _ = tokio::signal::ctrl_c() => Err(io::ErrorKind::Interrupted.into()),
+    };
+    // What the server was given is not left there, whatever happened.
+    lab.clear().await;
+    if matches!(&done, Err(error) if error.kind() == io::ErrorKind::Interrupted) {
+        complain("interrupted");
+        return Ok(exit::unknown());
+    }
+    unless_closed(done.and_then(|counts| report.finish(&counts).map(|()| code(&counts))))
+}
+
+/// # Errors
+/// It is no address, or not one that is spoken to here.
+fn endpoint(server: &str, timeout: Duration) -> Result<Endpoint, Box<dyn Error>> {
+    let uri = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+    if !uri.starts_with("http://") {
+        return Err(format!("{server}: expected HOST:PORT or http://HOST:PORT, in clear text").into());
+    }
+    Ok(Endpoint::from_shared(uri)?.connect_timeout(timeout).http2_adaptive_window(true))
 }
 
 /// Where nothing is known, nothing is well.

@@ -145,6 +145,9 @@ impl Client {
             if said.is_of(of) {
                 return Ok(said);
             }
+            if self.later.len() == MOST {
+                return Err(Stop::fail(expected, format!("{MOST} responses of other types")));
+            }
             self.later.push_back(said);
         }
     }

@@ -22,7 +22,7 @@ const WAITS: u32 = 12;
 /// # Errors
 /// What is reported cannot be printed.
 pub(crate) async fn run(
-    mut lab: Lab,
+    lab: &mut Lab,
     checks: &[&'static Check],
     methods: &[Method],
     report: &mut Report,
@@ -32,7 +32,7 @@ pub(crate) async fn run(
         let mut outcomes = Vec::new();
         for method in check.methods.iter().copied().filter(|method| methods.contains(method)) {
             report.progress(done, checks.len(), check, method);
-            let outcome = one(&mut lab, check, method).await;
+            let outcome = one(lab, check, method).await;
             match outcome.verdict {
                 Verdict::Pass => counts.pass += 1,
                 Verdict::Fail => counts.fail += 1,

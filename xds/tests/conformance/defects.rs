@@ -91,6 +91,8 @@ defects! {
     RoutesFollowListeners: both [125],
     /// go-control-plane: over SotW all that was asked for is sent for each change.
     SotwSendsAll: sotw [21, 37, 67],
+    /// Over SotW a response is sent for each change, whether or not the one before was answered.
+    ManyInFlight: sotw [128, 129],
     /// Over SotW clusters and listeners are sent as if they were endpoints: what changed.
     FullStateIsAPart: sotw [66, 102],
     /// What is left stays subscribed.

@@ -55,6 +55,7 @@ fn a_server_that_is_not_there_is_3_and_a_wrong_command_line_2() {
     for args in [
         &["conformance"][..],
         &["conformance", "a b"],
+        &["conformance", "https://a:1"],
         &["conformance", &nobody, "--only", "nonsense"],
         &["conformance", &nobody, "--only", "13", "--skip", "13"],
         &["conformance", &nobody, "--method", "rest"],

@@ -25,6 +25,8 @@ impl Hand {
             _ => false,
         };
         match self.nonces.get(&request.response_nonce) {
+            // The origin has its answer to that, and a newer one.
+            Some(_) if !is_answer && self.defect == Some(Defect::ManyInFlight) => {}
             // A response of ours: the origin sent nothing since.
             Some(None) => {
                 request.response_nonce = self.of(&type_url).origin_nonce.clone();
@@ -92,7 +94,10 @@ impl Hand {
         for any in &response.resources {
             of.sent.insert(name_of(any), any.encode_to_vec());
         }
-        self.send_sotw(response, Some(origin));
+        self.send_sotw(response.clone(), Some(origin));
+        if self.has(Defect::ManyInFlight) {
+            self.acknowledge(&response);
+        }
         let follow = self.has(Defect::RoutesFollowListeners) && type_url == LISTENERS;
         if let Some(routes) = self.types.get(ROUTES).and_then(|of| of.last_sotw.clone()).filter(|_| follow) {
             self.send_sotw(routes, None);
