@@ -10,6 +10,7 @@ chapters! {
     concepts = "concepts.md",
     life_of_an_update = "life-of-an-update.md",
     control_plane = "control-plane.md",
+    test_your_server = "test-your-server.md",
     machines = "machines.md",
     rules = "rules.md",
     extending = "extending.md",

@@ -26,3 +26,13 @@ pub(crate) fn usage(error: &dyn Error) -> ExitCode {
     complain(visible(&with_causes(error)));
     USAGE.into()
 }
+
+/// Something is wrong with what was looked at.
+pub(crate) fn wrong() -> ExitCode {
+    WRONG.into()
+}
+
+/// Nothing is known.
+pub(crate) fn unknown() -> ExitCode {
+    UNKNOWN.into()
+}

@@ -1,7 +1,8 @@
-//! `xds`: look at what an xDS server serves, at resource names and at variants.
+//! `xds`: look at what an xDS server serves and at which rules it keeps, at resource names and at variants.
 
 mod answers;
 mod ask;
+mod conformance;
 mod diff;
 mod exit;
 mod get;
@@ -29,6 +30,7 @@ struct Args {
 /// One file each: its arguments, and `run`.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Conformance(conformance::Args),
     Diff(diff::Args),
     Get(get::Args),
     #[command(subcommand)]
@@ -41,6 +43,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Args::parse().command {
+        Command::Conformance(args) => conformance::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),
