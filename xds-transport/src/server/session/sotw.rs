@@ -174,8 +174,13 @@ impl Sotw {
         let (mut less, plain) = self.change_locators(type_url, &request.resource_locators, room, source)?;
         // Without parameters a locator is a name like others.
         let listed = if self.locators.counts == Counts::Locators { &[] } else { *listed };
-        let all: Vec<_> = listed.iter().copied().chain(plain.iter().map(String::as_str)).collect();
-        let names = if plain.is_empty() { Names::Listed(listed, *encoded) } else { Names::Listed(&all, None) };
+        let all: Vec<_>;
+        let names = if plain.is_empty() {
+            Names::Listed(listed, *encoded)
+        } else {
+            all = listed.iter().copied().chain(plain.iter().map(String::as_str)).collect();
+            Names::Listed(&all, None)
+        };
         let has_legacy = rule.legacy_wildcard && !self.locators.were_ever();
         less |= self.wanted.change(self.subscriber.id, &names, room, has_legacy, source)?;
         if less {
