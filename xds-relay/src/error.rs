@@ -1,13 +1,12 @@
 //! Why there is no relay.
 
 use std::io;
-use std::net::SocketAddr;
 
 use xdstp_client::tls::TlsError;
 
 use crate::aggregation::RulesError;
 use crate::causes::with_causes;
-use crate::config::InvalidConfig;
+use crate::config::{Address, InvalidConfig};
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +19,7 @@ pub enum Error {
     #[error("cannot listen on {address} ({field})")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: Address,
         /// The field of the configuration that names it.
         field: &'static str,
         /// Why.

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use xds_transport::RateLimit;
 use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
+use xdstp_client::token::{TokenError, TokenFile};
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
@@ -111,6 +112,18 @@ pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoi
     let endpoint = Endpoint::new(&uri.to_string()).map_err(|error| bad(&error))?;
     let endpoint = match &origin.tls {
         Some(tls) => endpoint.with_tls(crate::tls::towards(tls).map_err(|error| bad(&error))?),
+        None => endpoint,
+    };
+    let endpoint = match &origin.token {
+        Some(file) => {
+            let token = TokenFile::new(file);
+            match token.check() {
+                // There may be another by the time it is needed.
+                Ok(()) | Err(TokenError::Expired { .. }) => {}
+                Err(error) => return Err(bad(&error)),
+            }
+            endpoint.with_token(token).map_err(|error| bad(&error))?
+        }
         None => endpoint,
     };
     // What is said of a name is told to others.

@@ -1,12 +1,13 @@
 //! Whether origins take connections, for who waits for that before clients come.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Config, OriginKind};
+use crate::config::{Config, OriginKind, ServerAddress};
 
 /// How often those are tried that did not, and how long that takes at most.
 const EVERY: Duration = Duration::from_secs(1);
@@ -16,7 +17,7 @@ pub(crate) struct Reached(Vec<Origin>);
 
 struct Origin {
     name: String,
-    address: String,
+    address: ServerAddress,
     /// It took one: what comes later is no reason to send clients away, who are served what is known.
     once: AtomicBool,
 }
@@ -25,8 +26,7 @@ impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
         let origins = config.origins.iter().filter_map(|origin| {
             let OriginKind::Server { uri, .. } = &origin.kind else { return None };
-            let address = uri.authority()?.to_string();
-            Some(Origin { name: origin.name.clone(), address, once: AtomicBool::new(false) })
+            Some(Origin { name: origin.name.clone(), address: uri.clone(), once: AtomicBool::new(false) })
         });
         Self(origins.collect())
     }
@@ -40,12 +40,24 @@ impl Reached {
     pub(crate) async fn reach(&self) {
         while self.missing().is_some() {
             for origin in self.0.iter().filter(|origin| !origin.once.load(Ordering::Relaxed)) {
-                let connecting = TcpStream::connect(origin.address.as_str());
-                if let Ok(Ok(_)) = timeout(EVERY, connecting).await {
+                if let Ok(Ok(())) = timeout(EVERY, connect(&origin.address)).await {
                     origin.once.store(true, Ordering::Relaxed);
                 }
             }
             sleep(EVERY).await;
         }
+    }
+}
+
+async fn connect(address: &ServerAddress) -> io::Result<()> {
+    match address {
+        ServerAddress::Http(uri) => {
+            let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+            TcpStream::connect(authority).await.map(drop)
+        }
+        #[cfg(unix)]
+        ServerAddress::Unix(address) => std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?).map(drop),
+        #[cfg(not(unix))]
+        ServerAddress::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
     }
 }

@@ -2,20 +2,18 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 use xdstp_client::upstream::Pool;
 
 use crate::admin::{self, Inspect};
-use crate::config::{Config, ReadyWhen};
+use crate::config::{Address, Config, ReadyWhen};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
 use crate::error::Error;
@@ -28,6 +26,7 @@ use crate::origins::{self, Origins};
 use crate::reached::Reached;
 use crate::relay_core::RelayCore;
 use crate::snapshot::{ConfigDump, Readiness};
+use crate::socket::Listener;
 use crate::state::Keeping;
 use crate::tls;
 
@@ -41,9 +40,9 @@ pub(crate) type Layered = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
 /// A relay that has its addresses, and has read its files.
 pub struct Relay {
     pub(crate) config: Config,
-    pub(crate) listener: TcpListener,
+    pub(crate) listener: Listener,
     pub(crate) tls: Option<Arc<tls::Downstream>>,
-    pub(crate) admin: Option<TcpListener>,
+    pub(crate) admin: Option<Listener>,
     pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
     /// Keeps the files watched.
@@ -55,16 +54,16 @@ impl Relay {
     ///
     /// # Errors
     /// The system does not say.
-    pub fn listen_address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    pub fn listen_address(&self) -> io::Result<Address> {
+        self.listener.address()
     }
 
     /// Where the admin pages are, if anywhere.
     ///
     /// # Errors
     /// The system does not say.
-    pub fn admin_address(&self) -> io::Result<Option<SocketAddr>> {
-        self.admin.as_ref().map(TcpListener::local_addr).transpose()
+    pub fn admin_address(&self) -> io::Result<Option<Address>> {
+        self.admin.as_ref().map(Listener::address).transpose()
     }
 
     /// What its origins of files hold.

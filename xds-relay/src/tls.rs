@@ -23,7 +23,14 @@ const LOOK: Duration = Duration::from_secs(1);
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// What clients are spoken to with.
-pub(crate) struct Downstream {
+pub(crate) enum Downstream {
+    /// What a program brought, which sees to it itself.
+    Brought(Arc<ServerConfig>),
+    Files(Box<Followed>),
+}
+
+/// Files, and what is made of them.
+pub(crate) struct Followed {
     files: ListenTls,
     current: Mutex<Current>,
 }
@@ -49,27 +56,42 @@ impl Downstream {
     pub(crate) fn load(files: &ListenTls) -> Result<Self, TlsError> {
         let contents = Contents::of(files)?;
         let config = Arc::new(contents.config()?);
-        Ok(Self { files: files.clone(), current: Mutex::new(Current { contents, config }) })
+        let current = Mutex::new(Current { contents, config });
+        Ok(Self::Files(Box::new(Followed { files: files.clone(), current })))
+    }
+
+    /// As a program says.
+    pub(crate) fn of(mut config: ServerConfig) -> Self {
+        config.alpn_protocols = alpn();
+        Self::Brought(Arc::new(config))
     }
 
     /// Begins to speak TLS on a connection, with the files as they were a moment ago.
     pub(crate) fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accept<I> {
-        let config = self.lock().config.clone();
+        let config = match self {
+            Self::Brought(config) => config.clone(),
+            Self::Files(followed) => followed.lock().config.clone(),
+        };
         TlsAcceptor::from(config).accept(io)
     }
 
     /// Reads the files again every so often. What is not good does not count, and is said once.
     pub(crate) async fn follow(self: Arc<Self>) {
+        let Self::Files(followed) = &*self else { return std::future::pending().await };
         let mut said: Option<String> = None;
         loop {
             sleep(LOOK).await;
             let this = self.clone();
             // A disk may not answer.
-            let looked = tokio::task::spawn_blocking(move || this.look()).await;
+            let looked = tokio::task::spawn_blocking(move || match &*this {
+                Self::Brought(_) => Ok(false),
+                Self::Files(followed) => followed.look(),
+            });
+            let looked = looked.await;
             let words = match looked {
                 Ok(Ok(changed)) => {
                     if changed {
-                        tracing::info!(certificate = %self.files.certificate.display(), "certificates are read anew");
+                        tracing::info!(certificate = %followed.files.certificate.display(), "certificates are read anew");
                     }
                     None
                 }
@@ -82,7 +104,9 @@ impl Downstream {
             said = words;
         }
     }
+}
 
+impl Followed {
     /// Whether there was anything new.
     fn look(&self) -> Result<bool, TlsError> {
         let contents = Contents::of(&self.files)?;
@@ -120,9 +144,13 @@ impl Contents {
             .with_client_cert_verifier(verifier)
             .with_single_cert(self.certificate.certificates()?, self.key.key()?)
             .map_err(|reason| TlsError::identity(self.certificate.file(), self.key.file(), reason))?;
-        config.alpn_protocols = ALPN.map(<[u8]>::to_vec).to_vec();
+        config.alpn_protocols = alpn();
         Ok(config)
     }
+}
+
+fn alpn() -> Vec<Vec<u8>> {
+    ALPN.map(<[u8]>::to_vec).to_vec()
 }
 
 /// Whom the relay takes for an origin, and who it says it is.
@@ -161,7 +189,7 @@ mod tests {
             key: write("a.key", &first.signing_key.serialize_pem()),
             client_ca: None,
         };
-        let tls = Downstream::load(&files).unwrap();
+        let Downstream::Files(tls) = Downstream::load(&files).unwrap() else { panic!("files") };
         let before = tls.lock().config.clone();
         assert!(!tls.look().unwrap(), "nothing is new");
 

@@ -13,8 +13,9 @@ use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use super::ended::chain;
 use super::heard::{Heard, Listening};
-#[cfg(feature = "rustls-any")]
-use crate::tls::Tls;
+use crate::endpoint::Endpoint;
+#[cfg(unix)]
+use crate::unix_address::UnixAddress;
 
 /// A connection that is being made; if there is none to be had, why.
 pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
@@ -26,23 +27,54 @@ pub(super) struct Connected {
     pub(super) heard: Heard,
 }
 
-/// Connects to `endpoint` by TCP.
-pub(super) fn tcp(endpoint: transport::Endpoint) -> Connecting {
-    let connector = connector(&endpoint);
-    over(endpoint, connector.map_response(TokioIo::into_inner))
+/// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
+pub(super) fn to(endpoint: &Endpoint) -> Connecting {
+    let transport = endpoint.transport.clone();
+    match endpoint.socket.clone() {
+        None => securely(endpoint, connector(&transport).map_response(TokioIo::into_inner)),
+        #[cfg(unix)]
+        Some(address) => securely(endpoint, service_fn(move |_: Uri| unix(address.clone()))),
+        #[cfg(not(unix))]
+        Some(address) => Box::pin(async move { Err(format!("{address}: this system has no unix sockets")) }),
+    }
 }
 
-/// Connects to `endpoint` by TCP, and speaks TLS.
+#[cfg(unix)]
+async fn unix(address: UnixAddress) -> Result<tokio::net::UnixStream, BoxError> {
+    let connect = || {
+        // It does not wait: who listens there has room or has not.
+        let io = std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?)?;
+        io.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(io)
+    };
+    connect().map_err(|error| format!("{address}: {error}").into())
+}
+
+#[cfg(not(feature = "rustls-any"))]
+fn securely<C>(endpoint: &Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    over(endpoint.transport.clone(), connector)
+}
+
 #[cfg(feature = "rustls-any")]
-pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
-    let (tcp, patience) = (connector(&endpoint), endpoint.get_connect_timeout().unwrap_or(Duration::MAX));
+fn securely<C>(endpoint: &Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Clone + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let transport = endpoint.transport.clone();
+    let Some(tls) = endpoint.tls.clone() else { return over(transport, connector) };
+    let patience = transport.get_connect_timeout().unwrap_or(Duration::MAX);
     let connector = service_fn(move |uri: Uri| {
-        let (tcp, tls) = (tcp.clone(), tls.clone());
+        let (connector, tls) = (connector.clone(), tls.clone());
         let securing = async move {
             let name = tls.name_of(&uri)?;
             // Files may be on a disk that does not answer.
             let config = tokio::task::spawn_blocking(move || tls.config()).await??;
-            let io = tcp.oneshot(uri).await?.into_inner();
+            let io = connector.oneshot(uri).await.map_err(Into::into)?;
             let io = TlsConnector::from(config).connect(name, io).await?;
             match io.get_ref().1.alpn_protocol() {
                 Some(b"h2") => Ok(io),
@@ -54,7 +86,7 @@ pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
             secured.unwrap_or_else(|_| Err(format!("nobody answered by TLS within {patience:?}").into()))
         }
     });
-    over(endpoint, connector)
+    over(transport, connector)
 }
 
 fn connector(endpoint: &transport::Endpoint) -> HttpConnector {
