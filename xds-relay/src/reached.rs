@@ -16,6 +16,8 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Reached(Vec<Origin>);
 
 struct Origin {
+    /// In the configuration.
+    position: usize,
     name: String,
     address: ServerAddress,
     /// It took one: what comes later is no reason to send clients away, who are served what is known.
@@ -24,21 +26,22 @@ struct Origin {
 
 impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
-        let origins = config.origins.iter().filter_map(|origin| {
+        let origins = config.origins.iter().enumerate().filter_map(|(position, origin)| {
             let OriginKind::Server { uri, .. } = &origin.kind else { return None };
-            Some(Origin { name: origin.name.clone(), address: uri.clone(), once: AtomicBool::new(false) })
+            Some(Origin { position, name: origin.name.clone(), address: uri.clone(), once: AtomicBool::new(false) })
         });
         Self(origins.collect())
     }
 
-    /// Which did not, if there is one.
-    pub(crate) fn missing(&self) -> Option<&str> {
-        self.0.iter().find(|origin| !origin.once.load(Ordering::Relaxed)).map(|origin| origin.name.as_str())
+    /// Which did not, if there is one, but for those that may be away, by their positions.
+    pub(crate) fn missing(&self, may_be_away: impl Fn(usize) -> bool) -> Option<&str> {
+        let missing = |origin: &&Origin| !origin.once.load(Ordering::Relaxed) && !may_be_away(origin.position);
+        self.0.iter().find(missing).map(|origin| origin.name.as_str())
     }
 
     /// Tries them until each took a connection.
     pub(crate) async fn reach(&self) {
-        while self.missing().is_some() {
+        while self.missing(|_| false).is_some() {
             for origin in self.0.iter().filter(|origin| !origin.once.load(Ordering::Relaxed)) {
                 if let Ok(Ok(())) = timeout(EVERY, connect(&origin.address)).await {
                     origin.once.store(true, Ordering::Relaxed);

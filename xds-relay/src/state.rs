@@ -10,10 +10,13 @@ mod keeping;
 mod kept;
 mod memory;
 mod open;
+mod read;
 mod redb;
 mod save;
 mod store;
+mod watched;
 
+pub(crate) use self::format::Moment;
 pub(crate) use self::keeping::Keeping;
 pub(crate) use self::open::open;
 

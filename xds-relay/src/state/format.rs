@@ -48,6 +48,10 @@ impl ScopeId {
         Self(text.to_owned())
     }
 
+    pub(crate) fn into_text(self) -> String {
+        self.0
+    }
+
     pub(crate) fn key(&self) -> String {
         format!("{SCOPES}{}", self.0)
     }
@@ -87,6 +91,12 @@ pub(crate) struct ScopeRecord {
     /// When it was in use last, in seconds since 1970.
     #[prost(uint64, tag = "2")]
     pub(crate) used: u64,
+    /// Since when nobody has said that what is known of it is so, in seconds since 1970: not at all, if its origin has since.
+    #[prost(uint64, optional, tag = "3")]
+    pub(crate) stale_since: Option<u64>,
+    /// Which origin's it is.
+    #[prost(string, tag = "4")]
+    pub(crate) whose: String,
 }
 
 /// What is known of a name, or of a collection.

@@ -154,6 +154,9 @@ pub enum StoreError {
     /// It is not what was written.
     #[error("it is damaged: {0}")]
     Corrupt(String),
+    /// It was removed while it was open.
+    #[error("its file is not there any more")]
+    Gone,
     /// What was done after the revision that is asked about is not known any more.
     #[error("the changes since then are not kept")]
     Compacted,

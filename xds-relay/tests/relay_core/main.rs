@@ -28,6 +28,7 @@ mod returning;
 mod routing;
 mod sharing;
 mod speakers;
+mod stores;
 mod streams;
 mod two_scopes;
 mod uncached;
