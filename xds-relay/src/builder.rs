@@ -211,7 +211,7 @@ impl RelayBuilder {
         };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let dialer = origins::dialer(&config)?;
-        let state = state::open(&config, &*grouping).await;
+        let state = state::open(&config, &*grouping).await.map_err(Error::State)?;
         let core = RelayCore::embedding(&config, origins, grouping, dialer, metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");

@@ -3,6 +3,7 @@
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
+use crate::state::Keys;
 use crate::{origins, tls};
 
 /// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind) does; nothing is
@@ -16,11 +17,13 @@ use crate::{origins, tls};
 /// ```
 ///
 /// # Errors
-/// [`Error::Origin`]: a file is bad; with file, line, column and field. [`Error::Tls`]: a certificate or a key is. [`Error::Aggregation`]: the
+/// [`Error::Origin`]: a file is bad; with file, line, column and field. [`Error::Tls`]: a certificate or a key is. [`Error::State`]: a key of
+/// what is kept is. [`Error::Aggregation`]: the
 /// aggregation rules are.
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
+    Keys::of(config).map_err(Error::State)?;
     check_aggregation(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
@@ -40,6 +43,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
+    Keys::of(config).map_err(Error::State)?;
     check_aggregation(config)?;
     match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
         None => Ok(Vec::new()),

@@ -7,6 +7,7 @@ use xdstp_client::tls::TlsError;
 use crate::aggregation::RulesError;
 use crate::causes::with_causes;
 use crate::config::{Address, InvalidConfig};
+use crate::state::KeysError;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,9 @@ pub enum Error {
     /// What clients are to be spoken to with is not good.
     #[error("tls: {}", with_causes(.0))]
     Tls(TlsError),
+    /// What secrets are to be kept with is not good.
+    #[error("state.secrets: {0}")]
+    State(KeysError),
     /// The rules of `aggregation` are not good.
     #[error("aggregation: {0}")]
     Aggregation(RulesError),

@@ -91,7 +91,10 @@ fn main() -> ExitCode {
                 Failure::Config(_)
                 | Failure::Keys(keys::Failure::Rules(_))
                 | Failure::Relay(
-                    xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_) | xds_relay::Error::Aggregation(_),
+                    xds_relay::Error::Origin { .. }
+                    | xds_relay::Error::State(_)
+                    | xds_relay::Error::Tls(_)
+                    | xds_relay::Error::Aggregation(_),
                 ) => BAD_CONFIGURATION,
                 _ => FAILED,
             })

@@ -298,7 +298,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("state: {}", "2:8: state.path: missing; expected a directory for what is known, such as /var/lib/xds-relay"),
         ("state: { path: /dev/null }", "2:16: state.path: /dev/null is no directory"),
         ("state: { path: /none/there }", "2:16: state.path: no directory /none to make it in"),
-        ("state: { path: ., secrets: keep }", "2:28: state.secrets: `keep`: expected omit"),
+        ("state: { path: ., secrets: keep }", "2:28: state.secrets: `keep`: expected omit, or encrypted: FILE"),
         ("state: { paht: . }", "2:10: state.paht: unknown field `paht`, expected one of path, secrets"),
         ("ready_when: now", "2:13: ready_when: `now`: expected started, origins or last_known_good"),
         ("unknown: stay", "2:10: unknown: `stay`: expected end or wait"),

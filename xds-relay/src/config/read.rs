@@ -40,7 +40,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
     let aggregation = root.field("aggregation", |node| aggregation(node, &file))?;
-    let state = root.field("state", |node| state(node, directory))?;
+    let state = root.field("state", |node| state(node, directory, &file))?;
     let ready_when = root.field("ready_when", ready_when)?.unwrap_or_default();
     let dynamic_parameters = root.field("dynamic_parameters", dialect)?.unwrap_or_default();
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();

@@ -91,8 +91,12 @@ fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     Value::Object(there.collect::<Map<_, _>>())
 }
 
-fn kept(State { path: directory, secrets: Secrets::Omit }: &State) -> Result<Value, Unwritten> {
-    Ok(json!({ "path": path(directory)?, "secrets": "omit" }))
+fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> {
+    let secrets = match secrets {
+        Secrets::Omit => json!("omit"),
+        Secrets::Encrypted(file) => json!({ "encrypted": path(file)? }),
+    };
+    Ok(json!({ "path": path(directory)?, "secrets": secrets }))
 }
 
 fn dialect(dialect: Dialect) -> Value {
@@ -249,6 +253,7 @@ mod tests {
                 "tls": { "certificate": file, "key": file, "client_ca": file },
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
+                "state": { "path": directory.path(), "secrets": { "encrypted": file } },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }
             }))
             .unwrap();

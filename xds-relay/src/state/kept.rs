@@ -12,6 +12,7 @@ use crate::lock::lock;
 use crate::relay_core::NodeGrouping;
 use crate::state::format::{Moment, ScopeId};
 use crate::state::identity::Identities;
+use crate::state::keys::Keys;
 use crate::state::read::Read;
 use crate::state::save::Saver;
 use crate::state::store::{Store, StoreError};
@@ -75,8 +76,13 @@ struct Opening {
 }
 
 impl Opened {
-    pub(crate) fn of(store: impl Store, identities: &Identities, at: Moment) -> Result<Self, StoreError> {
-        let mut saver = Saver::default();
+    pub(crate) fn of(
+        store: impl Store,
+        identities: &Identities,
+        keys: Option<Arc<Keys>>,
+        at: Moment,
+    ) -> Result<Self, StoreError> {
+        let mut saver = Saver::new(keys);
         let read = Read::of(&store, identities, at, &mut saver)?;
         Ok(Self { store: Ok(Arc::new(store)), read, saver })
     }
@@ -95,7 +101,7 @@ impl State {
         wall: SystemTime,
     ) -> Result<Self, StoreError> {
         let (at, identities) = (Moment { now, wall }, Identities::new(config, grouping));
-        let opened = Opened::of(store, &identities, at)?;
+        let opened = Opened::of(store, &identities, Keys::of(config)?, at)?;
         let state = Self::new(identities, None, at);
         state.install(opened, at);
         Ok(state)
@@ -104,15 +110,19 @@ impl State {
     /// The same of a store that need not be there yet: it is opened by [`RelayCore::save`](crate::relay_core::RelayCore::save),
     /// which tries that every ten seconds, and again when the store says that it is [gone](StoreError::Gone). What is read then is
     /// served where nothing is known yet.
+    ///
+    /// # Errors
+    /// The configuration has a file of keys that is not good.
     pub fn later<S: Store>(
         open: impl Fn() -> Result<S, StoreError> + Send + Sync + 'static,
         config: &Config,
         grouping: &dyn NodeGrouping,
         now: Instant,
         wall: SystemTime,
-    ) -> Self {
-        let opener: Opener = Box::new(move |identities, at, _| Opened::of(open()?, identities, at));
-        Self::new(Identities::new(config, grouping), Some(opener), Moment { now, wall })
+    ) -> Result<Self, StoreError> {
+        let keys = Keys::of(config)?;
+        let opener: Opener = Box::new(move |identities, at, _| Opened::of(open()?, identities, keys.clone(), at));
+        Ok(Self::new(Identities::new(config, grouping), Some(opener), Moment { now, wall }))
     }
 
     /// The same, opened by [`try_open`](Self::try_open) for the first time.

@@ -11,6 +11,7 @@ use crate::relay_core::NodeGrouping;
 use crate::state::format::Moment;
 use crate::state::identity::Identities;
 use crate::state::kept::{Opened, Opener, State, WasRead};
+use crate::state::keys::{Keys, KeysError};
 use crate::state::redb::Redb;
 use crate::state::store::StoreError;
 
@@ -25,10 +26,17 @@ const FILE: &str = "state.redb";
 const ASIDE: &str = "state.redb.aside";
 
 /// What is kept in the directory of a configuration: none if it names none. What cannot be opened yet is, later.
-pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Option<Arc<State>> {
-    let directory = config.state.as_ref()?.path.clone();
+///
+/// # Errors
+/// The keys that secrets are to be kept with are not good.
+pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, KeysError> {
+    let Some(state) = &config.state else { return Ok(None) };
+    let (directory, keys) = (state.path.clone(), Keys::of(config)?);
     bear_limits();
-    let opener: Opener = Box::new(move |identities, at, was_read| read(&directory, identities, at, was_read));
+    let opener: Opener = Box::new(move |identities, at, was_read| {
+        let opening = Opens { identities, keys: keys.clone(), at };
+        opening.read(&directory, was_read)
+    });
     let state = Arc::new(State::opened_by(opener, Identities::new(config, grouping), moment()));
     let opening = state.clone();
     let opening = tokio::task::spawn_blocking(move || opening.try_open(moment()));
@@ -38,7 +46,7 @@ pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Option
             PATIENCE.as_secs()
         );
     }
-    Some(state)
+    Ok(Some(state))
 }
 
 /// A file that may not grow any more is an error of who writes it, and no reason to end the process: there is a handler, and
@@ -58,50 +66,63 @@ fn moment() -> Moment {
     Moment { now: Instant::now(), wall: SystemTime::now() }
 }
 
-fn read(directory: &Path, identities: &Identities, at: Moment, was_read: WasRead) -> Result<Opened, StoreError> {
-    private_directory(directory)?;
-    let (file, aside) = (directory.join(FILE), directory.join(ASIDE));
-    match read_file(&file, identities, at) {
-        Err(error @ (StoreError::Corrupt(_) | StoreError::Format(_))) => {
-            fs::rename(&file, &aside)?;
-            tracing::error!(file = %file.display(), aside = %aside.display(), "it was put aside: {error}");
-            read_file(&file, identities, at)
+/// What it takes to open a file.
+struct Opens<'a> {
+    identities: &'a Identities,
+    keys: Option<Arc<Keys>>,
+    at: Moment,
+}
+
+impl Opens<'_> {
+    fn opened(&self, store: Redb) -> Result<Opened, StoreError> {
+        Opened::of(store, self.identities, self.keys.clone(), self.at)
+    }
+
+    fn read(&self, directory: &Path, was_read: WasRead) -> Result<Opened, StoreError> {
+        private_directory(directory)?;
+        let (file, aside) = (directory.join(FILE), directory.join(ASIDE));
+        match self.read_file(&file) {
+            Err(error @ (StoreError::Corrupt(_) | StoreError::Format(_))) => {
+                fs::rename(&file, &aside)?;
+                tracing::error!(file = %file.display(), aside = %aside.display(), "it was put aside: {error}");
+                self.read_file(&file)
+            }
+            // What may not be written may be good.
+            Err(StoreError::Io(error)) if !was_read && is_full_or_closed(&error) && file.exists() => {
+                let opened = self.opened(Redb::read_only(&file)?)?;
+                Ok(Opened { store: Err(StoreError::Io(error)), ..opened })
+            }
+            other => other,
         }
-        // What may not be written may be good.
-        Err(StoreError::Io(error)) if !was_read && is_full_or_closed(&error) && file.exists() => {
-            let opened = Opened::of(Redb::read_only(&file)?, identities, at)?;
-            Ok(Opened { store: Err(StoreError::Io(error)), ..opened })
+    }
+
+    fn read_file(&self, file: &Path) -> Result<Opened, StoreError> {
+        let until = Instant::now() + LOCKED;
+        loop {
+            match Redb::open(file) {
+                Err(StoreError::Locked) if Instant::now() < until => std::thread::sleep(RETRY),
+                opened => {
+                    let store = opened?;
+                    let went_back = store.went_back();
+                    let mut opened = self.opened(store)?;
+                    if let Some((is, was)) = went_back {
+                        opened.read.damaged += 1;
+                        tracing::error!(
+                            file = %file.display(),
+                            "it is older than it was: {} of {was} commits are lost, and what is served of it may be older, too",
+                            was - is
+                        );
+                    }
+                    return Ok(opened);
+                }
+            }
         }
-        other => other,
     }
 }
 
 fn is_full_or_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded | FileTooLarge)
-}
-
-fn read_file(file: &Path, identities: &Identities, at: Moment) -> Result<Opened, StoreError> {
-    let until = Instant::now() + LOCKED;
-    loop {
-        match Redb::open(file) {
-            Err(StoreError::Locked) if Instant::now() < until => std::thread::sleep(RETRY),
-            opened => {
-                let store = opened?;
-                let went_back = store.went_back();
-                let mut opened = Opened::of(store, identities, at)?;
-                if let Some((is, was)) = went_back {
-                    opened.read.damaged += 1;
-                    tracing::error!(
-                        file = %file.display(),
-                        "it is older than it was: {} of {was} commits are lost, and what is served of it may be older, too",
-                        was - is
-                    );
-                }
-                return Ok(opened);
-            }
-        }
-    }
 }
 
 /// There are keys in what clients are sent.
@@ -151,6 +172,9 @@ mod tests {
         let identities = Identities::new(&config, &EveryNode);
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join(FILE)).unwrap();
-        assert!(matches!(read(directory.path(), &identities, moment(), false), Err(StoreError::Io(_))));
+        assert!(matches!(
+            Opens { identities: &identities, keys: None, at: moment() }.read(directory.path(), false),
+            Err(StoreError::Io(_))
+        ));
     }
 }

@@ -12,7 +12,7 @@ use crate::state::format::{
     hash_of, read_key, seal, unseal,
 };
 use crate::state::identity::Identities;
-use crate::state::save::Saver;
+use crate::state::save::{Saver, is_secret};
 use crate::state::store::{Op, Store, StoreError};
 
 /// How long what nobody asked for is kept, in seconds.
@@ -121,8 +121,14 @@ impl Read {
         // What changed last comes last.
         known.sort_by_key(|entry| entry.revision);
         for entry in known {
+            let mut anew = false;
             let good = read_key(&entry.key).and_then(|(scope, of, interest)| {
                 let record: Record = unseal(&entry.key, &entry.value)?;
+                if is_secret(&of) && saver.keys().is_none() {
+                    return Some((scope, of, interest, record, None));
+                }
+                let (record, is_to_be_encrypted) = record.decrypt(&entry.key, saver.keys())?;
+                anew = is_to_be_encrypted;
                 let hash: Option<Hash> = record.body.as_slice().try_into().ok();
                 let alone = record.content.clone().map(|content| (hash_of(&content), content));
                 let body = alone.or_else(|| Some((hash?, bodies.get(&hash?)?.clone())));
@@ -138,7 +144,10 @@ impl Read {
                 saver.add(Op::delete(entry.key));
                 continue;
             }
-            if let Some((hash, _)) = &body {
+            if anew {
+                saver.set_secret(entry.key.clone(), record.clone());
+            }
+            if let Some((hash, _)) = body.as_ref().filter(|_| !is_secret(&of)) {
                 saver.bodies.read(&entry.key, *hash, record.content.is_some());
             }
             saver.note_gone(&entry.key, record.gone);

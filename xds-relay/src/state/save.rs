@@ -12,6 +12,7 @@ use crate::lock::lock;
 use crate::state::bodies::Bodies;
 use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
 use crate::state::kept::State;
+use crate::state::keys::Keys;
 use crate::state::store::{Op, Store, StoreError};
 use xdstp_client::federation::{Knows, LastKnownGood as _, Scope, ScopeKey, Unsaved};
 
@@ -27,13 +28,20 @@ const GONE: u64 = 3600;
 /// Of how many names at most.
 const MOST_GONE: usize = 100_000;
 
-/// What is not kept, by the names of types: who has a key is who it says.
-const OMITTED: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
+/// What is kept encrypted or not at all, by the names of types: who has a key is who it says.
+const SECRETS: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
+
+/// Of whatever host the type is said to be.
+pub(crate) fn is_secret(of: &TypeUrl) -> bool {
+    of.as_str().rsplit('/').next().is_some_and(|name| SECRETS.contains(&name))
+}
 
 /// What is written, and is to be.
 #[derive(Default)]
 pub(crate) struct Saver {
     pub(crate) bodies: Bodies,
+    /// What secrets are kept with, if they are.
+    keys: Option<Arc<Keys>>,
     /// What is to be written, or was perhaps: it is written until it surely is, and nothing else before.
     ops: Vec<Op>,
     bytes: usize,
@@ -57,9 +65,27 @@ pub struct Saved {
 }
 
 impl Saver {
+    /// One that keeps secrets, if there are keys.
+    pub(crate) fn new(keys: Option<Arc<Keys>>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_deref()
+    }
+
     /// Whether resources of a type are not kept.
     pub(crate) fn omits(&self, of: &TypeUrl) -> bool {
-        of.as_str().rsplit('/').next().is_some_and(|name| OMITTED.contains(&name))
+        self.keys.is_none() && is_secret(of)
+    }
+
+    /// Writes what is known of a secret: nothing of it is kept with what others have.
+    pub(crate) fn set_secret(&mut self, key: String, record: Record) {
+        let _ = self.bodies.set(&key, None);
+        self.note_gone(&key, record.gone);
+        let encrypted = self.keys().and_then(|keys| record.encrypt(&key, keys));
+        let op = encrypted.map_or_else(|| Op::delete(key.clone()), |record| Op::Put(key.clone(), seal(&key, &record)));
+        self.add(op);
     }
 
     pub(crate) fn add(&mut self, op: Op) {
@@ -94,6 +120,10 @@ impl Saver {
         let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
         match Record::of(known, at) {
+            Some((mut record, body)) if is_secret(&of) => {
+                (record.body, record.content) = (Vec::new(), body.map(|(_, content)| content));
+                self.set_secret(key, record);
+            }
             Some((mut record, body)) => {
                 let content = body.as_ref().map(|(_, content)| content.clone());
                 self.bytes += content.as_ref().map_or(0, Bytes::len);

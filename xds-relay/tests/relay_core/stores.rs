@@ -73,7 +73,7 @@ fn restart_later(world: &mut World, store: &Memory, there: &Arc<AtomicBool>) -> 
             let full = || StoreError::Io(std::io::Error::other("no space"));
             if there.load(Ordering::Relaxed) { Ok(store.clone()) } else { Err(full()) }
         };
-        State::later(open, config, grouping, now, wall)
+        State::later(open, config, grouping, now, wall).unwrap()
     });
     tries
 }
@@ -128,7 +128,7 @@ fn what_was_in_a_store_that_is_gone_is_written_to_the_next() {
             opened.lock().unwrap().push(store.clone());
             Ok(store)
         };
-        State::later(open, config, grouping, now, wall)
+        State::later(open, config, grouping, now, wall).unwrap()
     });
     world.put(0, CLUSTERS, "a", "1");
     let client = world.client(DELTA, "n1");
@@ -267,4 +267,59 @@ fn no_secret_of_any_version_is_kept() {
     world.advance(5 * SECOND);
     assert_eq!(world.clients[client].held(of[0]), ["key@1"]);
     assert!(!keys(&store).iter().any(|key| key.contains("Secret")));
+}
+
+#[test]
+fn secrets_are_kept_encrypted_if_there_is_a_key() {
+    const SECRETS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+    let directory = tempfile::tempdir().unwrap();
+    let keys = directory.path().join("keys");
+    let [first, second] = ["11", "22"].map(|digits| digits.repeat(32));
+    std::fs::write(&keys, &first).unwrap();
+    let (mut world, store) = world(DELTA);
+    let text = format!(
+        "{}state: {{ path: '{}', secrets: {{ encrypted: '{}' }} }}\n",
+        text(DELTA),
+        directory.path().display(),
+        keys.display()
+    );
+    world.restart(0, &text, store.clone());
+    world.put(0, SECRETS, "key", "sesame");
+    world.put(0, CLUSTERS, "a", "plain");
+    let client = world.client(DELTA, "n1");
+    world.subscribe(client, SECRETS, &["key"]);
+    world.subscribe(client, CLUSTERS, &["a"]);
+    world.advance(5 * SECOND);
+    world.set_up(0, false);
+    let shows = |store: &Memory, text: &str| {
+        let entries = store.list("").unwrap().entries;
+        entries.iter().any(|entry| String::from_utf8_lossy(&entry.value).contains(text))
+    };
+    assert!(shows(&store, "plain") && !shows(&store, "sesame"));
+    let served = |world: &mut World, text: &str, store: &Memory| {
+        world.restart(0, text, store.clone());
+        let client = world.client(DELTA, "n2");
+        world.subscribe(client, SECRETS, &["key"]);
+        world.advance(2 * SECOND);
+        world.clients[client].held(SECRETS)
+    };
+    assert_eq!(served(&mut world, &text, &store), ["key@sesame"]);
+    // A further key: what is read by the old one is written by the new one.
+    std::fs::write(&keys, format!("{second}\n{first}\n")).unwrap();
+    assert_eq!(served(&mut world, &text, &store), ["key@sesame"]);
+    std::fs::write(&keys, &second).unwrap();
+    assert_eq!(served(&mut world, &text, &store), ["key@sesame"]);
+    let before = copy(&store);
+    std::fs::write(&keys, &first).unwrap();
+    assert_eq!(served(&mut world, &text, &before), [""; 0], "by no key that there is");
+    assert_eq!(world.relays[0].core.state().unwrap().damaged(), 1);
+    // Secrets are not kept any more: nor is what was.
+    assert!(keys_of_secrets(&store));
+    let without = text.split("state:").next().unwrap();
+    assert_eq!(served(&mut world, without, &store), [""; 0]);
+    assert!(!keys_of_secrets(&store));
+}
+
+fn keys_of_secrets(store: &Memory) -> bool {
+    keys(store).iter().any(|key| key.contains("Secret"))
 }
