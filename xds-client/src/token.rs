@@ -2,6 +2,17 @@
 //!
 //! The file is read whenever a stream is opened, so that one that was replaced counts from the next stream on. It has a JWT, whose
 //! signature is the origin's business: only the time that it says is looked at.
+//!
+//! ```
+//! use xdstp_client::Endpoint;
+//! use xdstp_client::token::TokenFile;
+//!
+//! let token = TokenFile::new("no/such/token");
+//! assert!(token.check().unwrap_err().to_string().starts_with("no/such/token: "));
+//! let endpoint = Endpoint::new("https://control-plane.example.com:443")?.with_token(token.clone())?;
+//! assert!(Endpoint::new("127.0.0.1:18000")?.with_token(token).is_err(), "in clear text");
+//! # Ok::<(), xdstp_client::EndpointError>(())
+//! ```
 
 use std::fmt;
 use std::fs::File;

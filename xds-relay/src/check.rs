@@ -66,5 +66,6 @@ fn check_tls(config: &Config) -> Result<(), Error> {
     if let Some(files) = &config.tls {
         tls::Downstream::load(files).map_err(Error::Tls)?;
     }
-    config.origins.iter().try_for_each(|origin| origins::endpoint(config, origin).map(drop))
+    config.origins.iter().try_for_each(|origin| origins::endpoint(config, origin).map(drop))?;
+    tls::check_dates(config).map_err(Error::Tls)
 }

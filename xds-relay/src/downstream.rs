@@ -61,7 +61,8 @@ fn peer(opened: &Opened) -> String {
     if let Some(certificate) = opened.certificate() {
         let names = [certificate.uri_names(), certificate.dns_names()];
         let name = names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str);
-        peer = format!("{peer} {name}");
+        // Who vouches for a client need not mind what a line of a log is.
+        peer = format!("{peer} {}", name.escape_debug());
     }
     peer
 }

@@ -64,3 +64,34 @@ async fn connect(address: &ServerAddress) -> io::Result<()> {
         ServerAddress::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_servers_are_waited_for_and_none_that_may_be_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = directory.path().display();
+        let text = format!(
+            "origins: [{{ name: a, files: {files} }}, {{ name: b, server: 'b:1' }}, {{ name: c, server: unix:c }}]"
+        );
+        let reached = Reached::new(&Config::parse("relay.yaml", &text).unwrap());
+        assert_eq!(reached.missing(|_| false), Some("b"));
+        assert_eq!(reached.missing(|origin| origin == 1), Some("c"));
+        assert_eq!(reached.missing(|origin| origin > 0), None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn an_origin_at_a_unix_socket_is_reached() {
+        let directory = tempfile::tempdir().unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(directory.path().join("a")).unwrap();
+        let config =
+            Config::parse(directory.path().join("relay.yaml"), "origins: [{ name: a, server: unix:a }]").unwrap();
+        let reached = Reached::new(&config);
+        // It waits a while after it has.
+        let _ = timeout(EVERY / 2, reached.reach()).await;
+        assert_eq!(reached.missing(|_| false), None);
+    }
+}

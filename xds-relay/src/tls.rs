@@ -5,8 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustls::ServerConfig;
-use rustls::server::{NoClientAuth, WebPkiClientVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::pki_types::UnixTime;
+use rustls::server::{NoClientAuth, ParsedCertificate, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep;
 use tokio_rustls::{Accept, TlsAcceptor};
@@ -14,7 +16,7 @@ use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::pem::Pem;
 use xdstp_client::tls::{Tls, TlsError, provider};
 
-use crate::config::{ListenTls, OriginTls};
+use crate::config::{Config, ListenTls, OriginTls};
 
 /// How often the files are looked at: whoever replaces them seldom waits for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -56,6 +58,7 @@ impl Downstream {
     pub(crate) fn load(files: &ListenTls) -> Result<Self, TlsError> {
         let contents = Contents::of(files)?;
         let config = Arc::new(contents.config()?);
+        say_if_not_in_date(&contents.certificate);
         let current = Mutex::new(Current { contents, config });
         Ok(Self::Files(Box::new(Followed { files: files.clone(), current })))
     }
@@ -114,6 +117,7 @@ impl Followed {
             return Ok(false);
         }
         let config = Arc::new(contents.config()?);
+        say_if_not_in_date(&contents.certificate);
         *self.lock() = Current { contents, config };
         Ok(true)
     }
@@ -153,6 +157,42 @@ fn alpn() -> Vec<Vec<u8>> {
     ALPN.map(<[u8]>::to_vec).to_vec()
 }
 
+/// Whether all certificates of a configuration that the relay shows are good at present, of which nobody is told before he shows
+/// them.
+///
+/// # Errors
+/// Which is not, and why.
+pub(crate) fn check_dates(config: &Config) -> Result<(), TlsError> {
+    let of_clients = config.tls.iter().map(|files| &files.certificate);
+    let of_origins = config.origins.iter().filter_map(|origin| Some(&origin.tls.as_ref()?.identity.as_ref()?.0));
+    of_clients.chain(of_origins).try_for_each(|file| check_date(&Pem::read(file)?))
+}
+
+fn check_date(pem: &Pem) -> Result<(), TlsError> {
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    use rustls::Error::InvalidCertificate;
+    let chain = pem.certificates()?;
+    let Some((own, others)) = chain.split_first() else { return Ok(()) };
+    let bad = |error: rustls::Error| TlsError::bad(pem.file(), error);
+    let own = ParsedCertificate::try_from(own).map_err(bad)?;
+    // Nobody vouches for it here: its dates are looked at before that.
+    let nobody = RootCertStore::empty();
+    let algorithms = provider().signature_verification_algorithms.all;
+    match verify_server_cert_signed_by_trust_anchor(&own, &nobody, others, UnixTime::now(), algorithms) {
+        Err(error @ InvalidCertificate(Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })) => {
+            Err(bad(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Clients may have another clock: that is said, and no reason to serve nobody.
+fn say_if_not_in_date(pem: &Pem) {
+    if let Err(error) = check_date(pem) {
+        tracing::error!("who is shown this certificate refuses it: {error}");
+    }
+}
+
 /// Whom the relay takes for an origin, and who it says it is.
 ///
 /// # Errors
@@ -163,6 +203,9 @@ pub(crate) fn towards(origin: &OriginTls) -> Result<Tls, TlsError> {
     files.identity.clone_from(&origin.identity);
     let tls = Tls::from_files(files);
     tls.check()?;
+    if let Some((certificate, _)) = &origin.identity {
+        say_if_not_in_date(&Pem::read(certificate)?);
+    }
     match &origin.server_name {
         Some(name) => tls.with_server_name(name),
         None => Ok(tls),

@@ -18,8 +18,8 @@ use crate::state::store::StoreError;
 /// How long a process that is ending may have the file still.
 const LOCKED: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(50);
-/// How long the relay waits for a disk before it starts without it.
-const PATIENCE: Duration = Duration::from_secs(6);
+/// How long the relay waits for what was known before it starts without.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 const FILE: &str = "state.redb";
 /// What could not be read, the last time that was so.
@@ -42,7 +42,7 @@ pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result
     let opening = tokio::task::spawn_blocking(move || opening.try_open(moment()));
     if tokio::time::timeout(PATIENCE, opening).await.is_err() {
         tracing::error!(
-            "the disk has not answered for {} s: the relay starts without what was known before, and has it once it was read",
+            "what was known before was not read within {} s: the relay starts without, and has it once it was read",
             PATIENCE.as_secs()
         );
     }
@@ -97,10 +97,15 @@ impl Opens<'_> {
     }
 
     fn read_file(&self, file: &Path) -> Result<Opened, StoreError> {
-        let until = Instant::now() + LOCKED;
+        let (until, mut said) = (Instant::now() + LOCKED, false);
         loop {
             match Redb::open(file) {
-                Err(StoreError::Locked) if Instant::now() < until => std::thread::sleep(RETRY),
+                Err(StoreError::Locked) if Instant::now() < until => {
+                    if !std::mem::replace(&mut said, true) {
+                        tracing::info!(file = %file.display(), "another process has it, which may be ending");
+                    }
+                    std::thread::sleep(RETRY);
+                }
                 opened => {
                     let store = opened?;
                     let went_back = store.went_back();

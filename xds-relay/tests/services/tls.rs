@@ -223,6 +223,24 @@ async fn certificates_that_are_replaced_count_for_new_connections_and_open_strea
     assert_ne!(version_of(&mut new).await, first);
 }
 
+#[test]
+fn a_check_names_what_is_expired_on_either_side() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.identity("good", ca.vouches_for("a", None));
+    files.identity("late", ca.vouches_for("a", Some((2001, 1, 1))));
+    let check = |tls: &str, origin: &str| {
+        let text = format!("tls: {tls}\norigins: [{{ name: up, server: 'a:1', tls: {origin} }}]\n");
+        let config = Config::parse(Path::new("relay.yaml"), &files.filled(&text)).unwrap();
+        xds_relay::check(&config).map(drop).map_err(|error| error.to_string())
+    };
+    let identity = |name: &str| format!("{{ certificate: ${name}.pem, key: ${name}.key }}");
+    assert_eq!(check(&identity("good"), &identity("good")), Ok(()));
+    for (tls, origin) in [("late", "good"), ("good", "late")] {
+        let said = check(&identity(tls), &identity(origin)).unwrap_err();
+        assert!(said.contains("late.pem: ") && said.contains("expired"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_certificate_is_named_at_the_start() {
     let (files, ca) = (Files::new(), Authority::new("ours"));
