@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::exported::export;
 use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
+use crate::pages::Pages;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::serve::{Layered, Relay};
 use crate::socket::Listener;
@@ -211,7 +212,7 @@ impl RelayBuilder {
         };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let dialer = origins::dialer(&config)?;
-        let state = state::open(&config, &*grouping).await.map_err(Error::State)?;
+        let state = state::open(&config, &*grouping).await?;
         let core = RelayCore::embedding(&config, origins, grouping, dialer, metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
@@ -222,7 +223,7 @@ impl RelayBuilder {
         }
         let tls = match tls {
             Some(tls) => Some(tls::Downstream::of(tls)),
-            None => config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?,
+            None => config.tls.as_ref().map(tls::Downstream::load).transpose()?,
         };
         let tls = tls.map(Arc::new);
         let listener = match listener {
@@ -234,10 +235,11 @@ impl RelayBuilder {
             (None, Some(address)) => Some(listen(address, "admin")?),
             (None, None) => None,
         };
+        let pages = Arc::new(Pages::new(&config, core.clone()));
         if let Some(registry) = registry {
-            export(&core, &registry)?;
+            export(&pages, &registry)?;
         }
-        Ok(Relay { config, listener, tls, admin, layers, core, _origins: origins })
+        Ok(Relay { config, listener, tls, admin, layers, core, pages, _origins: origins })
     }
 }
 

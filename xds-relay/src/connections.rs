@@ -117,7 +117,7 @@ impl Serving {
                 Box::pin(self.speak(io, client, until, stopping)).await
             }
             Ok(Err(error)) => {
-                tracing::warn!("a client is not spoken to by TLS: {error}");
+                tracing::warn!("a client is not spoken to by TLS: {}", tls::refusal(&error));
                 Ok(())
             }
             Err(_) => {
@@ -152,6 +152,11 @@ impl Serving {
             () = &mut stop => return Ok(()),
         };
         let Some(io) = begun else { return Ok(()) };
+        if self.tls.is_none() && io.is_tls() {
+            tracing::warn!(
+                "a client speaks TLS, and is not understood: without `tls` clients are spoken to in clear text"
+            );
+        }
         let mut idle = pin!(async {
             calls.none_for(self.limits.first_request).await;
             (self.limited)("first_request");

@@ -2,10 +2,7 @@
 
 use std::io;
 
-use xdstp_client::tls::TlsError;
-
 use crate::aggregation::RulesError;
-use crate::causes::with_causes;
 use crate::config::{Address, InvalidConfig};
 use crate::state::KeysError;
 
@@ -34,12 +31,14 @@ pub enum Error {
         /// Why, with file, line and field where there is one.
         reason: String,
     },
-    /// What clients are to be spoken to with is not good.
-    #[error("tls: {}", with_causes(.0))]
-    Tls(TlsError),
-    /// What secrets are to be kept with is not good.
-    #[error("state.secrets: {0}")]
-    State(KeysError),
+    /// What a field of the configuration names is not good: a file, a directory, an address.
+    #[error("{field}: {reason}")]
+    Field {
+        /// Such as `origins[1].tls.ca`.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The rules of `aggregation` are not good.
     #[error("aggregation: {0}")]
     Aggregation(RulesError),
@@ -49,4 +48,11 @@ pub enum Error {
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
+}
+
+impl From<KeysError> for Error {
+    /// The field that names the file.
+    fn from(error: KeysError) -> Self {
+        Self::Field { field: "state.secrets.encrypted".to_owned(), reason: error.to_string() }
+    }
 }

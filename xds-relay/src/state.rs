@@ -20,7 +20,7 @@ mod watched;
 pub(crate) use self::format::Moment;
 pub(crate) use self::keeping::Keeping;
 pub(crate) use self::keys::Keys;
-pub(crate) use self::open::open;
+pub(crate) use self::open::{check, open};
 
 pub use self::changes::Watch;
 pub use self::kept::State;

@@ -1,6 +1,7 @@
 //! TLS on both sides: who the relay is to clients, with files that count anew when they change, and whom it takes for an
 //! origin.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,9 @@ use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::pem::Pem;
 use xdstp_client::tls::{Tls, TlsError, provider};
 
+use crate::causes::with_causes;
 use crate::config::{Config, ListenTls, OriginTls};
+use crate::error::Error;
 
 /// How often the files are looked at: whoever replaces them seldom waits for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -55,12 +58,16 @@ impl Downstream {
     ///
     /// # Errors
     /// One is not good.
-    pub(crate) fn load(files: &ListenTls) -> Result<Self, TlsError> {
-        let contents = Contents::of(files)?;
-        let config = Arc::new(contents.config()?);
-        say_if_not_in_date(&contents.certificate);
-        let current = Mutex::new(Current { contents, config });
-        Ok(Self::Files(Box::new(Followed { files: files.clone(), current })))
+    pub(crate) fn load(files: &ListenTls) -> Result<Self, Error> {
+        let read = || {
+            let contents = Contents::of(files)?;
+            let config = Arc::new(contents.config()?);
+            say_if_not_in_date(&contents.certificate);
+            let current = Mutex::new(Current { contents, config });
+            Ok(Self::Files(Box::new(Followed { files: files.clone(), current })))
+        };
+        let client_ca = files.client_ca.as_deref();
+        read().map_err(|error| of_field("tls", &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
     }
 
     /// As a program says.
@@ -98,7 +105,7 @@ impl Downstream {
                     }
                     None
                 }
-                Ok(Err(error)) => Some(crate::causes::with_causes(&error)),
+                Ok(Err(error)) => Some(with_causes(&error)),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
@@ -162,10 +169,16 @@ fn alpn() -> Vec<Vec<u8>> {
 ///
 /// # Errors
 /// Which is not, and why.
-pub(crate) fn check_dates(config: &Config) -> Result<(), TlsError> {
-    let of_clients = config.tls.iter().map(|files| &files.certificate);
-    let of_origins = config.origins.iter().filter_map(|origin| Some(&origin.tls.as_ref()?.identity.as_ref()?.0));
-    of_clients.chain(of_origins).try_for_each(|file| check_date(&Pem::read(file)?))
+pub(crate) fn check_dates(config: &Config) -> Result<(), Error> {
+    let of_clients = config.tls.iter().map(|files| ("tls".to_owned(), &files.certificate));
+    let of_origins = config.origins.iter().filter_map(|origin| {
+        let (certificate, _) = origin.tls.as_ref()?.identity.as_ref()?;
+        Some((config.field_of(origin, "tls"), certificate))
+    });
+    of_clients.chain(of_origins).try_for_each(|(section, file)| {
+        let checked = Pem::read(file).and_then(|pem| check_date(&pem));
+        checked.map_err(|error| of_field(&section, &error, &[]))
+    })
 }
 
 fn check_date(pem: &Pem) -> Result<(), TlsError> {
@@ -193,22 +206,49 @@ fn say_if_not_in_date(pem: &Pem) {
     }
 }
 
-/// Whom the relay takes for an origin, and who it says it is.
+/// Whom the relay takes for an origin, and who it says it is, as `field` says.
 ///
 /// # Errors
 /// A file is not good.
-pub(crate) fn towards(origin: &OriginTls) -> Result<Tls, TlsError> {
+pub(crate) fn towards(origin: &OriginTls, field: &str) -> Result<Tls, Error> {
     let mut files = TlsFiles::default();
     files.ca_certificate.clone_from(&origin.ca);
     files.identity.clone_from(&origin.identity);
-    let tls = Tls::from_files(files);
-    tls.check()?;
-    if let Some((certificate, _)) = &origin.identity {
-        say_if_not_in_date(&Pem::read(certificate)?);
-    }
-    match &origin.server_name {
-        Some(name) => tls.with_server_name(name),
-        None => Ok(tls),
+    let read = || {
+        let tls = Tls::from_files(files);
+        tls.check()?;
+        if let Some((certificate, _)) = &origin.identity {
+            say_if_not_in_date(&Pem::read(certificate)?);
+        }
+        match &origin.server_name {
+            Some(name) => tls.with_server_name(name),
+            None => Ok(tls),
+        }
+    };
+    let key = origin.identity.as_ref().map(|(_, key)| key.as_path());
+    read().map_err(|error| of_field(field, &error, &[("key", key), ("ca", origin.ca.as_deref())]))
+}
+
+/// What is wrong, with the field that names the file: that of the certificate, where it is none of `others`.
+fn of_field(section: &str, error: &TlsError, others: &[(&str, Option<&Path>)]) -> Error {
+    let field = match error {
+        TlsError::Unreadable { file, .. } | TlsError::Bad { file, .. } => {
+            let named = others.iter().find(|(_, named)| *named == Some(file.as_path()));
+            format!("{section}.{}", named.map_or("certificate", |(field, _)| field))
+        }
+        TlsError::Identity { .. } => format!("{section}.key"),
+        TlsError::ServerName { .. } => format!("{section}.server_name"),
+        _ => section.to_owned(),
+    };
+    Error::Field { field, reason: with_causes(error) }
+}
+
+/// Why a client is not spoken to by TLS.
+pub(crate) fn refusal(error: &io::Error) -> String {
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<rustls::Error>());
+    match reason {
+        Some(rustls::Error::InvalidMessage(_)) => format!("it speaks clear text, or something else ({error})"),
+        _ => error.to_string(),
     }
 }
 

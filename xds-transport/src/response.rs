@@ -171,7 +171,7 @@ impl Response {
 
     fn push_removed_variant(&mut self, name: &[u8]) {
         let parsed = VariantName::decode(name).map_err(|error| error.to_string()).and_then(|of| {
-            let name = ResourceName::parse(&of.name).map_err(|error| error.to_string())?;
+            let name = ResourceName::parse(of.name).map_err(|error| error.to_string())?;
             Ok((name, of.variant.unwrap_or_else(|| Variant::plain().clone())))
         });
         match parsed {

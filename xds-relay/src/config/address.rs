@@ -82,6 +82,23 @@ impl fmt::Display for Address {
 }
 
 impl ServerAddress {
+    /// What it is called where it is one of several: `HOST:PORT`, or the unix socket.
+    ///
+    /// ```
+    /// use xds_relay::config::ServerAddress;
+    ///
+    /// assert_eq!("http://127.0.0.1:18010".parse::<ServerAddress>()?.target(), "127.0.0.1:18010");
+    /// assert_eq!("unix:/run/xds.sock".parse::<ServerAddress>()?.target(), "unix:/run/xds.sock");
+    /// # Ok::<(), String>(())
+    /// ```
+    #[must_use]
+    pub fn target(&self) -> String {
+        match self {
+            Self::Http(uri) => uri.authority().map(ToString::to_string).unwrap_or_default(),
+            Self::Unix(address) => address.to_string(),
+        }
+    }
+
     /// Whether TLS is spoken there by the address alone.
     #[must_use]
     pub fn is_https(&self) -> bool {

@@ -89,13 +89,8 @@ impl Config {
                     return Err(at(field)(rules::is_listed(authority, owner)));
                 }
             }
-            if let OriginKind::Server { uri, .. } = &origin.kind {
-                let text = uri.to_string();
-                let field = field("server");
-                let uri = rules::server(&text).map_err(at(&field))?;
-                if let Some(place) = own.at(&uri) {
-                    return Err(at(field)(rules::is_own(&text, &place)));
-                }
+            if let OriginKind::Server { servers, .. } = &origin.kind {
+                check_servers(servers, &own, &field)?;
             }
             if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {
                 return Err(at(field("token"))(problem.to_owned()));
@@ -113,6 +108,26 @@ impl Config {
     }
 }
 
+fn check_servers(
+    servers: &[ServerAddress],
+    own: &OwnAddresses,
+    field: &dyn Fn(&str) -> String,
+) -> Result<(), InvalidConfig> {
+    if servers.is_empty() {
+        return Err(at(field("servers"))(rules::NO_SERVERS.to_owned()));
+    }
+    for (index, server) in servers.iter().enumerate() {
+        let text = server.to_string();
+        let field = if servers.len() == 1 { field("server") } else { field(&format!("servers[{index}]")) };
+        let server = rules::server(&text).map_err(at(&field))?;
+        if let Some(place) = own.at(&server) {
+            return Err(at(field)(rules::is_own(&text, &place)));
+        }
+        rules::is_one_more(&server, servers.get(..index).unwrap_or_default()).map_err(at(field))?;
+    }
+    Ok(())
+}
+
 fn at(field: impl Display) -> impl FnOnce(String) -> InvalidConfig {
     move |problem| InvalidConfig { field: field.to_string(), problem }
 }
@@ -120,9 +135,16 @@ fn at(field: impl Display) -> impl FnOnce(String) -> InvalidConfig {
 impl Origin {
     /// A server at `http://HOST:PORT`, at `https://HOST:PORT` whom the system trusts, or at a unix socket, that delta is spoken
     /// with.
-    pub fn server(name: impl Into<String>, uri: ServerAddress) -> Self {
-        let tls = uri.is_https().then(OriginTls::default);
-        Self { tls, ..Self::new(name, OriginKind::Server { uri, protocol: Protocol::default() }) }
+    pub fn server(name: impl Into<String>, server: ServerAddress) -> Self {
+        Self::servers(name, [server])
+    }
+
+    /// Several such, in order of preference, that all have the same resources: the next one is asked while those before it fail
+    /// and something is wanted that is not known (gRFC A71).
+    pub fn servers(name: impl Into<String>, servers: impl IntoIterator<Item = ServerAddress>) -> Self {
+        let servers: Vec<ServerAddress> = servers.into_iter().collect();
+        let tls = servers.iter().any(ServerAddress::is_https).then(OriginTls::default);
+        Self { tls, ..Self::new(name, OriginKind::Server { servers, protocol: Protocol::default() }) }
     }
 
     /// A directory of resource files, whose types are built in.
@@ -251,6 +273,21 @@ mod tests {
             (change(&|config| config.limits.preface = Duration::ZERO), "limits.preface: none; expected some"),
         ] {
             assert_eq!(config.validate().unwrap_err().to_string(), expected);
+        }
+        let servers = |uris: &[&str]| Origin::servers("a", uris.iter().map(|uri| uri.parse().unwrap()));
+        for (uris, expected) in [
+            (&[][..], "origins[0].servers: empty; expected at least one server"),
+            (&["http://a:1", "http://b:1/x"], "origins[0].servers[1]: `http://b:1/x`: expected HOST:PORT"),
+            (&["http://a:1", "http://a:1"], "origins[0].servers[1]: `a:1` is servers[0] already"),
+            (&["http://a:1", "https://b:1"], "origins[0].servers[1]: `b:1`: expected no https://"),
+            (&["unix:/a", "unix:/b", "unix:/a"], "origins[0].servers[2]: `unix:/a` is servers[0] already"),
+            (&["unix:/a", "https://b:1", "http://c:1"], "origins[0].servers[2]: `c:1`: expected https://"),
+        ] {
+            let error = Config::new([servers(uris)]).validate().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        for uris in [&["https://a:1", "https://b:1"][..], &["unix:/a", "https://b:1"], &["a:1", "unix:/a", "b:1"]] {
+            assert_eq!(Config::new([servers(uris)]).validate(), Ok(()), "{uris:?}");
         }
         for uri in ["http://a", "ftp://a:1", "http://a:1/b", "/"] {
             assert_eq!(Config::new([server(uri)]).validate().unwrap_err().field, "origins[0].server", "{uri}");

@@ -6,13 +6,30 @@ use std::time::Duration;
 use http::Uri;
 use xdstp_client::UnixAddress;
 
-use super::{Address, Origin, OriginTls, ServerAddress};
+use super::{Address, DEFAULT_ADMIN, Origin, OriginTls, ServerAddress};
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Nobody may share by nothing.
 pub(super) const NO_PARTS: &str = "empty; expected at least one part of the node, or no share_by to share nothing";
+
+pub(super) const NO_SERVERS: &str = "empty; expected at least one server";
+
+/// Whether a server may stand behind these, with which it shares how it is spoken to. A unix socket says nothing of that: it is
+/// spoken to as the others are.
+pub(super) fn is_one_more(server: &ServerAddress, before: &[ServerAddress]) -> Result<(), String> {
+    let text = server.target();
+    if let Some(other) = before.iter().position(|other| other.target() == text) {
+        return Err(format!("`{text}` is servers[{other}] already"));
+    }
+    let says = |server: &ServerAddress| matches!(server, ServerAddress::Http(_)).then(|| server.is_https());
+    match (before.iter().find_map(says), says(server)) {
+        (Some(true), Some(false)) => Err(format!("`{text}`: expected https://, as those before it have")),
+        (Some(false), Some(true)) => Err(format!("`{text}`: expected no https://, as those before it have none")),
+        _ => Ok(()),
+    }
+}
 
 /// Of an origin.
 pub(super) fn name(name: &str) -> Result<(), String> {
@@ -35,7 +52,13 @@ pub(super) fn is_listed(authority: &str, owner: &str) -> String {
 }
 
 pub(super) fn admin(admin: &Address, listen: &Address) -> Result<(), String> {
-    let apart = admin != listen || admin.tcp().is_some_and(|admin| admin.port() == 0);
+    let apart = match (admin, listen) {
+        (Address::Tcp(admin), Address::Tcp(listen)) => {
+            let everywhere = admin.ip().is_unspecified() || listen.ip().is_unspecified();
+            admin.port() != listen.port() || admin.port() == 0 || (admin.ip() != listen.ip() && !everywhere)
+        }
+        _ => admin != listen,
+    };
     apart.then_some(()).ok_or_else(|| "the same address as listen; expected another one".to_owned())
 }
 
@@ -60,6 +83,13 @@ pub(super) fn socket(address: &UnixAddress) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Where nothing is said of the admin pages.
+pub(super) fn listen_beside_default_admin(listen: &Address) -> Result<(), String> {
+    admin(&DEFAULT_ADMIN, listen).map_err(|_| {
+        format!("`{listen}`: where the admin pages are if nothing is said of them; expected another port, or `admin` beside it")
+    })
 }
 
 pub(super) fn keepalive(keepalive: Duration, said: &str) -> Result<(), String> {

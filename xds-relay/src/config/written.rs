@@ -129,9 +129,12 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
     let Origin { dynamic_parameters, keepalive, streams_per_connection, .. } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
-        OriginKind::Server { uri, protocol } => Ok(some([
+        OriginKind::Server { servers, protocol } => Ok(some([
             name,
-            ("server", Some(json!(uri.to_string()))),
+            match servers.as_slice() {
+                [one] => ("server", Some(json!(one.to_string()))),
+                all => ("servers", Some(json!(all.iter().map(ToString::to_string).collect::<Vec<_>>()))),
+            },
             ("tls", tls.as_ref().map(origin_tls).transpose()?),
             ("token", token.as_deref().map(path).transpose()?),
             ("protocol", Some(json!(protocol.as_str()))),
@@ -241,9 +244,12 @@ mod tests {
         for origin in [
             json!({ "server": "https://b:1/", "tls": {}, "token": file, "protocol": "sotw", "xdstp": "by_node" }),
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
+            json!({ "servers": ["http://b:1/", "http://c:1/"] }),
             json!({ "files": directory.path(), "descriptors": file }),
             #[cfg(unix)]
             json!({ "server": format!("unix:{}", directory.path().join("socket").display()) }),
+            #[cfg(unix)]
+            json!({ "servers": ["https://b:1/", "unix:/b", "unix:/c"], "tls": {}, "token": file }),
         ] {
             let mut origins = vec![json!({ "name": "a", "server": "a:1" }), origin];
             origins[1]["name"] = json!("b");

@@ -4,14 +4,16 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::config::Config;
+use crate::error::Error;
 use crate::relay_core::NodeGrouping;
 use crate::state::format::Moment;
 use crate::state::identity::Identities;
 use crate::state::kept::{Opened, Opener, State, WasRead};
-use crate::state::keys::{Keys, KeysError};
+use crate::state::keys::Keys;
 use crate::state::redb::Redb;
 use crate::state::store::StoreError;
 
@@ -29,12 +31,13 @@ const ASIDE: &str = "state.redb.aside";
 ///
 /// # Errors
 /// The keys that secrets are to be kept with are not good.
-pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, KeysError> {
+pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
     let Some(state) = &config.state else { return Ok(None) };
     let (directory, keys) = (state.path.clone(), Keys::of(config)?);
     bear_limits();
+    let said = AtomicBool::new(false);
     let opener: Opener = Box::new(move |identities, at, was_read| {
-        let opening = Opens { identities, keys: keys.clone(), at };
+        let opening = Opens { identities, keys: keys.clone(), at, said: &said };
         opening.read(&directory, was_read)
     });
     let state = Arc::new(State::opened_by(opener, Identities::new(config, grouping), moment()));
@@ -71,6 +74,8 @@ struct Opens<'a> {
     identities: &'a Identities,
     keys: Option<Arc<Keys>>,
     at: Moment,
+    /// That another process is waited for, which is said once.
+    said: &'a AtomicBool,
 }
 
 impl Opens<'_> {
@@ -97,12 +102,13 @@ impl Opens<'_> {
     }
 
     fn read_file(&self, file: &Path) -> Result<Opened, StoreError> {
-        let (until, mut said) = (Instant::now() + LOCKED, false);
+        let until = Instant::now() + LOCKED;
         loop {
             match Redb::open(file) {
                 Err(StoreError::Locked) if Instant::now() < until => {
-                    if !std::mem::replace(&mut said, true) {
-                        tracing::info!(file = %file.display(), "another process has it, which may be ending");
+                    if !self.said.swap(true, Ordering::Relaxed) {
+                        let seconds = LOCKED.as_secs();
+                        tracing::warn!(file = %file.display(), "another process has it: it is waited for, at most {seconds} s");
                     }
                     std::thread::sleep(RETRY);
                 }
@@ -128,6 +134,18 @@ impl Opens<'_> {
 fn is_full_or_closed(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Whether there can be a file in a directory, which is left as it was.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return tempfile::tempfile_in(directory).map(drop);
+    }
+    private_directory(directory)?;
+    fs::remove_dir(directory)
 }
 
 /// There are keys in what clients are sent.
@@ -178,7 +196,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join(FILE)).unwrap();
         assert!(matches!(
-            Opens { identities: &identities, keys: None, at: moment() }.read(directory.path(), false),
+            Opens { identities: &identities, keys: None, at: moment(), said: &AtomicBool::new(false) }
+                .read(directory.path(), false),
             Err(StoreError::Io(_))
         ));
     }

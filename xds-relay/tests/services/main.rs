@@ -8,7 +8,9 @@
     reason = "the helpers of these tests"
 )]
 
+mod api;
 mod connections;
+mod failover;
 mod health;
 mod identity;
 mod killed;
@@ -16,6 +18,7 @@ mod layers;
 mod limits;
 mod load_reports;
 mod loops;
+mod pages;
 mod returning;
 mod strangers;
 mod stream;

@@ -80,10 +80,7 @@ async fn relays_and_a_client_that_meet_at_unix_sockets() {
     assert_ne!(version_of(&mut clusters).await, first, "an update goes all the way");
     assert_eq!(*said.lock().unwrap(), [("localhost".to_owned(), true)]);
 
-    let mut page = UnixStream::connect(directory.join("admin.sock")).await.unwrap();
-    page.write_all(b"GET /config_dump HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.unwrap();
-    let mut text = String::new();
-    in_time(page.read_to_string(&mut text)).await.unwrap();
+    let text = page(directory, "/config_dump").await;
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.contains("\"peer\": \"unix, process "), "{text}");
 
     let second =
@@ -101,4 +98,48 @@ async fn relays_and_a_client_that_meet_at_unix_sockets() {
     for socket in ["near.sock", "far.sock", "admin.sock"] {
         assert!(!directory.join(socket).exists(), "{socket}");
     }
+}
+
+#[tokio::test]
+async fn of_two_unix_sockets_the_second_serves_while_the_first_is_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    fs::create_dir(directory.join("resources")).unwrap();
+    let far = async |socket: &str| {
+        let text = format!("listen: unix:{socket}\nadmin: none\norigins: [{{ name: files, files: resources }}]");
+        Serving::run(Relay::bind(config(directory, &text)).await.unwrap())
+    };
+    serve_seconds(directory, 1);
+    let b = far("b.sock").await;
+    let near = "listen: unix:near.sock\nadmin: unix:admin.sock\n\
+                origins: [{ name: far, servers: [unix:a.sock, unix:b.sock] }]";
+    let near = Serving::run(Relay::bind(config(directory, near)).await.unwrap());
+    let client = Client::connect(Endpoint::new(&format!("unix:{}", directory.join("near.sock").display())).unwrap());
+    let mut clusters = client.watch(CDS, "a").unwrap();
+    let first = version_of(&mut clusters).await;
+    let at = |name: &str| format!("unix:{}", directory.join(name).display());
+    let feeds = |name: &str, many| format!("in_use{{origin=\"far\",server=\"{}\"}} {many}\n", at(name));
+    let metrics = page(directory, "/metrics").await;
+    assert!(metrics.contains(&feeds("a.sock", 0)) && metrics.contains(&feeds("b.sock", 1)), "{metrics}");
+
+    // The second is gone before there is something new, which the first has.
+    b.end().await;
+    serve_seconds(directory, 2);
+    let a = far("a.sock").await;
+    assert_ne!(version_of(&mut clusters).await, first);
+    let metrics = page(directory, "/metrics").await;
+    assert!(metrics.contains(&feeds("a.sock", 1)) && metrics.contains(&feeds("b.sock", 0)), "{metrics}");
+    drop((client, clusters));
+    near.end().await;
+    a.end().await;
+}
+
+/// A page of the relay whose admin pages are at `admin.sock`.
+async fn page(directory: &Path, path: &str) -> String {
+    let mut connection = UnixStream::connect(directory.join("admin.sock")).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    in_time(connection.read_to_string(&mut text)).await.unwrap();
+    text
 }

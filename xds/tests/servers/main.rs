@@ -16,6 +16,7 @@ mod exit_codes;
 mod get;
 mod help;
 mod origin;
+mod relay;
 mod tls;
 mod watch;
 

@@ -96,7 +96,7 @@ impl ControlPlane {
     /// What `describe` ends with.
     pub fn change<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
         let items = Change::described_by(&self.shared, false, describe)?;
-        self.shared.edit(|served, woken| self.take(items, served, woken));
+        self.shared.edit(|served, woken| take(items, served, woken));
         Ok(())
     }
 
@@ -126,24 +126,10 @@ impl ControlPlane {
             let there = served.cache.resources().filter(|stored| stored.resource.is_some());
             let there = there.map(|of| (of.type_url.clone(), of.name.clone(), variant(of.variant)));
             let gone: Vec<_> = there.filter(|stored| !kept.contains(stored)).collect();
-            self.take(items, served, woken);
+            take(items, served, woken);
             served.vary(gone.into_iter().map(|(of, name, variant)| (of, name, variant, None)), woken);
         });
         Ok(())
-    }
-
-    fn take(&self, items: Vec<Item>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
-        let mut variants = Vec::new();
-        for Item { type_url, name, variant, resource } in items {
-            match (resource, variant) {
-                (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
-                // It was found to fit.
-                (Some(resource), None) => _ = served.put(self.shared.rules(), &type_url, &name, resource, woken),
-                (None, None) => served.remove(&type_url, &name, woken),
-            }
-        }
-        // What takes the place of another does so in one step.
-        served.vary(variants, woken);
     }
 
     /// A service of streams that are served from this.
@@ -191,4 +177,17 @@ impl ControlPlane {
     pub fn shared(&self) -> &Shared {
         &self.shared
     }
+}
+
+fn take(items: Vec<Item>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
+    let mut variants = Vec::new();
+    for Item { type_url, name, variant, resource } in items {
+        match (resource, variant) {
+            (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
+            (Some(resource), None) => _ = served.put_fitting(&type_url, &name, resource, woken),
+            (None, None) => served.remove(&type_url, &name, woken),
+        }
+    }
+    // What takes the place of another does so in one step.
+    served.vary(variants, woken);
 }

@@ -59,6 +59,8 @@ struct Groups<K> {
     key_of: Box<KeyOf<K>>,
     settings: Settings,
     events: Sender,
+    /// It says nothing to streams whose node is not known yet.
+    waiting: ControlPlane,
     groups: Mutex<HashMap<K, Group>>,
 }
 
@@ -81,7 +83,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         key_of: impl Fn(&Node) -> Result<K, NodeError> + Send + Sync + 'static,
     ) -> Self {
         let (events, groups) = (Sender::default(), Mutex::default());
-        Self(Arc::new(Groups { key_of: Box::new(key_of), settings, events, groups }))
+        let waiting = ControlPlane::unfilled(settings.clone(), events.clone());
+        Self(Arc::new(Groups { key_of: Box::new(key_of), settings, events, waiting, groups }))
     }
 
     /// The control plane of a group, which is there from now on.
@@ -145,11 +148,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
 
 impl<K> Groups<K> {
     fn group(&self) -> Group {
-        Group { plane: self.unfilled(), streams: 0, kept: false }
-    }
-
-    fn unfilled(&self) -> ControlPlane {
-        ControlPlane::unfilled(self.settings.clone(), self.events.clone())
+        let plane = ControlPlane::unfilled(self.settings.clone(), self.events.clone());
+        Group { plane, streams: 0, kept: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<K, Group>> {
@@ -174,7 +174,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Accept for NodeGroups<K> {
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<GroupSource<K>>, Status> {
         let caller = Caller::from(opened);
-        let source = self.0.unfilled().shared().source(caller.clone());
+        let source = self.0.waiting.shared().source(caller.clone());
         Ok(GroupSource { groups: self.clone(), caller, source, place: None }.into())
     }
 }

@@ -77,7 +77,8 @@ impl Shared {
     /// # Errors
     /// When it does not fit its type or its name: nothing is changed then.
     pub fn put(&self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>) -> Result<Outcome, Misfit> {
-        self.edit(|served, woken| served.put(&self.settings.rules, type_url, name, resource, woken))
+        resource.value.fits(&self.settings.rules, type_url, name)?;
+        Ok(self.edit(|served, woken| served.put_fitting(type_url, name, resource, woken)))
     }
 
     /// It is gone.

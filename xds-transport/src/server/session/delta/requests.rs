@@ -6,8 +6,9 @@ use std::time::Instant;
 use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::{CanonicalText, ResourceName};
 
-use super::{Delta, Fields};
+use super::Delta;
 use crate::server::error::ProtocolError;
+use crate::server::session::counts::Counts;
 use crate::server::session::delta::held;
 use crate::server::session::delta::unacked::Sent;
 use crate::server::session::odd::name_of;
@@ -158,9 +159,9 @@ impl Delta {
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        let (names, left) = match self.fields {
-            Fields::Locators => (&[][..], &[][..]),
-            Fields::Both | Fields::Names => (names, &*request.resource_names_unsubscribe),
+        let (names, left) = match self.counts {
+            Counts::Locators => (&[][..], &[][..]),
+            Counts::Both | Counts::Names => (names, &*request.resource_names_unsubscribe),
         };
         let leaving: usize = left.iter().map(|text| weight(text)).sum();
         let mut again = HashSet::new();
@@ -184,7 +185,7 @@ impl Delta {
             };
             self.leave(&Interest::from(name), source);
         }
-        if self.fields != Fields::Names {
+        if self.counts != Counts::Names {
             self.change_locators(type_url, request, room, source)?;
         }
         room.check(self.names())
