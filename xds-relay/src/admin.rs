@@ -2,7 +2,7 @@
 //!
 //! The pages look at a relay through [`Inspect`].
 
-use std::{future::Future, io, sync::Arc, time::Duration};
+use std::{fmt, future::Future, io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -11,8 +11,9 @@ use axum::{
     middleware,
     response::{Html, IntoResponse, Response},
     routing::get,
+    serve::Listener,
 };
-use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use self::hosts::Hosts;
 use crate::metrics::Metrics;
@@ -38,13 +39,16 @@ pub use crate::snapshot::{
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve(
-    listener: TcpListener,
+pub async fn serve<L>(
+    listener: L,
     state: Arc<dyn Inspect>,
     longest_idle: Duration,
     hosts: Vec<String>,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) -> io::Result<()>
+where
+    L: Listener<Addr: fmt::Debug>,
+{
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages { relay: state, dumps: Arc::new(Semaphore::new(1)) };
     let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);

@@ -3,6 +3,7 @@
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
+use crate::state::Keys;
 use crate::{origins, state, tls};
 
 /// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind)
@@ -17,7 +18,7 @@ use crate::{origins, state, tls};
 ///
 /// # Errors
 /// [`Error::Origin`]: a resource file is bad; with file, line, column and field. [`Error::Field`]: something else is that the
-/// configuration names, such as a certificate. [`Error::Aggregation`]: the aggregation rules are.
+/// configuration names, such as a certificate, or a key of what is kept. [`Error::Aggregation`]: the aggregation rules are.
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
@@ -58,9 +59,10 @@ fn check_aggregation(config: &Config) -> Result<(), Error> {
     }
 }
 
-/// Whether something can be kept where it is to be: a relay that runs says so and goes on.
+/// Whether the keys of what is kept are good, and whether something can be kept where it is to be: a relay that runs says so and goes on.
 fn check_state(config: &Config) -> Result<(), Error> {
     let Some(state) = &config.state else { return Ok(()) };
+    Keys::of(config)?;
     state::check(&state.path).map_err(|error| Error::Field {
         field: "state.path".to_owned(),
         reason: format!("nothing can be kept in {}: {error}", state.path.display()),
@@ -72,5 +74,6 @@ fn check_tls(config: &Config) -> Result<(), Error> {
     if let Some(files) = &config.tls {
         tls::Downstream::load(files)?;
     }
-    config.origins.iter().try_for_each(|origin| origins::endpoints(config, origin).map(drop))
+    config.origins.iter().try_for_each(|origin| origins::endpoints(config, origin).map(drop))?;
+    tls::check_dates(config)
 }

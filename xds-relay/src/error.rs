@@ -1,10 +1,10 @@
 //! Why there is no relay.
 
 use std::io;
-use std::net::SocketAddr;
 
 use crate::aggregation::RulesError;
-use crate::config::InvalidConfig;
+use crate::config::{Address, InvalidConfig};
+use crate::state::KeysError;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum Error {
     #[error("cannot listen on {address} ({field})")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: Address,
         /// The field of the configuration that names it.
         field: &'static str,
         /// Why.
@@ -48,4 +48,11 @@ pub enum Error {
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
+}
+
+impl From<KeysError> for Error {
+    /// The field that names the file.
+    fn from(error: KeysError) -> Self {
+        Self::Field { field: "state.secrets.encrypted".to_owned(), reason: error.to_string() }
+    }
 }

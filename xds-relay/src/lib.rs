@@ -29,6 +29,7 @@ mod reached;
 pub mod relay_core;
 mod serve;
 mod snapshot;
+mod socket;
 pub mod state;
 mod struct_json;
 mod text_file;

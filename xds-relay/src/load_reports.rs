@@ -77,7 +77,7 @@ impl LoadReports {
     }
 
     /// Has a place on a connection: beyond what the origin bears a stream would wait without a word.
-    async fn open(&self, reports: Request<Body>) -> Result<(Response<Body>, Place), Status> {
+    async fn open(&self, mut reports: Request<Body>) -> Result<(Response<Body>, Place), Status> {
         let unreachable =
             |words| Status::unavailable(format!("the origin {:?} cannot be reached: {words}", self.origin));
         let mut place = Err(String::new());
@@ -90,6 +90,7 @@ impl LoadReports {
         let mut place = place.map_err(unreachable)?;
         let mut channel = place.channel();
         std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| unreachable(with_causes(&error)))?;
+        reports.headers_mut().extend(place.credentials().into_headers());
         let response = channel.call(reports).await.map_err(|error| unreachable(with_causes(&error)))?;
         // Where a balancer has no origin, the status comes without an answer.
         if !response.headers().contains_key("grpc-status") {

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::{filter::Targets, util::SubscriberInitExt as _};
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay,
-    config::{Aggregation, Origin, OriginKind},
+    config::{Address, Aggregation, Origin, OriginKind, ServerAddress},
 };
 
 mod causes;
@@ -178,7 +178,8 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
     let secure = if config.tls.is_some() { ", TLS" } else { "" };
     let mut text = format!("xds-relay {}\n  xDS      {listen}{secure}\n", env!("CARGO_PKG_VERSION"));
     let admin = relay.admin_address()?;
-    match admin {
+    match &admin {
+        Some(admin @ Address::Unix(_)) => text.push_str(&format!("  admin    {admin}\n")),
         Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
         None => text.push_str("  admin    none\n"),
     }
@@ -197,8 +198,18 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
             file.display()
         ));
     } else if let Some(admin) = admin {
+        let page = match admin {
+            Address::Unix(address) => match address.path() {
+                Some(path) => format!("--unix-socket {} http://localhost", path.display()),
+                None => format!(
+                    "--abstract-unix-socket {} http://localhost",
+                    address.to_string().replacen("unix-abstract:", "", 1)
+                ),
+            },
+            admin => format!("http://{admin}"),
+        };
         text.push_str(&format!(
-            "\nSee whether it reaches its origins, and what it holds:\n  curl http://{admin}/config_dump\n"
+            "\nSee whether it reaches its origins, and what it holds:\n  curl {page}/config_dump\n"
         ));
     }
     Ok(text)
@@ -210,8 +221,8 @@ fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {
         OriginKind::Server { servers, protocol } => {
             let secure = if origin.tls.is_some() { ", TLS" } else { "" };
-            let servers = servers.iter().map(|uri| uri.authority().map_or("", |authority| authority.as_str()));
-            format!("{}, {}{secure}", servers.collect::<Vec<_>>().join(" or else "), protocol.as_str())
+            let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
+            format!("{}, {}{secure}", servers.join(" or else "), protocol.as_str())
         }
         OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
         _ => String::new(),
@@ -225,7 +236,7 @@ fn describe(origin: &Origin, default_origin: &str) -> String {
 }
 
 fn summary(config: &Config, files: &[FileContent]) -> String {
-    let admin = config.admin.map_or("none".to_owned(), |admin| admin.to_string());
+    let admin = config.admin.as_ref().map_or("none".to_owned(), ToString::to_string);
     let origin = |origin: &Origin| match files.iter().find(|content| content.origin == origin.name) {
         Some(content) => format!("{} ({content})", origin.name),
         None => origin.name.clone(),

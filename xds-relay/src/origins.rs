@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Uri;
 use tokio::sync::Notify;
+use xds_transport::RateLimit;
 use xds_transport::client::Silence;
-use xds_transport::{Protocol, RateLimit};
 use xdstp_client::Endpoint;
+use xdstp_client::token::{TokenError, TokenFile};
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
-use crate::config::{Config, Origin, OriginKind};
+use crate::config::{Config, Origin, OriginKind, ServerAddress};
 use crate::error::Error;
 use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 
@@ -109,31 +109,51 @@ pub(crate) fn pools(config: &Config, origin: &Origin) -> Result<Vec<Pool>, Error
     Ok(endpoints(config, origin)?.into_iter().map(Pool::new).collect())
 }
 
-/// How to reach the servers of an origin, if it has any.
+/// How to reach the servers of an origin, if it has any: all alike.
 ///
 /// # Errors
 /// As [`dialer`].
 pub(crate) fn endpoints(config: &Config, origin: &Origin) -> Result<Vec<Endpoint>, Error> {
     let OriginKind::Server { servers, protocol } = &origin.kind else { return Ok(Vec::new()) };
-    servers.iter().map(|uri| endpoint(config, origin, uri, *protocol)).collect()
+    let tls = origin.tls.as_ref().map(|tls| crate::tls::towards(tls, &config.field_of(origin, "tls"))).transpose()?;
+    let token = token(config, origin)?;
+    let endpoint = |(index, server): (usize, &ServerAddress)| {
+        let field = if servers.len() == 1 { "server".to_owned() } else { format!("servers[{index}]") };
+        let endpoint = Endpoint::new(&server.to_string()).map_err(|error| bad(config, origin, &field, &error))?;
+        let endpoint = match &tls {
+            Some(tls) => endpoint.with_tls(tls.clone()),
+            None => endpoint,
+        };
+        match &token {
+            Some(token) => endpoint.with_token(token.clone()).map_err(|error| bad(config, origin, "token", &error)),
+            None => Ok(endpoint),
+        }
+    };
+    let settled = |endpoint: Endpoint| {
+        // What is said of a name is told to others.
+        let endpoint = endpoint.with_dialect(origin.dynamic_parameters).with_silence(Silence::IsNoAnswer);
+        let endpoint = endpoint.with_protocol(*protocol).with_keepalive(origin.keepalive);
+        let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
+        let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
+        let endpoint = endpoint.with_request_limit(REQUESTS);
+        endpoint.with_max_message_size(config.limits.max_response_bytes)
+    };
+    servers.iter().enumerate().map(|server| endpoint(server).map(settled)).collect()
 }
 
-fn endpoint(config: &Config, origin: &Origin, uri: &Uri, protocol: Protocol) -> Result<Endpoint, Error> {
-    let several = matches!(&origin.kind, OriginKind::Server { servers, .. } if servers.len() > 1);
-    let field = if several { "servers" } else { "server" };
-    let bad = |error| Error::Field { field: config.field_of(origin, field), reason: with_causes(&error) };
-    let endpoint = Endpoint::new(&uri.to_string()).map_err(bad)?;
-    let endpoint = match &origin.tls {
-        Some(tls) => endpoint.with_tls(crate::tls::towards(tls, &config.field_of(origin, "tls"))?),
-        None => endpoint,
-    };
-    // What is said of a name is told to others.
-    let endpoint = endpoint.with_dialect(origin.dynamic_parameters);
-    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(protocol).with_keepalive(origin.keepalive);
-    let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
-    let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
-    let endpoint = endpoint.with_request_limit(REQUESTS);
-    Ok(endpoint.with_max_message_size(config.limits.max_response_bytes))
+/// What calls to an origin carry.
+fn token(config: &Config, origin: &Origin) -> Result<Option<TokenFile>, Error> {
+    let Some(file) = &origin.token else { return Ok(None) };
+    let token = TokenFile::new(file);
+    match token.check() {
+        // There may be another by the time it is needed.
+        Ok(()) | Err(TokenError::Expired { .. }) => Ok(Some(token)),
+        Err(error) => Err(bad(config, origin, "token", &error)),
+    }
+}
+
+fn bad(config: &Config, origin: &Origin, field: &str, error: &dyn std::error::Error) -> Error {
+    Error::Field { field: config.field_of(origin, field), reason: with_causes(error) }
 }
 
 /// The servers of each origin, by their position in the configuration.

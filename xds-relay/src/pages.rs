@@ -49,8 +49,10 @@ impl Pages {
     fn waits_for(&self) -> Option<String> {
         match self.ready_when {
             ReadyWhen::Started => None,
-            ReadyWhen::LastKnownGood if self.core.state().is_some_and(|state| state.age().is_some()) => None,
-            ReadyWhen::Origins | ReadyWhen::LastKnownGood => self.reached.missing(),
+            ReadyWhen::Origins => self.reached.missing(|_| false),
+            ReadyWhen::LastKnownGood => {
+                self.reached.missing(|origin| self.core.state().is_some_and(|state| state.has_read(origin)))
+            }
         }
     }
 }

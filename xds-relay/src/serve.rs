@@ -2,18 +2,16 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 
 use crate::admin;
-use crate::config::Config;
+use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
 use crate::error::Error;
@@ -24,6 +22,7 @@ use crate::load_reports::{self, LoadReports};
 use crate::origins::{self, Origins};
 use crate::pages::Pages;
 use crate::relay_core::RelayCore;
+use crate::socket::Listener;
 use crate::state::Keeping;
 use crate::tls;
 
@@ -37,9 +36,9 @@ pub(crate) type Layered = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
 /// A relay that has its addresses, and has read its files.
 pub struct Relay {
     pub(crate) config: Config,
-    pub(crate) listener: TcpListener,
+    pub(crate) listener: Listener,
     pub(crate) tls: Option<Arc<tls::Downstream>>,
-    pub(crate) admin: Option<TcpListener>,
+    pub(crate) admin: Option<Listener>,
     pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
     pub(crate) pages: Arc<Pages>,
@@ -52,16 +51,16 @@ impl Relay {
     ///
     /// # Errors
     /// The system does not say.
-    pub fn listen_address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    pub fn listen_address(&self) -> io::Result<Address> {
+        self.listener.address()
     }
 
     /// Where the admin pages are, if anywhere.
     ///
     /// # Errors
     /// The system does not say.
-    pub fn admin_address(&self) -> io::Result<Option<SocketAddr>> {
-        self.admin.as_ref().map(TcpListener::local_addr).transpose()
+    pub fn admin_address(&self) -> io::Result<Option<Address>> {
+        self.admin.as_ref().map(Listener::address).transpose()
     }
 
     /// What its origins of files hold.

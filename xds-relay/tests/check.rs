@@ -67,6 +67,12 @@ fn servers_are_checked_one_by_one_and_what_is_wrong_is_named_with_its_place() {
         ("servers: [a:1, b]", "2:37: origins[0].servers[1]: `b`: expected HOST:PORT"),
         ("servers: [a:1, b:1, a:1]", "2:42: origins[0].servers[2]: `a:1` is servers[0] already"),
         ("servers: [a:1, 'https://b:1']", "2:37: origins[0].servers[1]: `b:1`: expected no https://"),
+        (
+            "servers: ['unix:/a', 'unix:/b', 'unix:///a']",
+            "2:54: origins[0].servers[2]: `unix:/a` is servers[0] already",
+        ),
+        ("servers: [a:1, 'unix:']", "2:37: origins[0].servers[1]: unix:: expected unix:PATH"),
+        ("servers: ['unix:/a'], token: .", "2:51: origins[0].token: a token goes over TLS only"),
         ("servers: ['https://a:1', b:1]", "2:47: origins[0].servers[1]: `b:1`: expected https://"),
         ("servers: [a:1, 'localhost:18000']", "2:37: origins[0].servers[1]: `localhost:18000`: where the relay itself"),
         ("server: a:1, servers: [b:1]", "2:44: origins[0].servers: an origin has a server or servers, not both"),
@@ -113,6 +119,14 @@ fn whatever_a_field_names_is_said_with_the_place_of_the_field() {
         (
             "origins:\n- { name: mesh, files: mesh, descriptors: set }\n".to_owned(),
             "2:43: origins[0].descriptors: set: not a usable descriptor set: ",
+        ),
+        (
+            format!("{origins}state: {{ path: kept, secrets: {{ encrypted: empty.pem }} }}\n"),
+            "4:44: state.secrets.encrypted: empty.pem:1: no key; expected one in each line",
+        ),
+        (
+            "origins:\n- { name: up, servers: ['https://a:1', 'unix:/b'], token: empty.pem }\n".to_owned(),
+            "2:59: origins[0].token: empty.pem: ",
         ),
         (format!("{origins}state:\n  path: /proc/foo\n"), "5:9: state.path: nothing can be kept in /proc/foo: "),
         (

@@ -304,3 +304,17 @@ fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
         assert_eq!(running.child.wait().unwrap().code(), Some(0));
     }
 }
+
+/// A limit of the size of files, as `ulimit -f` sets it, is an error of what is written there, and the end of nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_may_not_grow_does_not_end_the_relay() {
+    let (directory, file) =
+        file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nstate: {{ path: kept }}\n{ORIGIN}"));
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 2; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_xds-relay"), "--config"]).arg(&file);
+    let relay = Running::start(limited, "/config_dump");
+    let mut admin = connect(relay.address_after("http://").trim_end_matches('/'));
+    assert!(answer(&mut admin, "/config_dump").contains("\"kept\": false"));
+    assert!(directory.path().join("kept").is_dir());
+}

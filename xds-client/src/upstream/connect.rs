@@ -14,8 +14,9 @@ use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use super::ended::chain;
 use super::heard::{Heard, Listening};
-#[cfg(feature = "rustls-any")]
-use crate::tls::Tls;
+use crate::endpoint::Endpoint;
+#[cfg(unix)]
+use crate::unix_address::UnixAddress;
 
 /// A connection that is being made; if there is none to be had, why.
 pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
@@ -27,33 +28,63 @@ pub(super) struct Connected {
     pub(super) heard: Heard,
 }
 
-/// Connects to `endpoint` by TCP. Its name is looked up for each connection, and each of the addresses is tried.
-pub(super) fn tcp(endpoint: transport::Endpoint) -> Connecting {
-    tcp_by(endpoint, HttpConnector::new())
+/// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
+pub(super) fn to(endpoint: &Endpoint) -> Connecting {
+    match endpoint.socket.clone() {
+        None => tcp_by(endpoint, HttpConnector::new()),
+        #[cfg(unix)]
+        Some(address) => securely(endpoint, service_fn(move |_: Uri| unix(address.clone()))),
+        #[cfg(not(unix))]
+        Some(address) => Box::pin(async move { Err(format!("{address}: this system has no unix sockets")) }),
+    }
 }
 
-/// The same by a connector that may look names up otherwise.
-fn tcp_by<R>(endpoint: transport::Endpoint, connector: HttpConnector<R>) -> Connecting
+/// By TCP. The name is looked up for each connection, as the connector does it, and each of the addresses is tried.
+fn tcp_by<R>(endpoint: &Endpoint, connector: HttpConnector<R>) -> Connecting
 where
     HttpConnector<R>: Service<Uri, Response = TokioIo<TcpStream>, Error: Into<BoxError> + Send, Future: Send>,
-    R: Send + 'static,
+    R: Clone + Send + 'static,
 {
-    let connector = configured(connector, &endpoint);
-    heard_over(Heard::in_clear_text(), endpoint, connector.map_response(TokioIo::into_inner))
+    let connector = configured(connector, &endpoint.transport);
+    securely(endpoint, connector.map_response(TokioIo::into_inner))
 }
 
-/// Connects to `endpoint` by TCP, and speaks TLS.
+#[cfg(unix)]
+async fn unix(address: UnixAddress) -> Result<tokio::net::UnixStream, BoxError> {
+    let connect = || {
+        // It does not wait: who listens there has room or has not.
+        let io = std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?)?;
+        io.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(io)
+    };
+    connect().map_err(|error| format!("{address}: {error}").into())
+}
+
+#[cfg(not(feature = "rustls-any"))]
+fn securely<C>(endpoint: &Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    heard_over(Heard::in_clear_text(), endpoint.transport.clone(), connector)
+}
+
 #[cfg(feature = "rustls-any")]
-pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
-    let tcp = configured(HttpConnector::new(), &endpoint);
-    let patience = endpoint.get_connect_timeout().unwrap_or(Duration::MAX);
+fn securely<C>(endpoint: &Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Clone + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let transport = endpoint.transport.clone();
+    let Some(tls) = endpoint.tls.clone() else { return heard_over(Heard::in_clear_text(), transport, connector) };
+    let patience = transport.get_connect_timeout().unwrap_or(Duration::MAX);
     let connector = service_fn(move |uri: Uri| {
-        let (tcp, tls) = (tcp.clone(), tls.clone());
+        let (connector, tls) = (connector.clone(), tls.clone());
         let securing = async move {
             let name = tls.name_of(&uri)?;
             // Files may be on a disk that does not answer.
             let config = tokio::task::spawn_blocking(move || tls.config()).await??;
-            let io = tcp.oneshot(uri).await?.into_inner();
+            let io = connector.oneshot(uri).await.map_err(Into::into)?;
             let io = TlsConnector::from(config).connect(name, io).await.map_err(unsecured)?;
             match io.get_ref().1.alpn_protocol() {
                 Some(b"h2") => Ok(io),
@@ -65,7 +96,7 @@ pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
             secured.unwrap_or_else(|_| Err(format!("nobody answered by TLS within {patience:?}").into()))
         }
     });
-    over(endpoint, connector)
+    over(transport, connector)
 }
 
 /// Why TLS came to nothing. Who speaks something else says so in its first bytes, or hangs up.
@@ -89,6 +120,7 @@ fn configured<R>(mut connector: HttpConnector<R>, endpoint: &transport::Endpoint
 }
 
 /// Connects over what `connector` makes.
+#[cfg(any(test, feature = "rustls-any"))]
 pub(super) fn over<C>(endpoint: transport::Endpoint, connector: C) -> Connecting
 where
     C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
@@ -157,8 +189,8 @@ mod tests {
             async move { Ok::<_, Infallible>(std::iter::once(address)) }
         });
         let endpoint = Endpoint::new(&format!("control-plane.test:{port}")).unwrap();
-        let transport = endpoint.transport.clone();
-        let connect = move || tcp_by(transport.clone(), HttpConnector::new_with_resolver(resolver.clone()));
+        let to = endpoint.clone();
+        let connect = move || tcp_by(&to, HttpConnector::new_with_resolver(resolver.clone()));
         let pool = Pool::over(endpoint, connect);
         for (listener, next) in [(first, "127.0.0.2:0"), (second, "127.0.0.1:0")] {
             let (place, accepted) = tokio::join!(pool.place(), async {

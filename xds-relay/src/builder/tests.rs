@@ -74,7 +74,7 @@ async fn listeners_of_ones_own_count_and_not_the_addresses_of_the_configuration(
     config.listen = ([192, 0, 2, 1], 1).into();
     let builder = Relay::builder(config).origin("a", set()).listener(xds).admin_listener(admin);
     let relay = builder.bind().await.unwrap();
-    assert_eq!((relay.listen_address().unwrap(), relay.admin_address().unwrap()), (at, Some(admin_at)));
+    assert_eq!((relay.listen_address().unwrap(), relay.admin_address().unwrap()), (at.into(), Some(admin_at.into())));
 }
 
 #[tokio::test]

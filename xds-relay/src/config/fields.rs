@@ -28,6 +28,7 @@ pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "server",
     "servers",
     "tls",
+    "token",
     "protocol",
     "xdstp",
     "dynamic_parameters",
@@ -118,7 +119,7 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
-        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml"] {
+        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml", "token"] {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use http::Uri;
 use xds_transport::{Protocol, TypeRules};
 use xdstp_client::federation::{
     Authorities, ByNode, Dial, Interner, Origin, Realm, Scope, ServerOrigin, ServerSettings, SnapshotOrigin, Speaker,
 };
 
-use crate::config::{self, Config, OriginKind, XdstpStreams, canonical_authority};
+use crate::config::{self, Config, OriginKind, ServerAddress, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 use crate::relay_core::loops::{Relays, Upwards};
 
@@ -87,12 +86,11 @@ impl Configured {
 fn server(
     config: &Config,
     origin: &config::Origin,
-    (servers, protocol): (&[Uri], Protocol),
+    (servers, protocol): (&[ServerAddress], Protocol),
     realm: Realm,
     common: &Common,
 ) -> ServerOrigin {
-    let address = |uri: &Uri| uri.authority().map(ToString::to_string).unwrap_or_default();
-    let servers: Vec<_> = servers.iter().map(address).collect();
+    let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
     common.metrics.declare_origin(&origin.name);
     if servers.len() > 1 {
         servers.iter().for_each(|server| common.metrics.declare_server(&origin.name, server));

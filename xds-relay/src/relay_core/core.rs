@@ -19,7 +19,7 @@ use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::state::{Saved, State, StoreError};
+use crate::state::{Moment, Saved, State, StoreError};
 use xdstp_client::federation::LastKnownGood;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
@@ -68,7 +68,7 @@ impl RelayCore {
         metrics: Arc<Metrics>,
         state: Option<State>,
     ) -> Arc<Self> {
-        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics, state)
+        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics, state.map(Arc::new))
     }
 
     /// The same, with the origins that its configuration calls [embedded](crate::config::OriginKind::Embedded), by name.
@@ -78,11 +78,10 @@ impl RelayCore {
         grouping: Box<dyn NodeGrouping>,
         dial: Box<dyn Dial>,
         metrics: Arc<Metrics>,
-        state: Option<State>,
+        state: Option<Arc<State>>,
     ) -> Arc<Self> {
         let settings = settings(config);
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
-        let state = state.map(Arc::new);
         state.iter().for_each(|_| metrics.declare_state());
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());
         let common = Common {
@@ -138,6 +137,7 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
+        self.state.iter().for_each(|state| state.watched.look(now));
     }
 
     /// Writes down what was heard since the last time, if it is kept anywhere: to be called every second or so. It may take as
@@ -147,6 +147,8 @@ impl RelayCore {
     /// It could not be written: it is the next time.
     pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let Some(state) = &self.state else { return Ok(Saved::default()) };
+        let _busy = state.watched.begin(now);
+        state.try_open(Moment { now, wall });
         let saved = state.save(&self.federation.scopes(), now, wall);
         if saved.as_ref().map_or(true, |saved| saved.keys > 0) {
             self.metrics.state_commit(saved.is_ok());

@@ -86,7 +86,7 @@ impl RelayCore {
     fn state_dump(&self) -> StateDump {
         let Some(state) = &self.state else { return StateDump::default() };
         StateDump {
-            kept: true,
+            kept: state.is_kept(),
             read_seconds_ago: state.age().map(|age| age.as_secs()),
             waiting_scopes: state.waiting(),
             damaged: state.damaged(),
@@ -102,7 +102,10 @@ impl RelayCore {
             gauges.subscribers += scope.subscriber_count() as u64;
             self.in_use(&scope, &mut gauges.in_use);
             if let Some(origin) = self.names.get(scope.origin).filter(|_| self.state.is_some()) {
-                *gauges.stale.entry(origin.clone()).or_default() += scope.stale_count() as u64;
+                let stale = scope.stale_count() as u64;
+                *gauges.stale.entry(origin.clone()).or_default() += stale;
+                let age = self.state.as_ref().filter(|_| stale > 0).and_then(|state| state.stale_for(&scope));
+                gauges.stale_seconds = gauges.stale_seconds.max(age.unwrap_or_default().as_secs());
             }
             let type_of = |stored: Stored<'_, Frame>| stored.resource.is_some().then(|| stored.type_url.clone());
             scope.visit_stored(type_of, |type_url| {
@@ -112,11 +115,7 @@ impl RelayCore {
             });
         }
         gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
-        if gauges.stale.values().any(|stale| *stale > 0) {
-            let age = self.state.as_ref().and_then(|state| state.age());
-            gauges.stale_seconds = age.unwrap_or_default().as_secs();
-        }
-        gauges.state = self.keeps.then_some(self.state.is_some());
+        gauges.state = self.keeps.then(|| self.state.as_ref().is_some_and(|state| state.is_kept()));
         gauges.bodies = self.federation.bodies() as u64;
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {

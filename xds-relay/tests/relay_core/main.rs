@@ -30,6 +30,7 @@ mod servers_after_restart;
 mod several_servers;
 mod sharing;
 mod speakers;
+mod stores;
 mod streams;
 mod two_scopes;
 mod uncached;

@@ -110,7 +110,7 @@ fn what_a_session_did_is_counted_once() {
 
 /// What a driver shows of a stream, and why it was ended.
 #[derive(Default)]
-struct Ended(Mutex<Option<String>>);
+pub(crate) struct Ended(pub(crate) Mutex<Option<String>>);
 
 impl ServedStream for Ended {
     fn peer(&self) -> &str {

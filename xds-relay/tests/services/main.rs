@@ -12,6 +12,7 @@ mod api;
 mod connections;
 mod failover;
 mod health;
+mod identity;
 mod killed;
 mod layers;
 mod limits;
@@ -22,6 +23,8 @@ mod returning;
 mod strangers;
 mod stream;
 mod tls;
+#[cfg(unix)]
+mod unix;
 
 use std::net::SocketAddr;
 
@@ -50,8 +53,8 @@ impl Running {
     }
 
     fn run(relay: Relay) -> Self {
-        let address = relay.listen_address().unwrap();
-        let admin = relay.admin_address().unwrap();
+        let address = relay.listen_address().unwrap().tcp().unwrap();
+        let admin = relay.admin_address().unwrap().and_then(|admin| admin.tcp());
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
         Self { address, admin, stop: Some(stop), running }

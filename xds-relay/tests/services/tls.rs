@@ -15,19 +15,19 @@ use xdstp_client::{Backoff, Client, Endpoint, Event, Watch};
 
 use super::Running;
 
-const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub(crate) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A directory with certificates, keys and resources.
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 /// Somebody who vouches for others.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    pem: String,
+    pub(crate) pem: String,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -37,7 +37,7 @@ impl Authority {
     }
 
     /// A certificate and its key.
-    fn vouches_for(&self, name: &str, until: Option<(i32, u8, u8)>) -> (String, String) {
+    pub(crate) fn vouches_for(&self, name: &str, until: Option<(i32, u8, u8)>) -> (String, String) {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         if let Some((year, month, day)) = until {
             params.not_after = rcgen::date_time_ymd(year, month, day);
@@ -47,24 +47,34 @@ impl Authority {
     }
 }
 
+impl Authority {
+    /// The same for a URI.
+    pub(crate) fn vouches_for_uri(&self, uri: &str) -> (String, String) {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        params.subject_alt_names.push(rcgen::SanType::URI(uri.try_into().unwrap()));
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+}
+
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let files = Self(tempfile::tempdir().unwrap());
         fs::create_dir(files.path("resources")).unwrap();
         files.serve(1);
         files
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
 
     /// NAME.pem and NAME.key.
-    fn identity(&self, name: &str, (certificate, key): (String, String)) {
+    pub(crate) fn identity(&self, name: &str, (certificate, key): (String, String)) {
         self.write(&format!("{name}.pem"), &certificate);
         self.write(&format!("{name}.key"), &key);
     }
@@ -84,12 +94,12 @@ impl Files {
     }
 
     /// With the directory in place of `$`.
-    fn filled(&self, text: &str) -> String {
+    pub(crate) fn filled(&self, text: &str) -> String {
         text.replace('$', &format!("{}/", self.0.path().display()))
     }
 
     /// Who trusts `ca`, and has the identity of NAME.pem.
-    fn tls(&self, ca: &str, identity: Option<&str>) -> Tls {
+    pub(crate) fn tls(&self, ca: &str, identity: Option<&str>) -> Tls {
         let mut files = TlsFiles::default();
         files.ca_certificate = Some(self.path(ca));
         files.identity = identity.map(|name| (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key"))));
@@ -97,16 +107,16 @@ impl Files {
     }
 }
 
-fn endpoint(address: SocketAddr) -> Endpoint {
+pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
     let at_once = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
     Endpoint::new(&address.to_string()).unwrap().with_backoff(at_once)
 }
 
-fn watch(address: SocketAddr, tls: Tls) -> Watch {
+pub(crate) fn watch(address: SocketAddr, tls: Tls) -> Watch {
     Client::connect(endpoint(address).with_tls(tls)).watch(CDS, "a").unwrap()
 }
 
-async fn version_of(watch: &mut Watch) -> String {
+pub(crate) async fn version_of(watch: &mut Watch) -> String {
     match watch.changed().await {
         Event::Put { version, .. } => version.to_string(),
         event => panic!("{event:?}"),
@@ -114,7 +124,7 @@ async fn version_of(watch: &mut Watch) -> String {
 }
 
 /// Why there is no stream.
-async fn why_not(endpoint: Endpoint) -> String {
+pub(crate) async fn why_not(endpoint: Endpoint) -> String {
     let client = Client::connect(endpoint);
     let _watch = client.watch(CDS, "a").unwrap();
     let mut connection = client.connection();
@@ -211,6 +221,24 @@ async fn certificates_that_are_replaced_count_for_new_connections_and_open_strea
     files.serve(2);
     assert_ne!(version_of(&mut old).await, first);
     assert_ne!(version_of(&mut new).await, first);
+}
+
+#[test]
+fn a_check_names_what_is_expired_on_either_side() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.identity("good", ca.vouches_for("a", None));
+    files.identity("late", ca.vouches_for("a", Some((2001, 1, 1))));
+    let check = |tls: &str, origin: &str| {
+        let text = format!("tls: {tls}\norigins: [{{ name: up, server: 'a:1', tls: {origin} }}]\n");
+        let config = Config::parse(Path::new("relay.yaml"), &files.filled(&text)).unwrap();
+        xds_relay::check(&config).map(drop).map_err(|error| error.to_string())
+    };
+    let identity = |name: &str| format!("{{ certificate: ${name}.pem, key: ${name}.key }}");
+    assert_eq!(check(&identity("good"), &identity("good")), Ok(()));
+    for (tls, origin) in [("late", "good"), ("good", "late")] {
+        let said = check(&identity(tls), &identity(origin)).unwrap_err();
+        assert!(said.contains("late.pem: ") && said.contains("expired"), "{said}");
+    }
 }
 
 #[tokio::test]

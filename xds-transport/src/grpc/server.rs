@@ -11,6 +11,7 @@ mod age;
 mod alarm;
 mod apart;
 mod body;
+mod certificate;
 mod change;
 mod client;
 mod control_plane;
@@ -31,6 +32,7 @@ mod unfinished;
 
 pub use accept::{Accept, Accepted, Opened};
 pub use alarm::Alarm;
+pub use certificate::ClientCertificate;
 pub use change::{Change, PutError};
 pub use client::{Client, Held};
 pub use control_plane::ControlPlane;

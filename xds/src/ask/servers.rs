@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::path::PathBuf;
 
-use xdstp_client::Endpoint;
-use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
+use xdstp_client::bootstrap::{Bootstrap, CallCreds, ChannelCreds, Server};
 use xdstp_client::tls::Tls;
+use xdstp_client::token::TokenFile;
+use xdstp_client::{Endpoint, UnixAddress};
 use xdstp_uri::ResourceName;
 use xdstp_uri::a47;
 
@@ -17,7 +18,7 @@ use crate::show::with_causes;
 // Flattened into the arguments of another command, whose group has this name.
 #[group(skip)]
 pub(crate) struct Where {
-    /// The server, as host:port or URI
+    /// The server, as host:port, URI or unix:PATH
     #[arg(long, default_value = "127.0.0.1:18000")]
     server: String,
     /// A gRPC bootstrap, which has servers by the authorities of names, and the node: a file, or `env` for what
@@ -87,26 +88,30 @@ impl<'a> Servers<'a> {
 }
 
 fn endpoint(server: &Server) -> Result<Endpoint, Box<dyn Error>> {
-    if !server.call_creds().is_empty() {
-        return Err("call_creds are not supported".into());
-    }
-    let endpoint = Endpoint::new(&address(server.uri()))?;
+    let mut endpoint = Endpoint::new(&address(server.uri()))?;
     match server.channel_creds() {
-        ChannelCreds::Insecure => Ok(endpoint),
+        ChannelCreds::Insecure => {}
         ChannelCreds::Tls(files) => {
             let tls = Tls::from_files(files.clone());
             tls.check()?;
-            Ok(endpoint.with_tls(tls))
+            endpoint = endpoint.with_tls(tls);
         }
-        ChannelCreds::GoogleDefault => Err("google_default is not supported".into()),
-        _ => Err("its channel_creds are not supported".into()),
+        ChannelCreds::GoogleDefault => return Err("google_default is not supported".into()),
+        _ => return Err("its channel_creds are not supported".into()),
     }
+    for creds in server.call_creds() {
+        let CallCreds::JwtTokenFile(file) = creds else { return Err("its call_creds are not supported".into()) };
+        let token = TokenFile::new(file);
+        token.check()?;
+        endpoint = endpoint.with_token(token)?;
+    }
+    Ok(endpoint)
 }
 
 /// The address in a target of gRPC: a name that DNS has, on the port that gRPC takes when there is none.
 fn address(target: &str) -> Cow<'_, str> {
     let address = match target.strip_prefix("dns:") {
-        None if target.contains(":/") => return target.into(),
+        None if target.contains(":/") || UnixAddress::has_scheme(target) => return target.into(),
         None => target,
         // A name server may be named, too. The system's own is as good.
         Some(rest) => {
@@ -133,6 +138,7 @@ mod tests {
             ("dns:///a", "a:443"),
             ("dns://8.8.8.8/a:1", "a:1"),
             ("unix:///a", "unix:///a"),
+            ("unix:a", "unix:a"),
         ] {
             assert_eq!(address(target), expected);
         }
@@ -142,9 +148,8 @@ mod tests {
     fn what_cannot_be_spoken_to_as_the_bootstrap_says_is_not_spoken_to() {
         for server in [
             Server::new("a:1", ChannelCreds::GoogleDefault),
-            Server::new("unix:///a", ChannelCreds::Insecure),
-            Server::new("a:1", ChannelCreds::Insecure)
-                .with_call_creds(xdstp_client::bootstrap::CallCreds::JwtTokenFile("a".into())),
+            Server::new("xds:///a", ChannelCreds::Insecure),
+            Server::new("a:1", ChannelCreds::Insecure).with_call_creds(CallCreds::JwtTokenFile("Cargo.toml".into())),
         ] {
             assert!(endpoint(&server).is_err(), "{server:?}");
         }

@@ -12,14 +12,15 @@ fn what_is_wrong_with_the_command_line_is_2() {
         &["get", "clusterr"],
         &["get", "--output", "xml", "cluster"],
         &["get", "--timeout", "-1", "cluster"],
-        &["get", "--server", "unix:///x", "cluster"],
+        &["get", "--server", "dns:///x", "cluster"],
+        &["get", "--server", "unix://x", "cluster"],
         &["get", "--ca", missing, "cluster"],
         &["get", "--bootstrap", missing, "cluster"],
         &["get", "--bootstrap", missing, "--server", "a:1", "cluster"],
         &["get", "--attribute", "x", "cluster"],
         &["watch", "--bootstrap", missing, "cluster"],
         &["diff", "a:1"],
-        &["diff", "unix:///x", "a:1", "cluster"],
+        &["diff", "dns:///x", "a:1", "cluster"],
         &["diff", "a:1", "b:1", "cluster", "xdstp://a"],
     ] {
         let run = run(args);

@@ -1,10 +1,11 @@
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use xds_relay::config::Address;
 use xds_relay::{Config, Relay};
 
 use super::cli::Run;
@@ -41,7 +42,7 @@ impl Running {
              - {{ name: up, server: '{origin}' }}\n- {{ name: mesh, files: files, authorities: [mesh] }}\n"
         );
         let file = directory.path().join("relay.yaml");
-        let (addresses, serving) = mpsc::channel::<(SocketAddr, SocketAddr)>();
+        let (addresses, serving) = mpsc::channel::<(Address, Address)>();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {

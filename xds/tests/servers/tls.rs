@@ -43,7 +43,7 @@ impl Secure {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let relay = Relay::bind(Config::parse("relay.yaml", &config).unwrap()).await.unwrap();
-                address.send(relay.listen_address().unwrap()).unwrap();
+                address.send(relay.listen_address().unwrap().tcp().unwrap()).unwrap();
                 relay.run(std::future::pending()).await
             })
         });

@@ -121,18 +121,31 @@ impl World {
         fed_by: Vec<Feeder>,
         grouping_of: Option<GroupingOf>,
     ) -> usize {
-        let relay = self.make_relay(text, fed_by, grouping_of, None::<xds_relay::state::Memory>);
+        type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
+        let relay = self.make_relay(text, fed_by, grouping_of, None::<NoState>);
         self.relays.push(relay);
         self.relays.len() - 1
     }
 
     /// A relay takes the place of another, which was killed; it knows what that one kept.
     pub(crate) fn restart(&mut self, relay: usize, text: &str, store: impl Store) {
+        self.restart_with(relay, text, |config, grouping, now, wall| {
+            State::open(store, config, grouping, now, wall).unwrap()
+        });
+    }
+
+    /// The same, with what a function makes of the store.
+    pub(crate) fn restart_with(
+        &mut self,
+        relay: usize,
+        text: &str,
+        state: impl FnOnce(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State,
+    ) {
         for client in &mut self.clients {
             client.disconnect(self.now);
         }
         let fed_by = self.relays[relay].fed_by.clone();
-        let made = self.make_relay(text, fed_by, None, Some(store));
+        let made = self.make_relay(text, fed_by, None, Some(state));
         let before = std::mem::replace(&mut self.relays[relay], made);
         drop(before.core);
         for mut link in before.links.into_iter().chain(before.dialed.lock().unwrap().drain(..)) {
@@ -155,7 +168,7 @@ impl World {
         text: &str,
         fed_by: Vec<Feeder>,
         grouping_of: Option<GroupingOf>,
-        store: Option<impl Store>,
+        state: Option<impl FnOnce(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State>,
     ) -> Relay {
         let config = Config::parse("relay.yaml", text).unwrap();
         let grouping: Box<dyn NodeGrouping> = match &config.share_by {
@@ -175,7 +188,7 @@ impl World {
         });
         let dialer = Dialer { speaks, first: first.collect(), dialed: dialed.clone(), now: self.now };
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
-        let state = store.map(|store| State::open(store, &config, &*grouping, self.now, self.wall()).unwrap());
+        let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
         Relay { core, fed_by, dialed, links: Vec::new() }
     }

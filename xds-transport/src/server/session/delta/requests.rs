@@ -76,7 +76,7 @@ impl Delta {
         if !rule.skip_known_on_resume && !held.is_empty() {
             for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
-                held.entry(asked).and_modify(|version| *version = Version::from(""));
+                held.entry(asked).and_modify(|version| *version = version.wanted_again());
             }
         }
         if rule.absent_by_alias {
