@@ -2,6 +2,7 @@
 
 mod answers;
 mod ask;
+mod csds;
 mod diff;
 mod exit;
 mod get;
@@ -27,6 +28,7 @@ struct Args {
 /// One file each: its arguments, and `run`.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Csds(csds::Args),
     Diff(diff::Args),
     Get(get::Args),
     #[command(subcommand)]
@@ -38,6 +40,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Args::parse().command {
+        Command::Csds(args) => csds::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),

@@ -9,7 +9,7 @@ use xdstp_client::tls::{Tls, TlsError};
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
 #[group(skip)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Speak TLS, with whom the system trusts; so do the next four
     #[arg(long)]
     tls: bool,
@@ -32,7 +32,7 @@ impl Args {
     ///
     /// # Errors
     /// A file is not good, or the name is none.
-    pub(super) fn secure(&self, endpoint: Endpoint) -> Result<Endpoint, TlsError> {
+    pub(crate) fn secure(&self, endpoint: Endpoint) -> Result<Endpoint, TlsError> {
         let Self { tls, ca, cert, key, server_name } = self;
         if !tls && ca.is_none() && cert.is_none() && server_name.is_none() {
             return Ok(endpoint);
