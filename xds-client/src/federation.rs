@@ -76,7 +76,6 @@
 
 mod alike;
 mod changes;
-#[cfg_attr(not(test), expect(dead_code, reason = "no origin has several servers yet"))]
 mod choice;
 mod client;
 mod core;
@@ -84,6 +83,7 @@ mod crowd;
 mod demand;
 mod dial;
 mod failing;
+mod fallback;
 mod feed;
 mod interner;
 mod last_known_good;
@@ -106,18 +106,20 @@ mod scope_key;
 mod scopes;
 mod server;
 mod server_origin;
+mod servers;
 mod settling;
 mod share;
 mod snapshot_origin;
 mod speakers;
 mod subscriber;
 mod supply;
+mod telling;
 mod upstream;
 mod weak_table;
 
 pub use self::client::Client;
 pub use self::core::{Federation, Limits, Settings};
-pub use self::dial::{Dial, Dialed};
+pub use self::dial::{Dial, Dialed, Position};
 pub use self::interner::Interner;
 pub use self::last_known_good::LastKnownGood;
 pub use self::loop_guard::{Behind, LoopGuard};
@@ -129,12 +131,13 @@ pub use self::realm::{Authorities, Realm};
 pub use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 pub use self::scope::Scope;
+pub use self::scope::look::Look;
 pub use self::scope::unsaved::{Knows, Unsaved};
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};
 pub use self::snapshot_origin::{Held, SnapshotOrigin};
-pub use self::supply::{Status, Supply};
+pub use self::supply::{ServerState, ServerStatus, Status, Supply};
 
 #[cfg(test)]
 mod tests;

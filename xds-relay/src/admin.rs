@@ -17,6 +17,7 @@ use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
 use self::hosts::Hosts;
 use crate::metrics::Metrics;
 
+mod answers;
 mod filter;
 mod hosts;
 mod idle;
@@ -27,8 +28,8 @@ mod preface;
 pub use self::filter::DumpFilter;
 pub use self::inspect::Inspect;
 pub use crate::snapshot::{
-    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    UpstreamDump,
+    ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
+    ResourceDump, ScopeDump, ScopeTypeDump, ServerDump, UpstreamDump,
 };
 
 /// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is
@@ -51,6 +52,11 @@ pub async fn serve(
         .route("/", get(|| async { Html(index::page(None)) }))
         .route("/config_dump", get(config_dump))
         .route("/metrics", get(metrics))
+        .route("/api/v1/status", get(answers::status))
+        .route("/api/v1/clients", get(answers::clients))
+        .route("/api/v1/clients/{id}", get(answers::client))
+        .route("/api/v1/resources", get(answers::resources))
+        .route("/api/v1/resource", get(answers::resource))
         .route_layer(hosts)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::exported::export;
 use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
+use crate::pages::Pages;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::serve::{Layered, Relay};
 use crate::state;
@@ -210,7 +211,7 @@ impl RelayBuilder {
         if let Some((origin, reason)) = core.not_ready() {
             return Err(Error::Origin { origin: origin.to_owned(), reason });
         }
-        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?.map(Arc::new);
+        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose()?.map(Arc::new);
         let listener = match listener {
             Some(listener) => listener,
             None => listen(config.listen, "listen")?,
@@ -220,10 +221,11 @@ impl RelayBuilder {
             (None, Some(address)) => Some(listen(address, "admin")?),
             (None, None) => None,
         };
+        let pages = Arc::new(Pages::new(&config, core.clone()));
         if let Some(registry) = registry {
-            export(&core, &registry)?;
+            export(&pages, &registry)?;
         }
-        Ok(Relay { config, listener, tls, admin, layers, core, _origins: origins })
+        Ok(Relay { config, listener, tls, admin, layers, core, pages, _origins: origins })
     }
 }
 

@@ -153,10 +153,11 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OriginKind {
-    /// A management server: a control plane or another relay.
+    /// A management server, a control plane or another relay, and those to turn to while it fails.
     Server {
-        /// `http://HOST:PORT/`.
-        uri: Uri,
+        /// `http://HOST:PORT/`: one, or several in order of preference that all have the same resources. What a name stands
+        /// for is looked up for each connection.
+        servers: Vec<Uri>,
         /// The protocol to speak with it.
         protocol: Protocol,
     },
@@ -332,6 +333,12 @@ impl Config {
     #[must_use]
     pub fn origin(&self, name: &str) -> Option<&Origin> {
         self.origins.iter().find(|origin| origin.name == name)
+    }
+
+    /// What errors call a field of one of its origins.
+    pub(crate) fn field_of(&self, origin: &Origin, field: &str) -> String {
+        let index = self.origins.iter().position(|other| other.name == origin.name).unwrap_or_default();
+        format!("origins[{index}].{field}")
     }
 
     /// Authority → the name of its origin.

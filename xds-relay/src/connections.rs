@@ -98,7 +98,7 @@ impl Serving {
         match secured {
             Ok(Ok(io)) => Box::pin(self.speak(io, info, until, stopping)).await,
             Ok(Err(error)) => {
-                tracing::warn!("a client is not spoken to by TLS: {error}");
+                tracing::warn!("a client is not spoken to by TLS: {}", tls::refusal(&error));
                 Ok(())
             }
             Err(_) => {
@@ -134,6 +134,11 @@ impl Serving {
             () = &mut stop => return Ok(()),
         };
         let Some(io) = begun else { return Ok(()) };
+        if self.tls.is_none() && io.is_tls() {
+            tracing::warn!(
+                "a client speaks TLS, and is not understood: without `tls` clients are spoken to in clear text"
+            );
+        }
         let mut idle = pin!(async {
             calls.none_for(self.limits.first_request).await;
             (self.limited)("first_request");

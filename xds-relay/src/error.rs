@@ -3,10 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use xdstp_client::tls::TlsError;
-
 use crate::aggregation::RulesError;
-use crate::causes::with_causes;
 use crate::config::InvalidConfig;
 
 /// Why a relay cannot start or go on.
@@ -34,9 +31,14 @@ pub enum Error {
         /// Why, with file, line and field where there is one.
         reason: String,
     },
-    /// What clients are to be spoken to with is not good.
-    #[error("tls: {}", with_causes(.0))]
-    Tls(TlsError),
+    /// What a field of the configuration names is not good: a file, a directory, an address.
+    #[error("{field}: {reason}")]
+    Field {
+        /// Such as `origins[1].tls.ca`.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The rules of `aggregation` are not good.
     #[error("aggregation: {0}")]
     Aggregation(RulesError),

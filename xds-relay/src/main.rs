@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -51,7 +51,7 @@ struct Arguments {
     check: bool,
 
     /// What to log: a level, or TARGET=LEVEL,…
-    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG", default_value = "info")]
+    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG", default_value = "info", value_parser = log::filter::parse)]
     log: Targets,
 }
 
@@ -79,7 +79,10 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::parse();
     let result = match arguments.command.take() {
         Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
-        None => run(arguments),
+        None => {
+            let file = arguments.config.clone();
+            run(arguments).map_err(|failure| failure.placed(file.as_deref()))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,7 +94,7 @@ fn main() -> ExitCode {
                 Failure::Config(_)
                 | Failure::Keys(keys::Failure::Rules(_))
                 | Failure::Relay(
-                    xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_) | xds_relay::Error::Aggregation(_),
+                    xds_relay::Error::Origin { .. } | xds_relay::Error::Field { .. } | xds_relay::Error::Aggregation(_),
                 ) => BAD_CONFIGURATION,
                 _ => FAILED,
             })
@@ -113,6 +116,18 @@ enum Failure {
     Relay(#[from] xds_relay::Error),
     #[error("stopped by a second signal before the streams were drained")]
     Interrupted,
+}
+
+impl Failure {
+    /// What is wrong with a field is said with its place in the file.
+    fn placed(self, file: Option<&Path>) -> Self {
+        match (self, file) {
+            (Self::Relay(xds_relay::Error::Field { field, reason }), Some(file)) => {
+                Self::Config(ConfigError::of_field(file, &field, reason))
+            }
+            (other, _) => other,
+        }
+    }
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -193,9 +208,10 @@ const WATCH: &str = "cargo run -p xds-cli -- watch";
 
 fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {
-        OriginKind::Server { uri, protocol } => {
+        OriginKind::Server { servers, protocol } => {
             let secure = if origin.tls.is_some() { ", TLS" } else { "" };
-            format!("{}, {}{secure}", uri.authority().map_or("", |authority| authority.as_str()), protocol.as_str())
+            let servers = servers.iter().map(|uri| uri.authority().map_or("", |authority| authority.as_str()));
+            format!("{}, {}{secure}", servers.collect::<Vec<_>>().join(" or else "), protocol.as_str())
         }
         OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
         _ => String::new(),

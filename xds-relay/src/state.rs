@@ -15,7 +15,7 @@ mod save;
 mod store;
 
 pub(crate) use self::keeping::Keeping;
-pub(crate) use self::open::open;
+pub(crate) use self::open::{check, open};
 
 pub use self::changes::Watch;
 pub use self::kept::State;

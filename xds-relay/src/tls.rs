@@ -1,6 +1,7 @@
 //! TLS on both sides: who the relay is to clients, with files that count anew when they change, and whom it takes for an
 //! origin.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,9 @@ use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::pem::Pem;
 use xdstp_client::tls::{Tls, TlsError, provider};
 
+use crate::causes::with_causes;
 use crate::config::{ListenTls, OriginTls};
+use crate::error::Error;
 
 /// How often the files are looked at: whoever replaces them seldom waits for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -46,10 +49,14 @@ impl Downstream {
     ///
     /// # Errors
     /// One is not good.
-    pub(crate) fn load(files: &ListenTls) -> Result<Self, TlsError> {
-        let contents = Contents::of(files)?;
-        let config = Arc::new(contents.config()?);
-        Ok(Self { files: files.clone(), current: Mutex::new(Current { contents, config }) })
+    pub(crate) fn load(files: &ListenTls) -> Result<Self, Error> {
+        let read = || {
+            let contents = Contents::of(files)?;
+            let config = Arc::new(contents.config()?);
+            Ok(Self { files: files.clone(), current: Mutex::new(Current { contents, config }) })
+        };
+        let client_ca = files.client_ca.as_deref();
+        read().map_err(|error| of_field("tls", &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
     }
 
     /// Begins to speak TLS on a connection, with the files as they were a moment ago.
@@ -73,7 +80,7 @@ impl Downstream {
                     }
                     None
                 }
-                Ok(Err(error)) => Some(crate::causes::with_causes(&error)),
+                Ok(Err(error)) => Some(with_causes(&error)),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
@@ -125,19 +132,46 @@ impl Contents {
     }
 }
 
-/// Whom the relay takes for an origin, and who it says it is.
+/// Whom the relay takes for an origin, and who it says it is, as `field` says.
 ///
 /// # Errors
 /// A file is not good.
-pub(crate) fn towards(origin: &OriginTls) -> Result<Tls, TlsError> {
+pub(crate) fn towards(origin: &OriginTls, field: &str) -> Result<Tls, Error> {
     let mut files = TlsFiles::default();
     files.ca_certificate.clone_from(&origin.ca);
     files.identity.clone_from(&origin.identity);
-    let tls = Tls::from_files(files);
-    tls.check()?;
-    match &origin.server_name {
-        Some(name) => tls.with_server_name(name),
-        None => Ok(tls),
+    let read = || {
+        let tls = Tls::from_files(files);
+        tls.check()?;
+        match &origin.server_name {
+            Some(name) => tls.with_server_name(name),
+            None => Ok(tls),
+        }
+    };
+    let key = origin.identity.as_ref().map(|(_, key)| key.as_path());
+    read().map_err(|error| of_field(field, &error, &[("key", key), ("ca", origin.ca.as_deref())]))
+}
+
+/// What is wrong, with the field that names the file: that of the certificate, where it is none of `others`.
+fn of_field(section: &str, error: &TlsError, others: &[(&str, Option<&Path>)]) -> Error {
+    let field = match error {
+        TlsError::Unreadable { file, .. } | TlsError::Bad { file, .. } => {
+            let named = others.iter().find(|(_, named)| *named == Some(file.as_path()));
+            format!("{section}.{}", named.map_or("certificate", |(field, _)| field))
+        }
+        TlsError::Identity { .. } => format!("{section}.key"),
+        TlsError::ServerName { .. } => format!("{section}.server_name"),
+        _ => section.to_owned(),
+    };
+    Error::Field { field, reason: with_causes(error) }
+}
+
+/// Why a client is not spoken to by TLS.
+pub(crate) fn refusal(error: &io::Error) -> String {
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<rustls::Error>());
+    match reason {
+        Some(rustls::Error::InvalidMessage(_)) => format!("it speaks clear text, or something else ({error})"),
+        _ => error.to_string(),
     }
 }
 

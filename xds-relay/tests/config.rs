@@ -40,8 +40,8 @@ fn every_field_but_origins_has_a_default() {
     assert!(origin.authorities.is_empty());
     assert_eq!((origin.xdstp, origin.keepalive), (XdstpStreams::Shared, Duration::from_secs(300)));
     assert_eq!(origin.streams_per_connection.get(), 100);
-    let OriginKind::Server { uri, protocol } = &origin.kind else { panic!("{origin:?}") };
-    assert_eq!((uri.to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
+    let OriginKind::Server { servers, protocol } = &origin.kind else { panic!("{origin:?}") };
+    assert_eq!((servers[0].to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("origins: 3\n", "1:10: origins: expected a list".to_owned()),
         ("origins:\n  - server: a:1\n", "2:5: origins[0].name: missing".to_owned()),
         ("origins:\n  - name: a b\n", "2:11: origins[0].name: `a b`: expected up to 64 letters".to_owned()),
-        ("origins:\n  - name: a\n", "2:5: origins[0]: expected server: HOST:PORT or files: DIRECTORY".to_owned()),
+        ("origins:\n  - name: a\n", "2:5: origins[0]: expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY".to_owned()),
         (
             "origins:\n  - name: a\n    server: a:1\n  - name: a\n    server: b:1\n",
             "4:11: origins[1].name: `a` is the name of origins[0] already".to_owned(),

@@ -70,7 +70,7 @@ struct Rejected<'a> {
 
 #[tokio::main(flavor = "current_thread")]
 pub(crate) async fn run(args: Args) -> Result<ExitCode, Box<dyn Error>> {
-    let endpoint = Endpoint::new(&args.host).map_err(Box::from).and_then(|to| args.secure.secure(to).map_err(Box::from));
+    let endpoint = Endpoint::new(&args.host).map_err(Box::from).and_then(|to| args.secure.secure(&args.host, to));
     let endpoint = match endpoint {
         Ok(endpoint) => endpoint,
         Err(error) => return Ok(exit::usage(&*error)),

@@ -16,7 +16,7 @@ use crate::output::{self, Content, Form};
 use crate::show::{unless_closed, visible};
 
 /// Show what two servers, or a server and files, do not have in common: 0 if nothing, 1 if something, 3 if one of them does
-/// not answer
+/// not answer or does not want to be asked
 ///
 /// Versions are not compared: each server has its own.
 #[derive(Debug, clap::Args)]

@@ -40,7 +40,7 @@ impl Elsewhere {
 
 impl<'a> Places<'a> {
     pub(crate) fn of(scopes: &'a Scopes) -> Self {
-        let found: Vec<_> = scopes.own().into_iter().map(|own| (own, Changes::default())).collect();
+        let found: Vec<_> = scopes.own().into_iter().map(|(seat, own)| (own, Changes::of(seat.server))).collect();
         Self { scopes, own: (!found.is_empty()).then_some(0), found, by_authority: HashMap::new() }
     }
 
@@ -120,8 +120,8 @@ impl<'a> Places<'a> {
         if let Some(known) = self.by_authority.get(authority) {
             return *known;
         }
-        let place = self.scopes.of_authority(authority).map(|scope| {
-            self.found.push((scope, Changes::default()));
+        let place = self.scopes.of_authority(authority).map(|(seat, scope)| {
+            self.found.push((scope, Changes::of(seat.server)));
             self.found.len() - 1
         });
         self.by_authority.insert(authority.to_owned(), place);

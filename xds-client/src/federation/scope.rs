@@ -3,7 +3,7 @@
 //! The unit of locking. The lock is held to store and mark, or to pull; nobody is woken under it,
 //! and no two scopes are locked at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -15,15 +15,18 @@ use crate::federation::demand::Demand;
 use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::recall::Recall;
+use crate::federation::scope::several::Several;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::Share;
 use crate::federation::supply::Supply;
 
 mod asking;
-mod look;
+mod choosing;
+pub(crate) mod look;
 mod recall;
 mod recalling;
 mod serving;
+mod several;
 mod store;
 pub(crate) mod stub;
 #[cfg(test)]
@@ -68,12 +71,12 @@ struct State {
     opening: usize,
     /// When what others want waits for them no more.
     asks_at: Option<Instant>,
-    /// Types of which somebody brought something along that the origin was not asked about.
-    brought: BTreeSet<TypeUrl>,
     /// Since when nobody wants anything of it.
     rests_since: Option<Instant>,
     /// What was known of it before a restart.
     recall: Option<Box<Recall>>,
+    /// Its servers, where there are several.
+    several: Option<Box<Several>>,
 }
 
 /// Whether a subscriber is needed.
@@ -135,9 +138,9 @@ impl Scope {
             system_versions: BTreeMap::new(),
             opening: 0,
             asks_at: None,
-            brought: BTreeSet::new(),
             rests_since: None,
             recall: None,
+            several: None,
         };
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
         Self {
@@ -177,7 +180,9 @@ impl Scope {
         // Not under its lock.
         let supply = lock(&self.supply).take();
         drop(supply);
-        let State { cache, demand, rests_since, .. } = &mut *self.lock();
+        let State { cache, demand, rests_since, several, .. } = &mut *self.lock();
+        several.iter_mut().for_each(|several| several.rest());
+        demand.iter_mut().for_each(|demand| demand.close_behind(1));
         let since = *rests_since.get_or_insert(now);
         cache.expire(now);
         let remembers = match demand {

@@ -26,6 +26,7 @@ pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
 pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "name",
     "server",
+    "servers",
     "tls",
     "protocol",
     "xdstp",
@@ -121,7 +122,7 @@ mod tests {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
-        assert_eq!(config.origins.len(), 2);
+        assert_eq!(config.origins.len(), 3);
     }
 
     #[test]

@@ -90,13 +90,8 @@ impl Config {
                     return Err(at(field)(rules::is_listed(authority, owner)));
                 }
             }
-            if let OriginKind::Server { uri, .. } = &origin.kind {
-                let text = uri.to_string();
-                let field = field("server");
-                let uri = rules::server_uri(&text).map_err(|problem| at(&field)(format!("`{text}`: {problem}")))?;
-                if let Some(place) = own.at(&uri) {
-                    return Err(at(field)(rules::is_own(&text, &place)));
-                }
+            if let OriginKind::Server { servers, .. } = &origin.kind {
+                check_servers(servers, own, &field)?;
             }
             rules::keepalive(origin.keepalive, &format!("{:?}", origin.keepalive)).map_err(at(field("keepalive")))?;
         }
@@ -111,6 +106,22 @@ impl Config {
     }
 }
 
+fn check_servers(servers: &[Uri], own: OwnAddresses, field: &dyn Fn(&str) -> String) -> Result<(), InvalidConfig> {
+    if servers.is_empty() {
+        return Err(at(field("servers"))(rules::NO_SERVERS.to_owned()));
+    }
+    for (index, uri) in servers.iter().enumerate() {
+        let text = uri.to_string();
+        let field = if servers.len() == 1 { field("server") } else { field(&format!("servers[{index}]")) };
+        let uri = rules::server_uri(&text).map_err(|problem| at(&field)(format!("`{text}`: {problem}")))?;
+        if let Some(place) = own.at(&uri) {
+            return Err(at(field)(rules::is_own(&text, &place)));
+        }
+        rules::is_one_more(&uri, servers.get(..index).unwrap_or_default()).map_err(at(field))?;
+    }
+    Ok(())
+}
+
 fn at(field: impl Display) -> impl FnOnce(String) -> InvalidConfig {
     move |problem| InvalidConfig { field: field.to_string(), problem }
 }
@@ -118,8 +129,15 @@ fn at(field: impl Display) -> impl FnOnce(String) -> InvalidConfig {
 impl Origin {
     /// A server at `http://HOST:PORT`, or at `https://HOST:PORT` whom the system trusts, that delta is spoken with.
     pub fn server(name: impl Into<String>, uri: Uri) -> Self {
-        let tls = (uri.scheme_str() == Some("https")).then(OriginTls::default);
-        Self { tls, ..Self::new(name, OriginKind::Server { uri, protocol: Protocol::default() }) }
+        Self::servers(name, [uri])
+    }
+
+    /// Several such, in order of preference, that all have the same resources: the next one is asked while those before it fail
+    /// and something is wanted that is not known (gRFC A71).
+    pub fn servers(name: impl Into<String>, servers: impl IntoIterator<Item = Uri>) -> Self {
+        let servers: Vec<Uri> = servers.into_iter().collect();
+        let tls = servers.iter().any(rules::is_https).then(OriginTls::default);
+        Self { tls, ..Self::new(name, OriginKind::Server { servers, protocol: Protocol::default() }) }
     }
 
     /// A directory of resource files, whose types are built in.
@@ -244,6 +262,17 @@ mod tests {
         ] {
             assert_eq!(config.validate().unwrap_err().to_string(), expected);
         }
+        let servers = |uris: &[&'static str]| Origin::servers("a", uris.iter().map(|uri| Uri::from_static(uri)));
+        for (uris, expected) in [
+            (&[][..], "origins[0].servers: empty; expected at least one server"),
+            (&["http://a:1", "http://b:1/x"], "origins[0].servers[1]: `http://b:1/x`: expected HOST:PORT"),
+            (&["http://a:1", "http://a:1"], "origins[0].servers[1]: `a:1` is servers[0] already"),
+            (&["http://a:1", "https://b:1"], "origins[0].servers[1]: `b:1`: expected no https://"),
+        ] {
+            let error = Config::new([servers(uris)]).validate().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        assert_eq!(Config::new([servers(&["https://a:1", "https://b:1"])]).validate(), Ok(()));
         for uri in ["http://a", "ftp://a:1", "http://a:1/b", "/"] {
             assert_eq!(Config::new([server(uri)]).validate().unwrap_err().field, "origins[0].server", "{uri}");
         }

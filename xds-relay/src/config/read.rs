@@ -32,7 +32,14 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
     let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
     let tls = root.field("tls", |node| tls::listen(node, &file))?;
-    let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
+    let admin = match root.field("admin", |node| admin(node, listen))? {
+        Some(admin) => admin,
+        None => {
+            let apart = rules::listen_beside_default_admin(listen);
+            root.field("listen", |node| apart.or_else(|problem| node.refuse(problem)))?;
+            Some(DEFAULT_ADMIN)
+        }
+    };
     let own = OwnAddresses { listen, admin };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let node = root.field("node", relay_node)?.unwrap_or_default();
@@ -173,7 +180,10 @@ fn authority(node: &yaml::Node) -> Result<String, Error> {
 
 fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result<OriginKind, Error> {
     let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
-    match (node.entry("server"), node.entry("files")) {
+    if node.entry("server").is_some() {
+        belongs_elsewhere("servers", "an origin has a server or servers, not both; expected one list of all")?;
+    }
+    match (node.entry("server").or(node.entry("servers")), node.entry("files")) {
         (Some(_), Some(_)) => {
             belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
         }
@@ -188,15 +198,19 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result
         }
         (None, None) => {}
     }
-    if let Some(uri) = node.field("server", |node| server(node, own))? {
-        return Ok(OriginKind::Server { uri, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
+    let server = |node: &yaml::Node| Ok(vec![server(node, own)?]);
+    if let Some(servers) = node
+        .field("server", server)?
+        .map_or_else(|| node.field("servers", |list| servers(list, own)), |one| Ok(Some(one)))?
+    {
+        return Ok(OriginKind::Server { servers, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
     match node.field("files", |node| existing(node, directory, "directory", Path::is_dir))? {
         Some(files) => {
             let descriptors = node.field("descriptors", |node| existing(node, directory, "file", Path::is_file))?;
             Ok(OriginKind::Files { directory: files, descriptors })
         }
-        None => node.refuse("expected server: HOST:PORT or files: DIRECTORY"),
+        None => node.refuse("expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY"),
     }
 }
 
@@ -211,7 +225,7 @@ fn existing(
 }
 
 fn is_https(kind: &OriginKind) -> bool {
-    matches!(kind, OriginKind::Server { uri, .. } if uri.scheme_str() == Some("https"))
+    matches!(kind, OriginKind::Server { servers, .. } if servers.iter().any(rules::is_https))
 }
 
 fn protocol(node: &yaml::Node) -> Result<Protocol, Error> {
@@ -276,6 +290,18 @@ fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
         return list.refuse(rules::NO_PARTS);
     }
     Ok(fields)
+}
+
+/// In order of preference.
+fn servers(list: &yaml::Node, own: OwnAddresses) -> Result<Vec<Uri>, Error> {
+    let mut servers: Vec<Uri> = Vec::new();
+    list.items(|node| {
+        let uri = server(node, own)?;
+        rules::is_one_more(&uri, &servers).or_else(|problem| node.refuse(problem))?;
+        servers.push(uri);
+        Ok(())
+    })?;
+    if servers.is_empty() { list.refuse(rules::NO_SERVERS) } else { Ok(servers) }
 }
 
 fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {

@@ -5,13 +5,32 @@ use std::time::Duration;
 
 use http::Uri;
 
-use super::Origin;
+use super::{DEFAULT_ADMIN, Origin};
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Nobody may share by nothing.
 pub(super) const NO_PARTS: &str = "empty; expected at least one part of the node, or no share_by to share nothing";
+
+pub(super) const NO_SERVERS: &str = "empty; expected at least one server";
+
+/// Whether a server may stand behind these, with which it shares how it is spoken to.
+pub(super) fn is_one_more(server: &Uri, before: &[Uri]) -> Result<(), String> {
+    let text = server.authority().map_or("", |authority| authority.as_str());
+    if let Some(other) = before.iter().position(|other| other.authority() == server.authority()) {
+        return Err(format!("`{text}` is servers[{other}] already"));
+    }
+    match before.first().map(is_https) {
+        Some(true) if !is_https(server) => Err(format!("`{text}`: expected https://, as those before it have")),
+        Some(false) if is_https(server) => Err(format!("`{text}`: expected no https://, as those before it have none")),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn is_https(server: &Uri) -> bool {
+    server.scheme_str() == Some("https")
+}
 
 /// Of an origin.
 pub(super) fn name(name: &str) -> Result<(), String> {
@@ -34,8 +53,16 @@ pub(super) fn is_listed(authority: &str, owner: &str) -> String {
 }
 
 pub(super) fn admin(admin: SocketAddr, listen: SocketAddr) -> Result<(), String> {
-    let apart = admin != listen || admin.port() == 0;
+    let everywhere = admin.ip().is_unspecified() || listen.ip().is_unspecified();
+    let apart = admin.port() != listen.port() || admin.port() == 0 || (admin.ip() != listen.ip() && !everywhere);
     apart.then_some(()).ok_or_else(|| "the same address as listen; expected another port".to_owned())
+}
+
+/// Where nothing is said of the admin pages.
+pub(super) fn listen_beside_default_admin(listen: SocketAddr) -> Result<(), String> {
+    admin(DEFAULT_ADMIN, listen).map_err(|_| {
+        format!("`{listen}`: where the admin pages are if nothing is said of them; expected another port, or `admin` beside it")
+    })
 }
 
 pub(super) fn keepalive(keepalive: Duration, said: &str) -> Result<(), String> {

@@ -124,9 +124,12 @@ fn origin(origin: &Origin) -> Result<Value, Unwritten> {
     let Origin { name, authorities, kind, tls, xdstp, dynamic_parameters, keepalive, streams_per_connection } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
-        OriginKind::Server { uri, protocol } => Ok(some([
+        OriginKind::Server { servers, protocol } => Ok(some([
             name,
-            ("server", Some(json!(uri.to_string()))),
+            match servers.as_slice() {
+                [one] => ("server", Some(json!(one.to_string()))),
+                all => ("servers", Some(json!(all.iter().map(ToString::to_string).collect::<Vec<_>>()))),
+            },
             ("tls", tls.as_ref().map(origin_tls).transpose()?),
             ("protocol", Some(json!(protocol.as_str()))),
             (
@@ -235,6 +238,7 @@ mod tests {
         for origin in [
             json!({ "server": "https://b:1/", "tls": {}, "protocol": "sotw", "xdstp": "by_node" }),
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
+            json!({ "servers": ["http://b:1/", "http://c:1/"] }),
             json!({ "files": directory.path(), "descriptors": file }),
         ] {
             let mut origins = vec![json!({ "name": "a", "server": "a:1" }), origin];

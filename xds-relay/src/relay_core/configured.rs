@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use http::Uri;
 use xds_transport::{Protocol, TypeRules};
 use xdstp_client::federation::{
     Authorities, ByNode, Dial, Interner, Origin, Realm, Scope, ServerOrigin, ServerSettings, SnapshotOrigin, Speaker,
@@ -65,9 +66,9 @@ impl Configured {
         let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());
         for (position, origin) in config.origins.iter().enumerate() {
             match &origin.kind {
-                OriginKind::Server { protocol, .. } => {
+                OriginKind::Server { servers, protocol } => {
                     let realm = Realm { origin: position, authorities: authorities.clone() };
-                    all.push(Arc::new(server(config, origin, *protocol, realm, common)));
+                    all.push(Arc::new(server(config, origin, (servers, *protocol), realm, common)));
                 }
                 OriginKind::Files { .. } => {
                     let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
@@ -83,10 +84,22 @@ impl Configured {
     }
 }
 
-fn server(config: &Config, origin: &config::Origin, protocol: Protocol, realm: Realm, common: &Common) -> ServerOrigin {
+fn server(
+    config: &Config,
+    origin: &config::Origin,
+    (servers, protocol): (&[Uri], Protocol),
+    realm: Realm,
+    common: &Common,
+) -> ServerOrigin {
+    let address = |uri: &Uri| uri.authority().map(ToString::to_string).unwrap_or_default();
+    let servers: Vec<_> = servers.iter().map(address).collect();
     common.metrics.declare_origin(&origin.name);
+    if servers.len() > 1 {
+        servers.iter().for_each(|server| common.metrics.declare_server(&origin.name, server));
+    }
     ServerOrigin::new(ServerSettings {
         name: origin.name.clone(),
+        servers,
         protocol,
         rules: common.rules.clone(),
         realm,

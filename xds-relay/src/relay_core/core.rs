@@ -8,7 +8,7 @@ use xds_transport::RateLimit;
 use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
-use crate::config::{Config, Limits, Unknown};
+use crate::config::{self, Config, Limits, OriginKind, Unknown};
 use crate::file_content::FileContent;
 use crate::metrics::Metrics;
 use crate::relay_core::configured::{Common, Configured};
@@ -31,8 +31,10 @@ pub struct RelayCore {
     pub(crate) federation: Arc<Federation>,
     /// What its origins are called, by position.
     pub(crate) names: Vec<String>,
+    /// Whether each has several servers.
+    pub(crate) have_several: Vec<bool>,
     /// Those of files, by position.
-    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     unknown: Unknown,
     limits: Limits,
@@ -104,6 +106,7 @@ impl RelayCore {
         Arc::new(Self {
             federation,
             names: config.origins.iter().map(|origin| origin.name.clone()).collect(),
+            have_several: config.origins.iter().map(has_several).collect(),
             files,
             grouping,
             unknown: config.unknown,
@@ -184,6 +187,10 @@ impl RelayCore {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
+}
+
+fn has_several(origin: &config::Origin) -> bool {
+    matches!(&origin.kind, OriginKind::Server { servers, .. } if servers.len() > 1)
 }
 
 fn settings(config: &Config) -> Settings {

@@ -19,8 +19,9 @@ pub(crate) struct Identities {
 impl Identities {
     pub(crate) fn new(config: &Config, grouping: &dyn NodeGrouping) -> Self {
         let origin = |origin: &crate::config::Origin| match &origin.kind {
-            OriginKind::Server { uri, protocol } => {
-                Some(format!("{} {uri} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
+            OriginKind::Server { servers, protocol } => {
+                let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                Some(format!("{} {servers} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
             }
             OriginKind::Files { .. } | OriginKind::Embedded => None,
         };

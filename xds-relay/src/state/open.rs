@@ -61,12 +61,31 @@ fn read(directory: &Path, identities: &Identities) -> Result<State, StoreError> 
 
 fn read_file(file: &Path, identities: &Identities) -> Result<State, StoreError> {
     let until = Instant::now() + LOCKED;
+    let mut said = false;
     loop {
         match Redb::open(file) {
-            Err(StoreError::Locked) if Instant::now() < until => std::thread::sleep(RETRY),
+            Err(StoreError::Locked) if Instant::now() < until => {
+                if !std::mem::replace(&mut said, true) {
+                    let seconds = LOCKED.as_secs();
+                    tracing::warn!(file = %file.display(), "another process has it: it is waited for, at most {seconds} s");
+                }
+                std::thread::sleep(RETRY);
+            }
             opened => return State::read(opened?, identities.clone(), Instant::now(), SystemTime::now()),
         }
     }
+}
+
+/// Whether there can be a file in a directory, which is left as it was.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return tempfile::tempfile_in(directory).map(drop);
+    }
+    private_directory(directory)?;
+    fs::remove_dir(directory)
 }
 
 /// There are keys in what clients are sent.

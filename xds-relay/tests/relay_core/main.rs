@@ -26,6 +26,8 @@ mod request_room;
 mod resume;
 mod returning;
 mod routing;
+mod servers_after_restart;
+mod several_servers;
 mod sharing;
 mod speakers;
 mod streams;

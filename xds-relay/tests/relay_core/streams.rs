@@ -125,7 +125,7 @@ impl ServedStream for Ended {
 }
 
 /// A stream with one request, watched until it is ended or `seconds` are over; and whether it was told anything.
-fn watched(world: &mut World, interests: &[&str], seconds: u32) -> (Option<String>, bool) {
+pub(crate) fn watched(world: &mut World, interests: &[&str], seconds: u32) -> (Option<String>, bool) {
     let core = world.relays[0].core.clone();
     let ended = Arc::new(Ended::default());
     let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(ended.clone()));

@@ -8,13 +8,16 @@
     reason = "the helpers of these tests"
 )]
 
+mod api;
 mod connections;
+mod failover;
 mod health;
 mod killed;
 mod layers;
 mod limits;
 mod load_reports;
 mod loops;
+mod pages;
 mod returning;
 mod strangers;
 mod stream;

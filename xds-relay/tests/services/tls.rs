@@ -161,7 +161,7 @@ async fn who_is_not_vouched_for_is_refused_with_words() {
         (secure("ca.pem", Some("late")), "CertificateExpired"),
         (secure("stranger.pem", None), "UnknownIssuer"),
         (secure("none.pem", None), "none.pem: No such file"),
-        (endpoint(relay.address), "before it spoke HTTP/2"),
+        (endpoint(relay.address), "it speaks TLS, and was spoken to in clear text"),
     ] {
         let said = why_not(endpoint).await;
         assert!(said.contains(words), "{words}: {said}");
@@ -177,7 +177,7 @@ async fn who_is_not_vouched_for_is_refused_with_words() {
 
     let clear = Running::start(&format!("[{{ name: files, files: {} }}]", files.path("resources").display())).await;
     let said = why_not(endpoint(clear.address).with_tls(files.tls("ca.pem", None))).await;
-    assert!(said.contains("InvalidContentType"), "{said}");
+    assert!(said.contains("it does not speak TLS: http://") && said.contains("InvalidContentType"), "{said}");
 }
 
 /// As Kubernetes replaces what it mounts: a link to the directory of the files is moved.
@@ -230,15 +230,21 @@ async fn what_is_no_certificate_is_named_at_the_start() {
     };
     let origins = "origins: [{ name: up, server: 'a:1' }]\n";
     for (tls, words) in [
-        ("{ certificate: $empty.pem, key: $a.key }", "tls: $empty.pem: there is no certificate in it; expected PEM"),
-        ("{ certificate: $a.pem, key: $a.pem }", "tls: $a.pem: there is no private key in it; expected PEM"),
-        ("{ certificate: $torn.pem, key: $a.key }", "tls: $torn.pem: "),
-        ("{ certificate: $a.pem, key: $b.key }", "tls: $a.pem with the key $b.key: "),
-        ("{ certificate: $a.pem, key: $a.key, client_ca: $empty.pem }", "tls: $empty.pem: there is no certificate"),
+        (
+            "{ certificate: $empty.pem, key: $a.key }",
+            "tls.certificate: $empty.pem: there is no certificate in it; expected PEM",
+        ),
+        ("{ certificate: $a.pem, key: $a.pem }", "tls.key: $a.pem: there is no private key in it; expected PEM"),
+        ("{ certificate: $torn.pem, key: $a.key }", "tls.certificate: $torn.pem: "),
+        ("{ certificate: $a.pem, key: $b.key }", "tls.key: $a.pem with the key $b.key: "),
+        (
+            "{ certificate: $a.pem, key: $a.key, client_ca: $empty.pem }",
+            "tls.client_ca: $empty.pem: there is no certificate",
+        ),
     ] {
         let said = error(&format!("{origins}tls: {tls}\n")).await;
         assert!(said.starts_with(words), "{said}");
     }
     let said = error("origins: [{ name: up, server: 'a:1', tls: { ca: $a.key } }]\n").await;
-    assert_eq!(said, "origin \"up\": $a.key: there is no certificate in it; expected PEM");
+    assert_eq!(said, "origins[0].tls.ca: $a.key: there is no certificate in it; expected PEM");
 }

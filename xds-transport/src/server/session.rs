@@ -137,6 +137,12 @@ impl Session {
         }
     }
 
+    /// Since when a response is not answered.
+    pub(crate) fn unanswered_since(&self) -> Option<Instant> {
+        let awaits = either!(self, session => session.awaits_answer());
+        self.subscriber().turn_since.filter(|_| awaits)
+    }
+
     /// Whether a response that has this resource is not answered.
     pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
         either!(self, session => session.awaits_answer_of(name))

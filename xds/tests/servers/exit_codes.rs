@@ -29,6 +29,27 @@ fn what_is_wrong_with_the_command_line_is_2() {
 }
 
 #[test]
+fn what_is_wrong_is_said_once_and_with_what_to_do() {
+    let missing = "/no/such/file";
+    let unread = format!("xds: {missing}: No such file or directory (os error 2)\n");
+    for (args, words) in [
+        (&["get", "--ca", missing, "cluster"][..], &*unread),
+        (&["get", "--bootstrap", missing, "cluster"], &unread),
+        (
+            &["get", "--server", "http://a:1", "--ca", missing, "cluster"],
+            "xds: --ca is for TLS, and http://a:1 is clear text; expected https:// or no scheme\n",
+        ),
+        (
+            &["diff", "HTTP://a:1", "b:1", "--tls", "cluster"],
+            "xds: --tls is for TLS, and HTTP://a:1 is clear text; expected https:// or no scheme\n",
+        ),
+    ] {
+        let run = run(args);
+        assert_eq!((run.code, &*run.err), (2, words), "{args:?}");
+    }
+}
+
+#[test]
 fn a_server_that_cannot_be_reached_is_3() {
     let server = nobody();
     for command in ["get", "watch"] {
@@ -53,12 +74,12 @@ fn a_server_that_says_nothing_is_3_because_silence_is_no_absence() {
 }
 
 #[test]
-fn a_server_that_does_not_want_to_be_asked_is_1_and_not_waited_for() {
+fn a_server_that_does_not_want_to_be_asked_is_3_and_not_waited_for() {
     for status in [Status::permission_denied("not you"), Status::unimplemented("what is that")] {
         let origin = Origin::play(&[Scene::Refuse(status.clone())]);
         let run = run(&["get", "--server", &origin.address(), "--timeout", "1e9", "-o", "json", "cluster", "web"]);
         let errors = events(&run, "error");
-        assert_eq!((run.code, errors.len()), (1, 2), "{}", run.err);
+        assert_eq!((run.code, errors.len()), (3, 2), "{}", run.err);
         assert!(errors.iter().all(|error| error["kind"] == "refused"), "{errors:?}");
         assert!(run.err.contains(status.message()), "{}", run.err);
     }

@@ -17,6 +17,7 @@ mod exit_codes;
 mod get;
 mod help;
 mod origin;
+mod relay;
 mod tls;
 mod watch;
 

@@ -30,6 +30,13 @@ impl Scope {
         self.lock().recall.as_ref().is_some_and(|recall| !recall.aside.is_empty())
     }
 
+    /// A server cannot be reached: if no other answers, clients are served what the origin said before.
+    pub(crate) fn lost(&self, now: Instant) {
+        if !self.lock().is_there(false) {
+            self.fall_back(now);
+        }
+    }
+
     /// The origin cannot be reached: clients are served what it said before.
     pub(crate) fn fall_back(&self, now: Instant) {
         if !self.recalls() {

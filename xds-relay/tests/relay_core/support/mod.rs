@@ -44,7 +44,7 @@ pub(crate) struct World {
 
 pub(crate) struct Relay {
     pub(crate) core: Arc<RelayCore>,
-    /// What its origins are, in the order of its configuration.
+    /// What its origins are, in the order of its configuration, each server of them.
     pub(crate) fed_by: Vec<Feeder>,
     dialed: Arc<Mutex<Vec<Link>>>,
     links: Vec<Link>,
@@ -85,6 +85,22 @@ impl World {
         let feeders = (0..protocols.len()).map(Feeder::Origin).collect();
         world.add_relay(&text, feeders);
         world
+    }
+
+    /// One relay before one origin of several servers: world origins, in order of preference.
+    pub(crate) fn with_servers(protocol: Protocol, servers: usize) -> Self {
+        let mut world = Self::empty();
+        world.origins.extend((0..servers).map(|_| Origin::new()));
+        let text = Self::several_servers(protocol, servers);
+        world.add_relay(&text, (0..servers).map(Feeder::Origin).collect());
+        world
+    }
+
+    /// The configuration of that.
+    pub(crate) fn several_servers(protocol: Protocol, servers: usize) -> String {
+        let servers: Vec<_> = (0..servers).map(|at| format!("s{at}:1")).collect();
+        let protocol = if protocol == DELTA { "delta" } else { "sotw" };
+        format!("origins:\n  - {{ name: up, servers: [{}], protocol: {protocol} }}\n", servers.join(", "))
     }
 
     /// A further relay of the same origin; it starts cold.
@@ -152,7 +168,12 @@ impl World {
         };
         let dialed = Arc::new(Mutex::new(Vec::new()));
         let speaks = config.origins.iter().map(link::spoken_with).collect();
-        let dialer = Dialer { speaks, dialed: dialed.clone(), now: self.now };
+        let first = config.origins.iter().scan(0, |next, origin| {
+            let first = *next;
+            *next += link::servers_of(origin);
+            Some(first)
+        });
+        let dialer = Dialer { speaks, first: first.collect(), dialed: dialed.clone(), now: self.now };
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
         let state = store.map(|store| State::open(store, &config, &*grouping, self.now, self.wall()).unwrap());
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);

@@ -114,6 +114,10 @@ impl Delta {
         self.responded
     }
 
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.unacked.len() > 0
+    }
+
     pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
         self.unacked.puts(name)
     }
@@ -164,11 +168,14 @@ impl Delta {
         (self.owes_answer, self.responded) = (false, true);
         let nonce = outgoing.nonce();
         self.unacked.told_gone(named.gone);
+        if self.unacked.len() == 0 {
+            self.subscriber.turn_since = Some(outgoing.now);
+        }
         self.unacked.push(nonce, transmit.resources + transmit.refreshed, named.puts);
         // Rule 36: for people, and what the origin said.
         let version = source.system_version(self.subscriber.id);
         let version = version.as_ref().map(Version::as_str);
-        self.subscriber.close(&mut transmit, Protocol::Delta, version, nonce, outgoing.identifier);
+        self.subscriber.close(&mut transmit, Protocol::Delta, version, nonce, outgoing);
         Some(transmit)
     }
 

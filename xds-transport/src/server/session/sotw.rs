@@ -224,6 +224,10 @@ impl Sotw {
         self.offered.accepted()
     }
 
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.awaits_ack
+    }
+
     pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
         self.awaits_ack && self.offered.has(name, self.full_state)
     }
@@ -267,9 +271,12 @@ impl Sotw {
         }
         outgoing.references.append(&mut references);
         let nonce = outgoing.nonce();
+        if !self.awaits_ack {
+            self.subscriber.turn_since = Some(outgoing.now);
+        }
         (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
         self.resources = transmit.resources;
-        self.subscriber.close(&mut transmit, Protocol::Sotw, Some(&version), nonce, outgoing.identifier);
+        self.subscriber.close(&mut transmit, Protocol::Sotw, Some(&version), nonce, outgoing);
         self.offered.send(version);
         Some(transmit)
     }
