@@ -3,6 +3,7 @@
 mod answers;
 mod ask;
 mod conformance;
+mod csds;
 mod diff;
 mod exit;
 mod get;
@@ -31,6 +32,7 @@ struct Args {
 #[derive(Debug, Subcommand)]
 enum Command {
     Conformance(conformance::Args),
+    Csds(csds::Args),
     Diff(diff::Args),
     Get(get::Args),
     #[command(subcommand)]
@@ -44,6 +46,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Args::parse().command {
         Command::Conformance(args) => conformance::run(args),
+        Command::Csds(args) => csds::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),

@@ -10,7 +10,7 @@ use xdstp_client::tls::Tls;
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
 #[group(skip)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Speak TLS, with whom the system trusts; so do the next four
     #[arg(long)]
     tls: bool,
@@ -33,7 +33,7 @@ impl Args {
     ///
     /// # Errors
     /// A file is not good, the name is none, or the server is to be spoken to in clear text.
-    pub(super) fn secure(&self, server: &str, endpoint: Endpoint) -> Result<Endpoint, Box<dyn Error>> {
+    pub(crate) fn secure(&self, server: &str, endpoint: Endpoint) -> Result<Endpoint, Box<dyn Error>> {
         let Self { tls, ca, cert, key, server_name } = self;
         let asked = [
             (*tls, "--tls"),

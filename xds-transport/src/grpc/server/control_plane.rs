@@ -7,11 +7,13 @@ use xdstp_cache::{Cache, Options, SubscriberId, Variant};
 
 use crate::grpc::server::change::{Change, Item, PutError};
 use crate::grpc::server::client::Client;
+use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Events, Sender};
 use crate::grpc::server::served::Served;
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::Shared;
 use crate::server::Settings;
+use crate::wire::client_status::ClientConfig;
 
 /// Resources, and the streams that are served from them. What is put goes to all who ask for it. Cheap to clone: all clones
 /// are the same control plane.
@@ -176,6 +178,12 @@ impl ControlPlane {
     /// The cache that it is made of, for what is not done here.
     pub fn shared(&self) -> &Shared {
         &self.shared
+    }
+}
+
+impl ClientStatus for ControlPlane {
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
+        self.shared.client_configs(contents)
     }
 }
 

@@ -18,12 +18,14 @@ use xdstp_uri::{CanonicalText, ResourceName};
 use crate::frame::Frame;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::client::{Caller, Client};
+use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::control_plane::ControlPlane;
 use crate::grpc::server::events::{Events, Sender};
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::SharedSource;
 use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 use crate::wire::Node;
+use crate::wire::client_status::ClientConfig;
 
 /// A [`ControlPlane`] for each group of nodes, where resources are not for everybody. Which group a node belongs to is what a
 /// key says, such as its `id` or its `cluster`. Cheap to clone: all clones are the same groups.
@@ -143,6 +145,12 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         let plane = group.plane.clone();
         drop(groups);
         Ok((plane, Place { groups: self.clone(), key }))
+    }
+}
+
+impl<K: Clone + Eq + Hash + Send + Sync + 'static> ClientStatus for NodeGroups<K> {
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
+        self.clients().iter().filter_map(|client| client.config(contents)).collect()
     }
 }
 

@@ -15,6 +15,7 @@ use crate::frame::Frame;
 use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::client::{Caller, Client, Clients};
+use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Event, Events, Sender, What};
 use crate::grpc::server::handle::Wake;
 use crate::grpc::server::served::{self, Served};
@@ -22,6 +23,7 @@ use crate::grpc::server::service::Service;
 use crate::put::Misfit;
 use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 use crate::types::TypeRules;
+use crate::wire::client_status::ClientConfig;
 
 /// A cache that every stream is served from, whoever its client is: what is put into it goes to all who ask for it. Cheap to
 /// clone.
@@ -135,6 +137,12 @@ impl Shared {
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl ClientStatus for Shared {
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
+        self.clients().iter().filter_map(|client| client.config(contents)).collect()
     }
 }
 
