@@ -1,6 +1,6 @@
 //! What a client refused, for those who show it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use xdstp_uri::ResourceName;
 
@@ -12,7 +12,8 @@ const MOST: usize = 1024;
 /// Nobody is sent anything by it: a source knows what was sent, and that does not change when it is refused (rule 23).
 #[derive(Debug, Default)]
 pub(crate) struct Refused {
-    nonces: HashMap<ResourceName, u64>,
+    /// Mostly there are none: an empty tree is half as large as an empty table.
+    nonces: BTreeMap<ResourceName, u64>,
 }
 
 impl Refused {
