@@ -75,6 +75,8 @@ pub struct Config {
     pub admin: Option<Address>,
     /// The names that the admin pages answer to, beside addresses; without ports.
     pub admin_hosts: Vec<String>,
+    /// Whether who is let in may ask what all clients have (CSDS).
+    pub client_status: bool,
     /// Who the relay is on upstream streams that carry `xdstp:` names.
     pub node: Node,
     /// At least one; names are unique, and so is each authority over all of them.

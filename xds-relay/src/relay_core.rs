@@ -4,6 +4,7 @@
 mod by_rules;
 mod client_look;
 mod client_node;
+mod client_status;
 mod clients_view;
 mod configured;
 mod core;

@@ -9,6 +9,7 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
+use xds_transport::grpc::server::ClientStatusService;
 
 use crate::admin;
 use crate::config::{Address, Config};
@@ -81,7 +82,10 @@ impl Relay {
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
-        let routes = routes(&core, load_reports(&config, &core, reports_end)?);
+        let mut routes = routes(&core, load_reports(&config, &core, reports_end)?);
+        if config.client_status {
+            routes = routes.add_service(ClientStatusService::new(core.clone()));
+        }
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let open_calls = OpenCalls::default();
         let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));

@@ -5,6 +5,7 @@ pub(super) const FIELDS: &[&str] = &[
     "tls",
     "admin",
     "admin_hosts",
+    "client_status",
     "node",
     "origins",
     "default_origin",

@@ -48,6 +48,7 @@ impl Config {
             tls: None,
             admin: Some(DEFAULT_ADMIN),
             admin_hosts: vec!["localhost".to_owned()],
+            client_status: false,
             node: Node::default(),
             default_origin: origins.first().map(|origin| origin.name.clone()).unwrap_or_default(),
             origins,

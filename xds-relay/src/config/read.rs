@@ -22,7 +22,7 @@ use super::{
 };
 use crate::config::fields::{FIELDS, LOCALITY_FIELDS, NODE_FIELDS, ORIGIN_FIELDS};
 use crate::config::limits::limits;
-use crate::config::values::{count, duration};
+use crate::config::values::{count, duration, flag};
 use crate::yaml::{self, Error};
 
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
@@ -44,6 +44,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     };
     let own = OwnAddresses { listen: listen.clone(), admin: admin.clone() };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
+    let client_status = root.field("client_status", flag)?.unwrap_or_default();
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
     let aggregation = root.field("aggregation", |node| aggregation(node, &file))?;
@@ -63,6 +64,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         tls,
         admin,
         admin_hosts,
+        client_status,
         node,
         origins,
         default_origin,

@@ -51,13 +51,25 @@ type Unwritten = String;
 
 fn value(config: &Config) -> Result<Value, Unwritten> {
     let Config { listen, tls, admin, admin_hosts, node, origins, default_origin, share_by, .. } = config;
-    let Config { aggregation, state, ready_when, dynamic_parameters, unknown, linger, drain, limits, .. } = config;
+    let Config {
+        client_status,
+        aggregation,
+        state,
+        ready_when,
+        dynamic_parameters,
+        unknown,
+        linger,
+        drain,
+        limits,
+        ..
+    } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
     Ok(some([
         ("listen", Some(json!(listen.to_string()))),
         ("tls", tls.as_ref().map(listen_tls).transpose()?),
         ("admin", Some(admin.as_ref().map_or(json!("none"), |admin| json!(admin.to_string())))),
         ("admin_hosts", Some(json!(admin_hosts))),
+        ("client_status", Some(json!(client_status))),
         ("node", Some(relay_node(node))),
         ("origins", Some(origins.iter().map(origin).collect::<Result<_, _>>()?)),
         ("default_origin", Some(json!(default_origin))),

@@ -92,7 +92,7 @@ pub(crate) fn said(stream: &StreamEntry, type_url: &TypeUrl, name: &ResourceName
     said
 }
 
-fn look(stream: &StreamEntry, mut look: impl FnMut(&Stream)) {
+pub(crate) fn look(stream: &StreamEntry, mut look: impl FnMut(&Stream)) {
     if let Some(outside) = &stream.outside {
         outside.inspect(&mut look);
     }

@@ -9,6 +9,7 @@
 )]
 
 mod api;
+mod client_status;
 mod connections;
 mod failover;
 mod health;

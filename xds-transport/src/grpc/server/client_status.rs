@@ -2,12 +2,14 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
 use http_body::Body;
+use prost::Message;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio_stream::{Stream, StreamExt};
@@ -19,16 +21,25 @@ use crate::wire::client_status::{
     ClientConfig, ClientStatusRequest, ClientStatusResponse, FETCH_METHOD, STREAM_METHOD,
 };
 
+/// How large an answer may be.
+const MOST_BYTES: usize = 64 << 20;
+
 /// Who knows what clients have: a [`ControlPlane`](super::ControlPlane), [`NodeGroups`](super::NodeGroups), or what one makes
 /// [`ClientConfig`]s of.
 pub trait ClientStatus: Send + Sync + 'static {
-    /// Each client with what it has; `contents` says whether the resources themselves are among that. It may take its time:
-    /// it is called where it keeps nobody waiting.
-    fn client_configs(&self, contents: bool) -> Vec<ClientConfig>;
+    /// Visits each client with what it has, until the visitor has room for no more; `contents` says whether the resources
+    /// themselves are among that. It may take its time: it is called where it keeps nobody waiting.
+    fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>);
+}
+
+impl<T: ClientStatus> ClientStatus for Arc<T> {
+    fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
+        (**self).visit_clients(contents, visitor);
+    }
 }
 
 /// Serves the client status discovery service, unary and streaming (gRFC A40). What is asked for is answered once: it is no
-/// watch. One answer at a time is made, for it may be as large as all there is.
+/// watch. One answer at a time is made, of at most 64 MiB: who has more is to be asked without contents.
 ///
 /// ```no_run
 /// use xds_transport::grpc::server::{ClientStatusService, ControlPlane};
@@ -59,12 +70,27 @@ impl<S: ClientStatus> ClientStatusService<S> {
         // It goes along, so that a caller that hangs up does not let the next answer be made beside this one.
         let Ok(turn) = self.turn.acquire_owned().await else { return Err(Status::unavailable("shutting down")) };
         let made = spawn_blocking(move || {
-            let config = self.clients.client_configs(!request.exclude_resource_contents);
+            let config = gather(&*self.clients, !request.exclude_resource_contents, MOST_BYTES);
             drop(turn);
-            ClientStatusResponse { config }
+            config.map(|config| ClientStatusResponse { config })
         });
-        made.await.map_err(|error| Status::internal(error.to_string()))
+        made.await.map_err(|error| Status::internal(error.to_string()))?
     }
+}
+
+/// All clients, if there is room for them.
+fn gather(clients: &impl ClientStatus, contents: bool, most: usize) -> Result<Vec<ClientConfig>, Status> {
+    let (mut configs, mut bytes) = (Vec::new(), 0);
+    clients.visit_clients(contents, &mut |config| {
+        bytes += config.encoded_len();
+        configs.push(config);
+        if bytes > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    if bytes > most {
+        let than = if contents { "; without contents it may be less" } else { "" };
+        return Err(Status::resource_exhausted(format!("clients have more than {most} bytes of it{than}")));
+    }
+    Ok(configs)
 }
 
 impl<S> Clone for ClientStatusService<S> {

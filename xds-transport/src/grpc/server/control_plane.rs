@@ -1,6 +1,7 @@
 //! A control plane: resources of a program's own types, served to everybody alike.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use prost::{Message, Name};
 use xdstp_cache::{Cache, Options, SubscriberId, Variant};
@@ -182,8 +183,8 @@ impl ControlPlane {
 }
 
 impl ClientStatus for ControlPlane {
-    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
-        self.shared.client_configs(contents)
+    fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
+        self.shared.visit_clients(contents, visitor);
     }
 }
 

@@ -149,8 +149,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
 }
 
 impl<K: Clone + Eq + Hash + Send + Sync + 'static> ClientStatus for NodeGroups<K> {
-    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
-        self.clients().iter().filter_map(|client| client.config(contents)).collect()
+    fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
+        let _ = self.clients().iter().filter_map(|client| client.config(contents)).try_for_each(visitor);
     }
 }
 

@@ -141,8 +141,8 @@ impl std::fmt::Debug for Shared {
 }
 
 impl ClientStatus for Shared {
-    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
-        self.clients().iter().filter_map(|client| client.config(contents)).collect()
+    fn visit_clients(&self, contents: bool, visitor: &mut dyn FnMut(ClientConfig) -> ControlFlow<()>) {
+        let _ = self.clients().iter().filter_map(|client| client.config(contents)).try_for_each(visitor);
     }
 }
 
