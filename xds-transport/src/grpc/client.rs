@@ -21,13 +21,11 @@ use tonic::{Request, Response, Status, Streaming};
 
 pub use self::client_status::fetch_client_status;
 use self::codec::BytesCodec;
+pub use self::codec::DEFAULT_MAX_MESSAGE_SIZE;
 pub use self::not_grpc::NotGrpc;
 use self::received::{Noting, Received};
 use self::whole::Handed;
 use crate::Protocol;
-
-/// What a response may measure by default: gRPC's own 4 MiB are too few for real fleets (rule 131).
-pub const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// An open ADS stream.
 ///

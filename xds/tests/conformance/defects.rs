@@ -146,6 +146,8 @@ pub(crate) struct Type {
     pub(crate) nonce: String,
     pub(crate) version: String,
     pub(crate) is_acked: bool,
+    /// The number of the latest response that the client answered.
+    pub(crate) answered: usize,
     pub(crate) subscribed: BTreeSet<String>,
     pub(crate) holds: BTreeSet<String>,
     /// Asked for at some time.

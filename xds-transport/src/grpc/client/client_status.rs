@@ -5,7 +5,7 @@ use tonic::client::{Grpc, GrpcService};
 use tonic::{Request, Status};
 use tonic_prost::ProstCodec;
 
-use super::DEFAULT_MAX_MESSAGE_SIZE;
+use super::codec::DEFAULT_MAX_MESSAGE_SIZE;
 use crate::wire::client_status::{ClientStatusRequest, ClientStatusResponse, FETCH_METHOD};
 
 /// Asks a server, a relay or a gRPC client once what its clients have, and how it fares there.

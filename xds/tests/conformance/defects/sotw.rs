@@ -24,9 +24,18 @@ impl Hand {
             Some(Defect::VersionIsTheVerdict) => is_answer && !is_nack && request.version_info != version,
             _ => false,
         };
+        // Several are in flight: an answer to one that is not the last counts, unless a later one was answered.
+        let answered = request.response_nonce.strip_prefix('n').and_then(|number| number.parse().ok()).unwrap_or(0);
+        let of = self.of(&type_url);
+        let in_flight = answered > 0 && answered >= of.answered;
+        of.answered = of.answered.max(answered);
+        let many = self.has(Defect::ManyInFlight) && in_flight;
         match self.nonces.get(&request.response_nonce) {
-            // The origin has its answer to that, and a newer one.
-            Some(_) if !is_answer && self.defect == Some(Defect::ManyInFlight) => {}
+            // The origin has its answer to that, and to a newer one: the names count all the same.
+            Some(_) if !is_answer && many => {
+                request.response_nonce = self.of(&type_url).origin_nonce.clone();
+                request.error_detail = None;
+            }
             // A response of ours: the origin sent nothing since.
             Some(None) => {
                 request.response_nonce = self.of(&type_url).origin_nonce.clone();
@@ -46,7 +55,7 @@ impl Hand {
             request.response_nonce.clone_from(&of.origin_nonce);
         }
         of.requests += 1;
-        if !is_stale || is_current {
+        if !is_stale || is_current || many {
             of.request = request.clone();
         }
         self.up.push(encoded(&request));
