@@ -110,9 +110,12 @@ mod settling;
 mod share;
 mod snapshot_origin;
 mod speakers;
+mod states;
 mod subscriber;
 mod supply;
+mod terms;
 mod upstream;
+mod validators;
 mod weak_table;
 
 pub use self::client::Client;
@@ -130,11 +133,15 @@ pub use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 pub use self::scope::Scope;
 pub use self::scope::unsaved::{Knows, Unsaved};
+pub(crate) use self::scope::{Heard, News};
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};
 pub use self::snapshot_origin::{Held, SnapshotOrigin};
+pub use self::states::{Rules, Status as ResourceStatus};
 pub use self::supply::{Status, Supply};
+pub use self::terms::{Terms, Trouble};
+pub use self::validators::{Reason, Validated, Validators};
 
 #[cfg(test)]
 mod tests;

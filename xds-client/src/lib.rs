@@ -4,14 +4,22 @@ mod backoff;
 pub mod bootstrap;
 mod client;
 mod endpoint;
+mod error;
+mod event;
 pub mod federation;
-mod store;
+mod resource;
+#[cfg(any(test, feature = "testing"))]
+pub mod test;
 #[cfg(feature = "rustls-any")]
 pub mod tls;
 pub mod upstream;
 mod watch;
 
 pub use backoff::Backoff;
-pub use client::Client;
-pub use endpoint::{Endpoint, EndpointError};
-pub use watch::{Event, Watch};
+pub use client::{BuildError, Builder, Client, Transport};
+pub use endpoint::{Endpoint, EndpointError, ServerError};
+pub use error::Error;
+pub use event::Event;
+pub use federation::{Reason, ResourceStatus};
+pub use resource::{Content, Raw, Resource};
+pub use watch::Watch;

@@ -1,6 +1,6 @@
 //! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,15 @@ use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::client::{Command, Intern, Update, Verdict};
 use xds_transport::{Protocol, Rejected};
-use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl, Version};
+use xdstp_cache::{Interest, ResourceError, Selector, Version};
 
 use crate::federation::alike::Unsaid;
-use crate::federation::changes::Changes;
-use crate::federation::demand::Wish;
 use crate::federation::lock::lock;
 use crate::federation::markers::Markers;
 use crate::federation::places::{Elsewhere, Places};
-use crate::federation::scope::Scope;
 use crate::federation::scopes::{Due, Scopes, Seat};
 use crate::federation::server::{Server, StreamState};
-use crate::federation::settling::{Settled, Settling};
+use crate::federation::settling::Settling;
 use crate::federation::speakers::Speakers;
 
 /// How much of an origin's words about a resource is kept, and told to every client, in characters.
@@ -31,6 +28,9 @@ const SILENT: Duration = Duration::from_secs(15);
 /// An origin may have nothing to say to who returns with all it has. A balancer without an origin does not keep a stream
 /// open for this long.
 const STEADY: Duration = Duration::from_secs(30);
+
+mod program;
+mod work;
 
 pub(crate) struct Feed {
     label: String,
@@ -105,6 +105,8 @@ impl Feed {
             state.guard = Some(self.server.observer.connected(&self.server.name));
             self.silent_at = None;
         }
+        drop(state);
+        self.tell_back();
     }
 
     /// Whether this stream is to say so, of many that have to.
@@ -163,8 +165,8 @@ impl Feed {
         }
         let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
-        let (missing, removed_too) =
-            if rules.full_state_in_sotw { (Vec::new(), missing) } else { (missing, Vec::new()) };
+        let (removed_too, missing): (Vec<_>, _) =
+            missing.into_iter().partition(|name| rules.full_state_in_sotw && !self.is_watched(&type_url, name, places));
         for name in removed.into_iter().chain(removed_too) {
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
                 places.put(place, |part| part.removed.push(name.clone()));
@@ -202,7 +204,10 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        let lost = !there && lock(&self.state).is_lost();
+        let (lost, trouble) = {
+            let state = lock(&self.state);
+            (!there && state.is_lost(), state.trouble.clone())
+        };
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
@@ -211,6 +216,7 @@ impl Consumer for Feed {
                 if lost {
                     scope.fall_back(now);
                 }
+                trouble.iter().for_each(|trouble| scope.lost(trouble));
                 let more = scope.take_asks(now, there, &mut |command| {
                     if let Command::Unsubscribe(type_url, interest) = &command {
                         self.settling.forget(type_url, interest);
@@ -239,7 +245,8 @@ impl Consumer for Feed {
         }
         self.more = !goes_on.is_empty();
         // Over SotW a full state is all there is.
-        for wish in self.settling.doubtful(now).into_iter().filter(|_| self.server.protocol == Protocol::Delta) {
+        let asks = self.server.protocol == Protocol::Delta && self.server.loops.asks_for_ends();
+        for wish in self.settling.doubtful(now).into_iter().filter(|_| asks) {
             self.markers.ask(wish);
         }
         self.markers.take_commands().into_iter().for_each(apply);
@@ -270,12 +277,14 @@ impl Consumer for Feed {
         };
         let scopes = self.scopes.clone();
         let mut places = Places::of(&scopes);
-        let refused = self.sort(update, complete, &mut places);
+        self.tell_rejected(&type_url, &update.rejected, &mut places);
+        let mut refused = self.sort(update, complete, &mut places);
         // What is not in it is as it was, and so is the version of that.
         for (scope, mut changes) in places.into_changes() {
             changes.by_alias = self.server.protocol == Protocol::Delta;
             changes.version.clone_from(&version);
             changes.system_version.clone_from(&system_version);
+            refused.extend(scope.validate(&type_url, &mut changes));
             if !changes.is_empty() {
                 scope.store(&type_url, changes, now);
             }
@@ -305,6 +314,7 @@ impl Consumer for Feed {
                     (true, None) => tracing::info!(origin = %self.server.name, stream = %self.label, "{words}"),
                     (false, _) => tracing::debug!(origin = %self.server.name, stream = %self.label, "{words}"),
                 }
+                self.tell_lost(error.as_deref());
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
                 self.markers.forget_all();
                 let settled = self.settling.pause();
@@ -354,47 +364,12 @@ impl Consumer for Feed {
             tracing::warn!(origin = %self.server.name, stream = %self.label, "{}", self.server.silent_hint);
             lock(&self.state).hint = Some(self.server.silent_hint);
         }
-        self.steady |= self.steady_at.take_if(|at| *at <= now).is_some();
+        if self.steady_at.take_if(|at| *at <= now).is_some() {
+            self.steady = true;
+            self.tell_back();
+        }
         // What lingers is looked at with the commands.
         let settled = self.settling.settled(now);
         self.settle(settled, now);
-    }
-}
-
-impl Feed {
-    /// The scopes that have something to tell the origin: those that ask, and those whose time has come. When the origin
-    /// comes or goes, all are looked at.
-    fn with_work(&mut self, now: Instant, there: bool) -> Vec<(Seat, Arc<Scope>)> {
-        let mut seats = self.scopes.take_asking();
-        seats.extend(self.due.take(now));
-        if self.was_there.replace(there) != Some(there) {
-            return self.scopes.all();
-        }
-        self.seated(seats)
-    }
-
-    fn seated(&self, seats: BTreeSet<Seat>) -> Vec<(Seat, Arc<Scope>)> {
-        seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
-    }
-
-    /// Tells the scopes how far their collections are answered.
-    fn settle(&mut self, settled: Settled, now: Instant) {
-        settled.complete.iter().for_each(|(type_url, collection)| self.markers.forget(type_url, collection));
-        let mut types: BTreeMap<TypeUrl, Places<'_>> = BTreeMap::new();
-        let mut tell = |(type_url, interest): Wish, change: &dyn Fn(&mut Changes, Interest)| {
-            let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes));
-            if let Some(place) = places.of_interest(&interest) {
-                places.put(place, |part| change(part, interest));
-            }
-        };
-        settled.begun.into_iter().for_each(|wish| tell(wish, &|part, interest| part.begun.push(interest)));
-        settled.complete.into_iter().for_each(|wish| tell(wish, &|part, interest| part.complete.push(interest)));
-        for (type_url, places) in types {
-            for (scope, changes) in places.into_changes() {
-                if !changes.is_empty() {
-                    scope.store(&type_url, changes, now);
-                }
-            }
-        }
     }
 }

@@ -117,7 +117,7 @@ impl Origin for ServerOrigin {
             let Speaker { label, node } = speaker();
             Upstream::dial(&*self.dial, self.server.clone(), label, node, &scope.key)
         };
-        let upstream = if scope.key.authority().is_some() {
+        let upstream = if !scope.key.has_own_stream() {
             let mut streams = lock(&self.streams);
             let selector = scope.key.selector().cloned();
             let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);

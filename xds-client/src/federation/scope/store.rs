@@ -28,7 +28,7 @@ impl Scope {
             complete,
             version,
             system_version,
-        } = changes;
+        } = self.decide(type_url, changes);
         for part in missing.chunks(BATCH) {
             let cache = &self.lock().cache;
             let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
@@ -86,7 +86,9 @@ impl Scope {
                 // What an error is about may be removed too, and a removal ends an error.
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
-                        if is_asked(&name) {
+                        if self.is_watched() && is_asked(&name) {
+                            edit.fail_beside(type_url, &name, error);
+                        } else if is_asked(&name) {
                             edit.fail_by_name(type_url, &name, error);
                         } else {
                             edit.fail(type_url, &name, error);

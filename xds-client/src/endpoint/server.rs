@@ -1,0 +1,104 @@
+//! A server of a bootstrap, as it is spoken to.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+use super::{Endpoint, EndpointError};
+use crate::bootstrap::{ChannelCreds, Server};
+#[cfg(feature = "rustls-any")]
+use crate::tls::{Tls, TlsError};
+
+/// A server of a bootstrap cannot be spoken to as it says.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Its address is none.
+    #[error(transparent)]
+    Address(#[from] EndpointError),
+    /// One of its files is not good.
+    #[cfg(feature = "rustls-any")]
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// It is to be spoken to in a way that is not known here.
+    #[error("{what} is not supported")]
+    Unsupported {
+        /// What is not.
+        what: &'static str,
+    },
+}
+
+impl Endpoint {
+    /// A server of a bootstrap, which is to be [told](Self::with_node) who we are.
+    ///
+    /// # Errors
+    /// It is spoken to in another way than is known here, its address is none, or its files are not good.
+    pub fn of_server(server: &Server) -> Result<Self, ServerError> {
+        if !server.call_creds().is_empty() {
+            return Err(ServerError::Unsupported { what: "call_creds" });
+        }
+        let endpoint = Self::new(&address(server.uri()))?;
+        match server.channel_creds() {
+            ChannelCreds::Insecure => Ok(endpoint),
+            #[cfg(feature = "rustls-any")]
+            ChannelCreds::Tls(files) => {
+                let tls = Tls::from_files(files.clone());
+                tls.check()?;
+                Ok(endpoint.with_tls(tls))
+            }
+            #[cfg(not(feature = "rustls-any"))]
+            ChannelCreds::Tls(_) => {
+                Err(ServerError::Unsupported { what: "tls, without which this program was built," })
+            }
+            ChannelCreds::GoogleDefault => Err(ServerError::Unsupported { what: "google_default" }),
+        }
+    }
+}
+
+/// The address in a target of gRPC: a name that DNS has, on the port that gRPC takes when there is none.
+fn address(target: &str) -> Cow<'_, str> {
+    let address = match target.strip_prefix("dns:") {
+        None if target.contains(":/") => return target.into(),
+        None => target,
+        // A name server may be named, too. The system's own is as good.
+        Some(rest) => {
+            rest.strip_prefix("//").and_then(|rest| rest.split_once('/')).map_or(rest, |(_, address)| address)
+        }
+    };
+    let has_port = address.rsplit(']').next().is_some_and(|behind| behind.contains(':'));
+    if has_port { address.into() } else { format!("{address}:443").into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bootstrap::CallCreds;
+
+    #[test]
+    fn the_address_is_that_of_the_target() {
+        for (target, expected) in [
+            ("a:1", "a:1"),
+            ("a", "a:443"),
+            ("[::1]", "[::1]:443"),
+            ("[::1]:1", "[::1]:1"),
+            ("dns:a:1", "a:1"),
+            ("dns:///a:1", "a:1"),
+            ("dns:///a", "a:443"),
+            ("dns://8.8.8.8/a:1", "a:1"),
+            ("unix:///a", "unix:///a"),
+        ] {
+            assert_eq!(address(target), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_spoken_to_as_the_bootstrap_says_is_not_spoken_to() {
+        for server in [
+            Server::new("a:1", ChannelCreds::GoogleDefault),
+            Server::new("unix:///a", ChannelCreds::Insecure),
+            Server::new("a:1", ChannelCreds::Insecure).with_call_creds(CallCreds::JwtTokenFile("a".into())),
+        ] {
+            assert!(Endpoint::of_server(&server).is_err(), "{server:?}");
+        }
+    }
+}
