@@ -110,7 +110,7 @@ mod settling;
 mod share;
 mod snapshot_origin;
 mod speakers;
-mod states;
+pub(crate) mod states;
 mod subscriber;
 mod supply;
 mod terms;

@@ -5,6 +5,7 @@ mod names;
 mod resources;
 mod scale;
 mod streams;
+mod table;
 
 use std::time::{Duration, Instant};
 

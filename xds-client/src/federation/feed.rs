@@ -268,7 +268,7 @@ impl Consumer for Feed {
             self.settling.complete(&update.type_url, &collection);
             complete.push(collection);
         }
-        let type_url = update.type_url.clone();
+        let (type_url, unsaid) = (update.type_url.clone(), update.unsaid);
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
         let (version, system_version) = match self.server.protocol {
@@ -284,6 +284,7 @@ impl Consumer for Feed {
             changes.by_alias = self.server.protocol == Protocol::Delta;
             changes.version.clone_from(&version);
             changes.system_version.clone_from(&system_version);
+            changes.unsaid = unsaid;
             refused.extend(scope.validate(&type_url, &mut changes));
             if !changes.is_empty() {
                 scope.store(&type_url, changes, now);

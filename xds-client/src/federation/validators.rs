@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rule_044_a_reader_that_panics_refuses_what_it_reads() {
+    fn r044_a_reader_that_panics_refuses_what_it_reads() {
         let frame = Frame::of_message(&"T".into(), b"body");
         #[allow(clippy::panic, reason = "it is what is tested")]
         let refused = validate(&|_: &Any| panic!("on purpose"), &frame).unwrap_err();

@@ -132,6 +132,8 @@ impl Link {
             return happened;
         }
         let response = far.poll_transmit(now, &mut server.cache).ok().flatten();
+        // It may have paused before it had found what to say.
+        happened |= far.poll_timeout().is_some_and(|due| due <= now);
         if let Some(response) = response {
             happened = true;
             if let Ok(Some(answered)) = self.upstream.handle_message(now, response.into_bytes()) {

@@ -1,7 +1,10 @@
 //! A server that has what a test puts there.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use prost::Message;
-use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Resource};
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Options, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -58,11 +61,34 @@ impl Server {
     /// # Panics
     /// When the name is none.
     pub fn put(&self, type_url: &str, name: &str, version: &str, message: &[u8]) {
-        let type_url = TypeUrl::from(type_url);
-        let resource = Frame::of_message(&type_url, message).into_resource(Some(version.into()));
-        let name = parsed(name);
+        self.store(type_url, name, version, Frame::of_message(&type_url.into(), message));
+    }
+
+    /// The same of a resource that may be asked for by another name, too (over delta).
+    ///
+    /// # Panics
+    /// When a name is none.
+    pub fn put_by_alias(&self, type_url: &str, (name, alias): (&str, &str), version: &str, message: &[u8]) {
+        let wrapper = Resource { aliases: vec![alias.to_owned()], ..Resource::default() }.encode_to_vec();
+        let frame = Frame::of_message(&type_url.into(), message).with_wrapper(wrapper.into(), None, false);
+        self.store(type_url, name, version, frame);
+    }
+
+    /// The same for a time, unless it is [silent](Self::be_silent), when it does not refresh it.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn put_for(&self, type_url: &str, name: &str, version: &str, message: &[u8], time: Duration) {
+        let frame = Frame::of_message(&type_url.into(), message).with_wrapper(Bytes::new(), Some(time), false);
+        self.store(type_url, name, version, frame);
+    }
+
+    fn store(&self, type_url: &str, name: &str, version: &str, frame: Frame) {
+        let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
+        let resource = frame.into_resource(Some(version.into()));
         self.change(|state, now| {
-            state.cache.upsert_raw(&type_url, &name, resource, now, &mut Vec::new());
+            let aliases: Vec<_> = resource.value.aliases().collect();
+            state.cache.upsert_raw_with_aliases(&type_url, &name, aliases, resource, now, &mut Vec::new());
         });
     }
 

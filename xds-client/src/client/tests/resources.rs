@@ -207,7 +207,7 @@ fn s039_a_type_of_the_program_is_read_once_for_each_version() {
 }
 
 #[test]
-fn r028_a_slow_reader_sees_the_newest_and_nothing_of_what_was_between() {
+fn r042_a_slow_reader_sees_the_newest_and_nothing_of_what_was_between() {
     let world = World::new();
     let mut watch = world.watch("x");
     for version in ["1", "2", "bad", "3"] {
@@ -249,4 +249,43 @@ fn r080_a_wildcard_beside_authorities_on_one_stream() {
         world.put(CDS, &name, "2");
         assert_eq!(heard(&mut own), [format!("put {name} 2")], "{protocol:?}");
     }
+}
+
+#[test]
+fn r079_what_had_its_time_is_gone_and_not_kept() {
+    let world = World::new();
+    world.top().put_for(CDS, "x", "1", &message("x", "1"), Duration::from_secs(60));
+    let mut watch = world.watch("x");
+    assert_eq!(heard(&mut watch), ["put x 1"]);
+    world.top().be_silent(true);
+    world.network.pass(Duration::from_secs(59));
+    assert!(heard(&mut watch).is_empty());
+    world.network.pass(Duration::from_secs(1));
+    assert_eq!(heard(&mut watch), ["failed x: absent"]);
+}
+
+#[test]
+fn rule_105_who_watches_an_alias_sees_the_resource_it_stands_for() {
+    let world = World::new();
+    for (name, alias) in [("x", "z"), (&*xdstp("a", CDS, "x"), &*xdstp("b", CDS, "z"))] {
+        world.top().put_by_alias(CDS, (name, alias), "1", &message(name, "1"));
+        let mut watch = world.watch(alias);
+        assert_eq!(heard(&mut watch), [format!("put {name} 1")]);
+        world.top().put_by_alias(CDS, (name, alias), "2", &message(name, "2"));
+        world.network.settle();
+        assert_eq!(heard(&mut watch), [format!("put {name} 2")]);
+    }
+}
+
+#[test]
+fn a_watch_that_replaces_another_at_once_has_what_that_had_and_nobody_is_asked() {
+    let world = World::new();
+    world.put(CDS, "x", "1");
+    let watch = world.watch("x");
+    world.top().take_asked();
+    drop(watch);
+    let mut again = world.client.watch_as::<Cluster>("x");
+    assert_eq!(heard(&mut again), ["put x 1"]);
+    world.network.settle();
+    assert!(world.top().take_asked().is_empty());
 }

@@ -22,7 +22,7 @@ pub(crate) enum News {
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     /// How often it had changed whether a server can be reached.
-    pub(super) turns: u64,
+    pub(super) turns: u32,
     /// It was told that none can.
     pub(super) lost: bool,
     /// Its collection was answered, and it is yet to be told.
@@ -33,5 +33,5 @@ pub(crate) struct Heard {
 #[derive(Default)]
 pub(super) struct Reach {
     pub(super) trouble: Option<Arc<Trouble>>,
-    pub(super) turns: u64,
+    pub(super) turns: u32,
 }

@@ -22,6 +22,7 @@ impl Scope {
             by_alias,
             mut removed,
             missing,
+            unsaid: _,
             errors,
             refreshed,
             begun,

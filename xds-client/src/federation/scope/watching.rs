@@ -107,7 +107,7 @@ impl Scope {
             if !turn(&mut state.reach) {
                 return;
             }
-            state.reach.turns += 1;
+            state.reach.turns = state.reach.turns.wrapping_add(1);
             state.wakers.iter().flatten().cloned().collect()
         };
         wakers.into_iter().for_each(Waker::wake);
@@ -175,7 +175,8 @@ impl Scope {
         let mut kept = Vec::new();
         changes.removed.retain(|name| {
             let before = entry(name);
-            let keeps = is_asked(name) && before.held && before.after(Happens::Gone, terms.rules).0.held;
+            // What had its time is not kept: that is what the time is for.
+            let keeps = !changes.unsaid && is_asked(name) && before.after(Happens::Gone, terms.rules).0.held;
             if keeps {
                 let error = ResourceError::new(ResourceError::NOT_FOUND, "its server does not have it any more");
                 kept.push((name.clone(), error.found_by(Cause::Deleted)));

@@ -33,52 +33,52 @@ fn wrong(status: Status, held: bool) -> (Entry, Hears) {
 const ALL: [Rules; 4] = [KEEPS, DROPS, WAITS, BOTH];
 
 #[test]
-fn rule_063_what_came_ends_every_error() {
+fn r063_what_came_ends_every_error() {
     all(Happens::Came, &ALL, |_| (ACKED, Hears::Changed));
 }
 
 #[test]
-fn rule_043_what_came_as_it_is_held_is_news_only_after_an_error() {
+fn r043_what_came_as_it_is_held_is_news_only_after_an_error() {
     all(Happens::CameAgain, &ALL, |before| (ACKED, if before == ACKED { Hears::Nothing } else { Hears::Changed }));
 }
 
 #[test]
-fn rule_057_what_is_refused_leaves_what_is_held_unless_the_server_fails_on_data_errors() {
+fn r057_what_is_refused_leaves_what_is_held_unless_the_server_fails_on_data_errors() {
     all(Happens::Refused, &[KEEPS, WAITS], |before| wrong(Status::Nacked, before.held));
     all(Happens::Refused, &[DROPS, BOTH], |_| wrong(Status::Nacked, false));
 }
 
 #[test]
-fn rule_057_what_is_gone_leaves_what_is_held_unless_the_server_fails_on_data_errors() {
+fn r057_what_is_gone_leaves_what_is_held_unless_the_server_fails_on_data_errors() {
     all(Happens::Gone, &[KEEPS, WAITS], |before| wrong(Status::DoesNotExist, before.held));
     all(Happens::Gone, &[DROPS, BOTH], |_| wrong(Status::DoesNotExist, false));
 }
 
 #[test]
-fn rule_056_an_error_that_passes_never_takes_anything_away() {
+fn r056_an_error_that_passes_never_takes_anything_away() {
     all(Happens::Failed { transient: true }, &ALL, |before| wrong(Status::ReceivedError, before.held));
 }
 
 #[test]
-fn rule_061_an_error_of_the_resource_is_one_of_its_data() {
+fn r061_an_error_of_the_resource_is_one_of_its_data() {
     all(Happens::Failed { transient: false }, &[KEEPS, WAITS], |before| wrong(Status::ReceivedError, before.held));
     all(Happens::Failed { transient: false }, &[DROPS, BOTH], |_| wrong(Status::ReceivedError, false));
 }
 
 #[test]
-fn rule_060_time_decides_of_what_nothing_was_said_of_and_of_nothing_else() {
+fn r060_time_decides_of_what_nothing_was_said_of_and_of_nothing_else() {
     let told = |status| move |before| if before == REQUESTED { wrong(status, false) } else { (before, Hears::Nothing) };
     all(Happens::Silent, &[KEEPS, DROPS], told(Status::DoesNotExist));
     all(Happens::Silent, &[WAITS, BOTH], told(Status::Timeout));
 }
 
 #[test]
-fn rule_056_a_server_that_is_away_changes_nothing_of_what_is_known() {
+fn r056_a_server_that_is_away_changes_nothing_of_what_is_known() {
     all(Happens::Lost, &ALL, |before| wrong(before.status, before.held));
 }
 
 #[test]
-fn rule_051_a_server_that_is_back_ends_its_absence_and_no_other_error() {
+fn r051_a_server_that_is_back_ends_its_absence_and_no_other_error() {
     all(Happens::Back, &ALL, |before| match before.status {
         Status::Requested | Status::Acked => (before, Hears::Cleared),
         status => wrong(status, before.held),
@@ -86,7 +86,7 @@ fn rule_051_a_server_that_is_back_ends_its_absence_and_no_other_error() {
 }
 
 #[test]
-fn rule_062_the_status_is_what_is_held_and_the_newest_error() {
+fn r062_the_status_is_what_is_held_and_the_newest_error() {
     let error = |cause| ResourceError::new(5, "because").found_by(cause);
     let refused = || error(Cause::Refused("1".into()));
     for held in [false, true] {
