@@ -10,6 +10,7 @@ chapters! {
     concepts = "concepts.md",
     life_of_an_update = "life-of-an-update.md",
     control_plane = "control-plane.md",
+    test_your_server = "test-your-server.md",
     machines = "machines.md",
     rules = "rules.md",
     extending = "extending.md",
@@ -28,5 +29,30 @@ pub mod envoy {
     impl prost::Name for Cluster {
         const NAME: &'static str = "Cluster";
         const PACKAGE: &'static str = "envoy.config.cluster.v3";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    const MANIFEST: &str = include_str!("../Cargo.toml");
+
+    /// What a chapter tells its reader to depend on is what its programs were compiled with.
+    #[test]
+    fn dependencies_are_of_the_versions_that_are_used_here() {
+        let chapter = include_str!("control-plane.md");
+        let listed = chapter.split("```toml\n[dependencies]\n").nth(1).and_then(|rest| rest.split("```").next());
+        let version = |line: &str| line.split('"').nth(1).map(str::to_owned);
+        let mut compared = Vec::new();
+        for line in listed.unwrap_or_default().lines() {
+            let name = line.split(' ').next().unwrap_or_default();
+            let used = MANIFEST.lines().find(|used| used.starts_with(&format!("{name} = ")));
+            let used = used.and_then(version).filter(|used| used.starts_with(char::is_numeric));
+            // A shorter version takes all that a longer one does.
+            if let (Some(used), Some(listed)) = (used, version(line)) {
+                assert!(used.starts_with(&listed), "{name}: {listed}, and here {used}");
+                compared.push(name.to_owned());
+            }
+        }
+        assert_eq!(compared, ["prost", "tonic", "tokio"]);
     }
 }

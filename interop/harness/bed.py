@@ -66,11 +66,11 @@ class Bed:
 
     def delta(self, xds_port, node="raw", **keywords):
         """A stream of our own, incremental."""
-        return self.stopped(DeltaClient(f"127.0.0.1:{xds_port}", node, **keywords))
+        return self.stopped(DeltaClient(dialed(xds_port), node, **keywords))
 
     def sotw(self, xds_port, node="raw", **keywords):
         """A stream of our own, state of the world."""
-        return self.stopped(SotwClient(f"127.0.0.1:{xds_port}", node, **keywords))
+        return self.stopped(SotwClient(dialed(xds_port), node, **keywords))
 
     def cable(self, to_port):
         """A port that forwards to another one until it is cut."""
@@ -98,6 +98,11 @@ class Bed:
         """Has a peer stopped in the end."""
         self.cleanups.append(peer.stop)
         return peer
+
+
+def dialed(xds_port):
+    """What gRPC dials: a port, or a unix socket in gRPC's own words."""
+    return xds_port if isinstance(xds_port, str) else f"127.0.0.1:{xds_port}"
 
 
 def upstream(origin, protocol="delta", authorities=(AUTHORITY,), port=None):

@@ -114,5 +114,7 @@ def bootstrap(variant, admin, xds_port, node, cluster, locators):
 
 
 def address(port):
-    """A loopback address in Envoy's form."""
+    """A loopback address in Envoy's form, or the path of a unix socket."""
+    if isinstance(port, str):
+        return {"pipe": {"path": port}}
     return {"socket_address": {"address": "127.0.0.1", "port_value": port}}

@@ -23,7 +23,9 @@ class RawClient:
         self.responses, self.error = [], None
         self.state, self.arrivals, self.errors = {}, {}, {}
         self.outbox = queue.SimpleQueue()
-        self.channel = grpc.insecure_channel(address, options=OPTIONS)
+        # Otherwise the path is what calls are for, which HTTP/2 does not allow.
+        local = [("grpc.default_authority", "localhost")] if address.startswith("unix") else []
+        self.channel = grpc.insecure_channel(address, options=OPTIONS + local)
         stub = ads_pb2_grpc.AggregatedDiscoveryServiceStub(self.channel)
         self.call = self.method(stub)(iter(self.outbox.get, None), wait_for_ready=True)
         if reads:

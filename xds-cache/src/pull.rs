@@ -220,7 +220,8 @@ impl<V> Cache<V> {
         let compared = brought.is_some();
         let held = brought.flatten();
         let is_held = held.as_ref().is_some_and(|held| *held == resource.version);
-        if !is_held && let Some(version) = held.filter(|held| !held.as_str().is_empty() && self.store.spares(at)) {
+        let held = held.filter(|held| !is_held && !held.as_str().is_empty() && !held.wants_again(&resource.version));
+        if let Some(version) = held.filter(|_| self.store.spares(at)) {
             // Of two versions a stale one may be the older: it is compared when the origin has said which counts.
             let name = self.store[at].name.clone();
             self.subscribers.bring(id, name, Some(version));

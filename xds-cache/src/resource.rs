@@ -64,6 +64,29 @@ text! {
     Version
 }
 
+/// In front of a version: no version of a resource begins so.
+const WANTED_AGAIN: &str = "\0";
+
+impl Version {
+    /// What a subscriber [brings along](crate::Cache::resume) that has this version and is to be sent what is there whatever that
+    /// has: only of what is stale, another one is not sent before it is known which counts.
+    ///
+    /// ```
+    /// use xdstp_cache::Version;
+    ///
+    /// assert_ne!(Version::from("1").wanted_again(), Version::from("1"));
+    /// ```
+    #[must_use]
+    pub fn wanted_again(&self) -> Self {
+        format!("{WANTED_AGAIN}{self}").into()
+    }
+
+    /// Whether this was brought along as one that has `other`, and wants it again.
+    pub(crate) fn wants_again(&self, other: &Self) -> bool {
+        self.as_str().strip_prefix(WANTED_AGAIN) == Some(other.as_str())
+    }
+}
+
 /// One resource as a cache holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

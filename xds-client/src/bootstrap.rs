@@ -122,7 +122,7 @@ impl Bootstrap {
     pub fn from_file(file: impl AsRef<Path>) -> Result<Self, BootstrapError> {
         let file = file.as_ref();
         let text =
-            fs::read_to_string(file).map_err(|source| BootstrapError::Unreadable { file: file.to_owned(), source })?;
+            fs::read_to_string(file).map_err(|reason| BootstrapError::Unreadable { file: file.to_owned(), reason })?;
         Self::named(&file.display().to_string(), &text)
     }
 

@@ -11,6 +11,7 @@ use prost::Message;
 use thiserror::Error;
 #[cfg(feature = "rustls-any")]
 use tonic::codegen::http::uri::Scheme;
+use tonic::metadata::MetadataMap;
 use tonic::transport;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
 use xds_transport::grpc::client::DEFAULT_MAX_MESSAGE_SIZE;
@@ -23,6 +24,9 @@ pub use self::server::ServerError;
 use crate::backoff::Backoff;
 #[cfg(feature = "rustls-any")]
 use crate::tls::Tls;
+#[cfg(feature = "rustls-any")]
+use crate::token::TokenFile;
+use crate::unix_address::{UnixAddress, UnixAddressError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a gRPC server bears: it ends connections whose client pings more often while nothing is sent (rule 137).
@@ -52,6 +56,8 @@ const LARGEST_WINDOW: u32 = i32::MAX as u32;
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(crate) transport: transport::Endpoint,
+    /// What is dialed, if it is not what calls say that they are for.
+    pub(crate) socket: Option<UnixAddress>,
     keepalive: Duration,
     pub(crate) protocol: Protocol,
     pub(crate) node: Bytes,
@@ -66,6 +72,8 @@ pub struct Endpoint {
     pub(crate) request_limit: Option<RateLimit>,
     #[cfg(feature = "rustls-any")]
     pub(crate) tls: Option<Tls>,
+    #[cfg(feature = "rustls-any")]
+    pub(crate) tokens: Vec<TokenFile>,
 }
 
 /// The address of an origin is not one.
@@ -73,7 +81,7 @@ pub struct Endpoint {
 #[non_exhaustive]
 pub enum EndpointError {
     /// It is no URI.
-    #[error("{uri:?} is not the address of an origin; expected HOST:PORT or http://HOST:PORT")]
+    #[error("{uri:?} is not the address of an origin; expected HOST:PORT, http://HOST:PORT or unix:PATH")]
     Malformed {
         /// The address.
         uri: String,
@@ -86,8 +94,17 @@ pub enum EndpointError {
         /// The address.
         uri: String,
     },
-    /// It asks for something else than HTTP/2 over TCP.
-    #[error("{uri:?}: the scheme {scheme:?} is not supported; expected HOST:PORT or http://HOST:PORT")]
+    /// It is no unix socket's.
+    #[error(transparent)]
+    Unix(#[from] UnixAddressError),
+    /// A token would be sent in clear text, to whoever listens.
+    #[error("{uri:?}: a token goes over TLS only; expected https://HOST:PORT")]
+    TokenInClearText {
+        /// The address.
+        uri: String,
+    },
+    /// It asks for something else than HTTP/2 over TCP or a unix socket.
+    #[error("{uri:?}: the scheme {scheme:?} is not supported; expected HOST:PORT, http://HOST:PORT or unix:PATH")]
     Scheme {
         /// The address.
         uri: String,
@@ -97,12 +114,15 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// An origin at `uri`: `host:port`, or a URI with the scheme `http`, or `https` for TLS by whom the system trusts. It
-    /// speaks delta, and knows nothing of us.
+    /// An origin at `uri`: `host:port`, or a URI with the scheme `http`, or `https` for TLS by whom the system trusts, or the
+    /// address of a [unix socket](UnixAddress). It speaks delta, and knows nothing of us.
     ///
     /// # Errors
     /// When `uri` is not a URI, or has another scheme.
     pub fn new(uri: &str) -> Result<Self, EndpointError> {
+        if UnixAddress::has_scheme(uri) {
+            return Ok(Self::unix(uri.parse()?));
+        }
         let is_tls = scheme(uri).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
         let full = match scheme(uri) {
             None => format!("http://{uri}"),
@@ -112,13 +132,29 @@ impl Endpoint {
             Some(scheme) => return Err(EndpointError::Scheme { uri: uri.to_owned(), scheme: scheme.to_owned() }),
         };
         let transport = transport::Endpoint::from_shared(full)
-            .map_err(|source| EndpointError::Malformed { uri: uri.to_owned(), source })?
+            .map_err(|source| EndpointError::Malformed { uri: uri.to_owned(), source })?;
+        let endpoint = Self::over(transport);
+        #[cfg(feature = "rustls-any")]
+        let endpoint = Self { tls: is_tls.then(Tls::default), ..endpoint };
+        Ok(endpoint)
+    }
+
+    /// An origin at a unix socket, as [`new`](Self::new) has it. Calls say that they are for `localhost`, and so is TLS, if it is
+    /// spoken there and no other name is given.
+    #[must_use]
+    pub fn unix(address: UnixAddress) -> Self {
+        Self { socket: Some(address), ..Self::over(transport::Endpoint::from_static("http://localhost")) }
+    }
+
+    fn over(transport: transport::Endpoint) -> Self {
+        let transport = transport
             .connect_timeout(CONNECT_TIMEOUT)
             .http2_keep_alive_interval(KEEPALIVE)
             .keep_alive_timeout(KEEPALIVE_TIMEOUT)
             .keep_alive_while_idle(true);
-        Ok(Self {
+        Self {
             transport: with_windows(transport, DEFAULT_STREAMS_PER_CONNECTION),
+            socket: None,
             keepalive: KEEPALIVE,
             protocol: Protocol::Delta,
             node: Bytes::new(),
@@ -132,8 +168,10 @@ impl Endpoint {
             max_request_size: DEFAULT_MAX_REQUEST_SIZE,
             request_limit: None,
             #[cfg(feature = "rustls-any")]
-            tls: is_tls.then(Tls::default),
-        })
+            tls: None,
+            #[cfg(feature = "rustls-any")]
+            tokens: Vec::new(),
+        }
     }
 
     /// Speaks this protocol.
@@ -166,6 +204,20 @@ impl Endpoint {
             Err(_) => self.transport,
         };
         Self { transport, tls: Some(tls), ..self }
+    }
+
+    /// Calls carry the [token](crate::token) of a file, beside those that were said before. It goes over TLS only, which is to be
+    /// [said](Self::with_tls) before.
+    ///
+    /// # Errors
+    /// It is spoken to in clear text.
+    #[cfg(feature = "rustls-any")]
+    pub fn with_token(mut self, token: TokenFile) -> Result<Self, EndpointError> {
+        if self.tls.is_none() {
+            return Err(EndpointError::TokenInClearText { uri: self.uri() });
+        }
+        self.tokens.push(token);
+        Ok(self)
     }
 
     /// Takes it like this when the origin is silent about a name: as its absence otherwise.
@@ -238,6 +290,26 @@ impl Endpoint {
         Self { transport: self.transport.http2_keep_alive_interval(interval), keepalive: interval, ..self }
     }
 
+    /// What calls carry that are made now: reads files.
+    ///
+    /// # Errors
+    /// Why there is no token.
+    pub(crate) async fn call_credentials(&self) -> Result<MetadataMap, String> {
+        #[allow(unused_mut)]
+        let mut metadata = MetadataMap::new();
+        #[cfg(feature = "rustls-any")]
+        for token in &self.tokens {
+            let (token, patience) = (token.clone(), CONNECT_TIMEOUT);
+            // Files may be on a disk that does not answer.
+            let reading = tokio::task::spawn_blocking(move || token.header(std::time::SystemTime::now()));
+            let read = tokio::time::timeout(patience, reading).await;
+            let read = read.map_err(|_| format!("no token was read within {patience:?}"))?;
+            let header = read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+            metadata.append("authorization", header);
+        }
+        Ok(metadata)
+    }
+
     /// After how long without a word from the origin it is pinged.
     pub fn keepalive(&self) -> Duration {
         self.keepalive
@@ -245,6 +317,9 @@ impl Endpoint {
 
     /// The address.
     pub fn uri(&self) -> String {
+        if let Some(socket) = &self.socket {
+            return socket.to_string();
+        }
         let uri = self.transport.uri().to_string();
         #[cfg(feature = "rustls-any")]
         if let (Some(_), Some(rest)) = (&self.tls, uri.strip_prefix("http://")) {
@@ -280,7 +355,12 @@ mod tests {
             }
         }
         Endpoint::new("https:/a").unwrap_err();
-        for uri in ["unix:///run/xds", "unix:/run/xds", "dns:///a:1", "xds:///a", "grpc://a:1", "://a:1"] {
+        #[cfg(unix)]
+        for uri in ["unix:///run/xds", "unix:/run/xds"] {
+            assert_eq!(Endpoint::new(uri).unwrap().uri(), "unix:/run/xds");
+        }
+        assert!(matches!(Endpoint::new("unix:"), Err(EndpointError::Unix(_))));
+        for uri in ["dns:///a:1", "xds:///a", "grpc://a:1", "://a:1"] {
             assert!(matches!(Endpoint::new(uri), Err(EndpointError::Scheme { .. })), "{uri}");
         }
         for uri in ["http://", "", "a b:1", "http:/a"] {
@@ -289,5 +369,16 @@ mod tests {
         for uri in ["a:1", "http://a:1", "HTTP://a:1", "[::1]:1", "http://a:1/"] {
             assert!(Endpoint::new(uri).is_ok(), "{uri}");
         }
+    }
+
+    #[cfg(feature = "rustls-any")]
+    #[test]
+    fn a_token_goes_over_tls_only() {
+        for uri in ["a:1", "http://a:1", "unix:/run/xds"] {
+            let error = Endpoint::new(uri).unwrap().with_token(TokenFile::new("token")).unwrap_err();
+            assert!(matches!(error, EndpointError::TokenInClearText { .. }), "{uri}");
+        }
+        Endpoint::new("https://a:1").unwrap().with_token(TokenFile::new("token")).unwrap();
+        Endpoint::new("a:1").unwrap().with_tls(Tls::default()).with_token(TokenFile::new("token")).unwrap();
     }
 }

@@ -76,7 +76,6 @@
 
 mod alike;
 mod changes;
-#[cfg_attr(not(test), expect(dead_code, reason = "no origin has several servers yet"))]
 mod choice;
 mod client;
 mod core;
@@ -84,6 +83,7 @@ mod crowd;
 mod demand;
 mod dial;
 mod failing;
+mod fallback;
 mod feed;
 mod interner;
 mod last_known_good;
@@ -106,6 +106,7 @@ mod scope_key;
 mod scopes;
 mod server;
 mod server_origin;
+mod servers;
 mod settling;
 mod share;
 mod snapshot_origin;
@@ -113,6 +114,7 @@ mod speakers;
 pub(crate) mod states;
 mod subscriber;
 mod supply;
+mod telling;
 mod terms;
 mod upstream;
 mod validators;
@@ -120,7 +122,7 @@ mod weak_table;
 
 pub use self::client::Client;
 pub use self::core::{Federation, Limits, Settings};
-pub use self::dial::{Dial, Dialed};
+pub use self::dial::{Dial, Dialed, Position};
 pub use self::interner::Interner;
 pub use self::last_known_good::LastKnownGood;
 pub use self::loop_guard::{Behind, LoopGuard};
@@ -132,6 +134,7 @@ pub use self::realm::{Authorities, Realm};
 pub use self::request_room::RequestRoom;
 pub use self::routes::Routes;
 pub use self::scope::Scope;
+pub use self::scope::look::Look;
 pub use self::scope::unsaved::{Knows, Unsaved};
 pub(crate) use self::scope::{Heard, News};
 pub use self::scope_key::ScopeKey;
@@ -139,7 +142,7 @@ pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};
 pub use self::snapshot_origin::{Held, SnapshotOrigin};
 pub use self::states::{Rules, Status as ResourceStatus};
-pub use self::supply::{Status, Supply};
+pub use self::supply::{ServerState, ServerStatus, Status, Supply};
 pub use self::terms::{Terms, Trouble};
 pub use self::validators::{Reason, Validated, Validators};
 

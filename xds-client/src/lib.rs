@@ -12,6 +12,9 @@ mod resource;
 pub mod test;
 #[cfg(feature = "rustls-any")]
 pub mod tls;
+#[cfg(feature = "rustls-any")]
+pub mod token;
+mod unix_address;
 pub mod upstream;
 mod watch;
 
@@ -22,4 +25,5 @@ pub use error::Error;
 pub use event::Event;
 pub use federation::{Reason, ResourceStatus};
 pub use resource::{Content, Raw, Resource};
+pub use unix_address::{UnixAddress, UnixAddressError};
 pub use watch::Watch;

@@ -2,7 +2,7 @@
 //!
 //! The pages look at a relay through [`Inspect`].
 
-use std::{future::Future, io, sync::Arc, time::Duration};
+use std::{fmt, future::Future, io, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -11,12 +11,14 @@ use axum::{
     middleware,
     response::{Html, IntoResponse, Response},
     routing::get,
+    serve::Listener,
 };
-use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use self::hosts::Hosts;
 use crate::metrics::Metrics;
 
+mod answers;
 mod filter;
 mod hosts;
 mod idle;
@@ -27,8 +29,8 @@ mod preface;
 pub use self::filter::DumpFilter;
 pub use self::inspect::Inspect;
 pub use crate::snapshot::{
-    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    UpstreamDump,
+    ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
+    ResourceDump, ScopeDump, ScopeTypeDump, ServerDump, UpstreamDump,
 };
 
 /// Serves the pages until `shutdown` resolves and the requests under way are answered. A connection that nothing is
@@ -37,13 +39,16 @@ pub use crate::snapshot::{
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve(
-    listener: TcpListener,
+pub async fn serve<L>(
+    listener: L,
     state: Arc<dyn Inspect>,
     longest_idle: Duration,
     hosts: Vec<String>,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) -> io::Result<()>
+where
+    L: Listener<Addr: fmt::Debug>,
+{
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages { relay: state, dumps: Arc::new(Semaphore::new(1)) };
     let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
@@ -51,6 +56,11 @@ pub async fn serve(
         .route("/", get(|| async { Html(index::page(None)) }))
         .route("/config_dump", get(config_dump))
         .route("/metrics", get(metrics))
+        .route("/api/v1/status", get(answers::status))
+        .route("/api/v1/clients", get(answers::clients))
+        .route("/api/v1/clients/{id}", get(answers::client))
+        .route("/api/v1/resources", get(answers::resources))
+        .route("/api/v1/resource", get(answers::resource))
         .route_layer(hosts)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::Future;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -11,18 +10,21 @@ use axum::response::IntoResponse;
 use axum::routing::Route;
 use http::Request;
 use prometheus::Registry;
-use tokio::net::{TcpListener, TcpSocket};
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
 use tower_layer::Layer;
 use tower_service::Service;
 use xdstp_client::federation;
 
-use crate::config::{self, Config, OriginKind, XdstpStreams};
+use crate::config::{self, Address, Config, OriginKind, XdstpStreams};
 use crate::error::Error;
 use crate::exported::export;
 use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
+use crate::pages::Pages;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
 use crate::serve::{Layered, Relay};
+use crate::socket::Listener;
 use crate::state;
 use crate::tls;
 
@@ -83,6 +85,7 @@ pub struct RelayBuilder {
     grouping: Option<Box<dyn NodeGrouping>>,
     listener: Option<TcpListener>,
     admin_listener: Option<TcpListener>,
+    tls: Option<ServerConfig>,
     layers: Vec<Layered>,
     registry: Option<Registry>,
 }
@@ -99,8 +102,8 @@ impl Relay {
     /// A relay of this configuration, with what is said of it from now on.
     pub fn builder(config: Config) -> RelayBuilder {
         let (origins, layers) = (BTreeMap::new(), Vec::new());
-        let (grouping, listener, admin_listener, registry) = (None, None, None, None);
-        RelayBuilder { config, origins, grouping, listener, admin_listener, layers, registry }
+        let (grouping, listener, admin_listener, tls, registry) = (None, None, None, None, None);
+        RelayBuilder { config, origins, grouping, listener, admin_listener, tls, layers, registry }
     }
 
     /// Takes the addresses of the configuration and reads its files. Origins are dialed when
@@ -136,6 +139,14 @@ impl RelayBuilder {
     /// Where the admin pages are, in place of the configuration's `admin`.
     pub fn admin_listener(mut self, listener: TcpListener) -> Self {
         self.admin_listener = Some(listener);
+        self
+    }
+
+    /// How clients are spoken to, in place of the configuration's `tls`: with a verifier or certificates of one's own. ALPN is set to
+    /// what the relay speaks. The [certificate](xds_transport::grpc::server::ClientCertificate) that a client showed is among the
+    /// extensions of its requests.
+    pub fn tls(mut self, tls: ServerConfig) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -186,12 +197,12 @@ impl RelayBuilder {
     /// missing or [not ready](federation::Origin::ready), or one was brought that the configuration does not name; the registry
     /// has the metrics of another relay.
     pub async fn bind(self) -> Result<Relay, Error> {
-        let Self { mut config, origins, grouping, listener, admin_listener, layers, registry } = self;
+        let Self { mut config, origins, grouping, listener, admin_listener, tls, layers, registry } = self;
         if let Some(listener) = &listener {
-            config.listen = listener.local_addr()?;
+            config.listen = listener.local_addr()?.into();
         }
         if let Some(listener) = &admin_listener {
-            config.admin = Some(listener.local_addr()?);
+            config.admin = Some(listener.local_addr()?.into());
         }
         config.validate()?;
         only_embedded(&config, &origins)?;
@@ -201,7 +212,7 @@ impl RelayBuilder {
         };
         let metrics = Arc::new(Metrics::new(origins::known_types()));
         let dialer = origins::dialer(&config)?;
-        let state = state::open(&config, &*grouping).await;
+        let state = state::open(&config, &*grouping).await?;
         let core = RelayCore::embedding(&config, origins, grouping, dialer, metrics, state);
         // Relays name each other by it when they find a loop.
         tracing::info!(instance = %core.instance(), "starting");
@@ -210,20 +221,25 @@ impl RelayBuilder {
         if let Some((origin, reason)) = core.not_ready() {
             return Err(Error::Origin { origin: origin.to_owned(), reason });
         }
-        let tls = config.tls.as_ref().map(tls::Downstream::load).transpose().map_err(Error::Tls)?.map(Arc::new);
-        let listener = match listener {
-            Some(listener) => listener,
-            None => listen(config.listen, "listen")?,
+        let tls = match tls {
+            Some(tls) => Some(tls::Downstream::of(tls)),
+            None => config.tls.as_ref().map(tls::Downstream::load).transpose()?,
         };
-        let admin = match (admin_listener, config.admin) {
-            (Some(listener), _) => Some(listener),
+        let tls = tls.map(Arc::new);
+        let listener = match listener {
+            Some(listener) => Listener::Tcp(listener),
+            None => listen(&config.listen, "listen")?,
+        };
+        let admin = match (admin_listener, &config.admin) {
+            (Some(listener), _) => Some(Listener::Tcp(listener)),
             (None, Some(address)) => Some(listen(address, "admin")?),
             (None, None) => None,
         };
+        let pages = Arc::new(Pages::new(&config, core.clone()));
         if let Some(registry) = registry {
-            export(&core, &registry)?;
+            export(&pages, &registry)?;
         }
-        Ok(Relay { config, listener, tls, admin, layers, core, _origins: origins })
+        Ok(Relay { config, listener, tls, admin, layers, core, pages, _origins: origins })
     }
 }
 
@@ -263,19 +279,8 @@ fn asks_for_nodes(config: &Config) -> bool {
     by_node || config.origin(&config.default_origin).is_some_and(is_server)
 }
 
-fn listen(address: SocketAddr, field: &'static str) -> Result<TcpListener, Error> {
-    /// How many connections may wait to be accepted, if the system allows so many: a fleet comes at once, and who finds no
-    /// place tries again a second later or is refused.
-    const WAITING: u32 = 4096;
-    let listening = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // Those of a relay that has ended may be there still.
-        #[cfg(unix)]
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        socket.listen(WAITING)
-    };
-    listening().map_err(|source| Error::Listen { address, field, source })
+fn listen(address: &Address, field: &'static str) -> Result<Listener, Error> {
+    Listener::bind(address).map_err(|source| Error::Listen { address: address.clone(), field, source })
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
-use crate::{origins, tls};
+use crate::state::Keys;
+use crate::{origins, state, tls};
 
-/// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind) does; nothing is
-/// listened on, dialed or watched.
+/// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind)
+/// does, and tries whether the directory of its state can be written; nothing is listened on, dialed or watched.
 ///
 /// ```
 /// let mesh = xds_relay::ExampleMesh::unpack()?;
@@ -16,18 +17,18 @@ use crate::{origins, tls};
 /// ```
 ///
 /// # Errors
-/// [`Error::Origin`]: a file is bad; with file, line, column and field. [`Error::Tls`]: a certificate or a key is. [`Error::Aggregation`]: the
-/// aggregation rules are.
+/// [`Error::Origin`]: a resource file is bad; with file, line, column and field. [`Error::Field`]: something else is that the
+/// configuration names, such as a certificate, or a key of what is kept. [`Error::Aggregation`]: the aggregation rules are.
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
     check_aggregation(config)?;
+    check_state(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
         if let OriginKind::Files { directory, descriptors } = &origin.kind {
-            let name = &origin.name;
-            let (_, resources) = crate::file_origin::load_origin(config, name, directory, descriptors.as_deref())?;
-            contents.push(FileContent::new(name, resources.iter().map(|resource| resource.type_url.as_str())));
+            let (_, resources) = crate::file_origin::load_origin(config, origin, directory, descriptors.as_deref())?;
+            contents.push(FileContent::new(&origin.name, resources.iter().map(|resource| resource.type_url.as_str())));
         }
     }
     Ok(contents)
@@ -41,6 +42,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
     check_aggregation(config)?;
+    check_state(config)?;
     match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
         None => Ok(Vec::new()),
         Some(origin) => {
@@ -57,10 +59,21 @@ fn check_aggregation(config: &Config) -> Result<(), Error> {
     }
 }
 
+/// Whether the keys of what is kept are good, and whether something can be kept where it is to be: a relay that runs says so and goes on.
+fn check_state(config: &Config) -> Result<(), Error> {
+    let Some(state) = &config.state else { return Ok(()) };
+    Keys::of(config)?;
+    state::check(&state.path).map_err(|error| Error::Field {
+        field: "state.path".to_owned(),
+        reason: format!("nothing can be kept in {}: {error}", state.path.display()),
+    })
+}
+
 /// Whether all files of certificates and keys are good.
 fn check_tls(config: &Config) -> Result<(), Error> {
     if let Some(files) = &config.tls {
-        tls::Downstream::load(files).map_err(Error::Tls)?;
+        tls::Downstream::load(files)?;
     }
-    config.origins.iter().try_for_each(|origin| origins::endpoint(config, origin).map(drop))
+    config.origins.iter().try_for_each(|origin| origins::endpoints(config, origin).map(drop))?;
+    tls::check_dates(config)
 }

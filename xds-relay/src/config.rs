@@ -5,19 +5,19 @@
 
 use std::{
     collections::BTreeMap,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr, SocketAddrV4},
     num::NonZeroUsize,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use http::Uri;
 use xds_transport::{Dialect, Protocol};
 use xdstp_uri::ResourceName;
 
 use crate::text_file::{self, Unread};
 use crate::yaml;
 
+mod address;
 mod aggregation;
 mod error;
 mod example_mesh;
@@ -34,6 +34,7 @@ mod values;
 mod written;
 
 pub use self::{
+    address::{Address, ServerAddress},
     aggregation::{Aggregation, Unmatched},
     error::ConfigError,
     example_mesh::{EXAMPLE, ExampleMesh},
@@ -59,7 +60,7 @@ pub use self::{
 ///     linger: 1m
 ///     ",
 /// )?;
-/// assert_eq!(config.listen.port(), 18000);
+/// assert_eq!(config.listen.to_string(), "127.0.0.1:18000");
 /// assert_eq!(config.default_origin, "control-plane");
 /// # Ok::<(), xds_relay::ConfigError>(())
 /// ```
@@ -67,11 +68,11 @@ pub use self::{
 #[non_exhaustive]
 pub struct Config {
     /// Where xDS is served. Port 0 lets the system choose.
-    pub listen: SocketAddr,
+    pub listen: Address,
     /// How clients are spoken to: in clear text, if there is none.
     pub tls: Option<ListenTls>,
     /// Where the admin pages are; `None` where the file says `admin: none`.
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<Address>,
     /// The names that the admin pages answer to, beside addresses; without ports.
     pub admin_hosts: Vec<String>,
     /// Who the relay is on upstream streams that carry `xdstp:` names.
@@ -139,6 +140,8 @@ pub struct Origin {
     pub kind: OriginKind,
     /// How it is spoken to: in clear text, if there is none.
     pub tls: Option<OriginTls>,
+    /// The file of the bearer token that calls to it carry (gRFC A97), over TLS only; it is read for each stream.
+    pub token: Option<PathBuf>,
     /// Which streams to it carry `xdstp:` names.
     pub xdstp: XdstpStreams,
     /// In which form of TP2 it is asked with dynamic parameters.
@@ -153,10 +156,11 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OriginKind {
-    /// A management server: a control plane or another relay.
+    /// A management server, a control plane or another relay, and those to turn to while it fails.
     Server {
-        /// `http://HOST:PORT/`.
-        uri: Uri,
+        /// One, or several in order of preference that all have the same resources, and are spoken to alike. What a name
+        /// stands for is looked up for each connection.
+        servers: Vec<ServerAddress>,
         /// The protocol to speak with it.
         protocol: Protocol,
     },
@@ -291,8 +295,13 @@ impl Default for Node {
     }
 }
 
-const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 18000);
-const DEFAULT_ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 18001);
+const DEFAULT_LISTEN: Address = loopback(18000);
+const DEFAULT_ADMIN: Address = loopback(18001);
+
+const fn loopback(port: u16) -> Address {
+    Address::Tcp(SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)))
+}
+
 const DEFAULT_LINGER: Duration = Duration::from_secs(30);
 /// What a gRPC server bears by default; it ends connections that ping more often (gRFC A8).
 const DEFAULT_KEEPALIVE: Duration = Duration::from_secs(5 * 60);
@@ -332,6 +341,12 @@ impl Config {
     #[must_use]
     pub fn origin(&self, name: &str) -> Option<&Origin> {
         self.origins.iter().find(|origin| origin.name == name)
+    }
+
+    /// What errors call a field of one of its origins.
+    pub(crate) fn field_of(&self, origin: &Origin, field: &str) -> String {
+        let index = self.origins.iter().position(|other| other.name == origin.name).unwrap_or_default();
+        format!("origins[{index}].{field}")
     }
 
     /// Authority → the name of its origin.

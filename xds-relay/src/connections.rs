@@ -11,6 +11,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use axum::{BoxError, Router};
+use http::Extensions;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
@@ -18,14 +19,27 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_stream::{Stream, StreamExt};
-use tonic::transport::server::Connected;
+use xds_transport::grpc::server::ClientCertificate;
 
 use self::begun::Begun;
 use self::calls::{Calls, OfOne};
 pub(crate) use self::calls::{Limited, OpenCalls};
 use self::http2::Liveness;
 use crate::config::Limits;
+use crate::socket::Io;
 use crate::tls;
+
+/// Bytes from and to a client.
+pub(crate) trait Connection: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    /// Says of the client what calls are to know.
+    fn tell(&self, into: &mut Extensions);
+}
+
+impl Connection for Io {
+    fn tell(&self, into: &mut Extensions) {
+        Self::tell(self, into);
+    }
+}
 
 /// What connections are served with.
 pub(crate) struct Serving {
@@ -45,7 +59,7 @@ impl Serving {
         incoming: impl Stream<Item = io::Result<(I, K)>>,
         stop: impl Future<Output = ()>,
     ) where
-        I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
+        I: Connection,
         K: Send + 'static,
     {
         let serving = Arc::new(self);
@@ -83,12 +97,11 @@ impl Serving {
         stopped.closed().await;
     }
 
-    async fn connection<I>(&self, io: I, stopping: watch::Receiver<bool>) -> Result<(), BoxError>
-    where
-        I: AsyncRead + AsyncWrite + Connected + Unpin + Send + 'static,
-    {
-        let (info, until) = (io.connect_info(), Instant::now() + self.limits.preface);
-        let Some(tls) = &self.tls else { return self.speak(io, info, until, stopping).await };
+    async fn connection<I: Connection>(&self, io: I, stopping: watch::Receiver<bool>) -> Result<(), BoxError> {
+        let until = Instant::now() + self.limits.preface;
+        let mut client = Extensions::new();
+        io.tell(&mut client);
+        let Some(tls) = &self.tls else { return self.speak(io, client, until, stopping).await };
         let securing = Box::pin(tls.accept(io));
         let mut stop = stopping.clone();
         let secured = tokio::select! {
@@ -96,9 +109,15 @@ impl Serving {
             _ = stop.wait_for(|stop| *stop) => return Ok(()),
         };
         match secured {
-            Ok(Ok(io)) => Box::pin(self.speak(io, info, until, stopping)).await,
+            Ok(Ok(io)) => {
+                if let Some(chain) = io.get_ref().1.peer_certificates() {
+                    let shown = ClientCertificate::new(chain.iter().map(|certificate| certificate.to_vec()));
+                    shown.and_then(|shown| client.insert(shown));
+                }
+                Box::pin(self.speak(io, client, until, stopping)).await
+            }
             Ok(Err(error)) => {
-                tracing::warn!("a client is not spoken to by TLS: {error}");
+                tracing::warn!("a client is not spoken to by TLS: {}", tls::refusal(&error));
                 Ok(())
             }
             Err(_) => {
@@ -109,19 +128,18 @@ impl Serving {
     }
 
     /// HTTP on a connection that is as secure as it is to be; it is to begin in time.
-    async fn speak<I, C>(
+    async fn speak<I>(
         &self,
         io: I,
-        info: C,
+        client: Extensions,
         until: Instant,
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), BoxError>
     where
         I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        C: Clone + Send + Sync + 'static,
     {
         let calls = Calls::new(self.limits.streams_per_connection, self.limited.clone(), self.open.clone());
-        let of_one = OfOne::new(self.router.clone(), info, calls.clone());
+        let of_one = OfOne::new(self.router.clone(), client, calls.clone());
         let mut stop = pin!(async { drop(stopping.wait_for(|stop| *stop).await) });
         let begun = tokio::select! {
             begun = timeout_at(until, Begun::read(io)) => match begun {
@@ -134,6 +152,11 @@ impl Serving {
             () = &mut stop => return Ok(()),
         };
         let Some(io) = begun else { return Ok(()) };
+        if self.tls.is_none() && io.is_tls() {
+            tracing::warn!(
+                "a client speaks TLS, and is not understood: without `tls` clients are spoken to in clear text"
+            );
+        }
         let mut idle = pin!(async {
             calls.none_for(self.limits.first_request).await;
             (self.limited)("first_request");
@@ -157,15 +180,14 @@ impl Serving {
 }
 
 /// HTTP/1 for an answer that says what is wrong: gRPC needs HTTP/2, REST polling does not.
-async fn serve_http1<I, C>(
+async fn serve_http1<I>(
     io: Begun<I>,
-    calls: OfOne<C>,
+    calls: OfOne,
     stop: Pin<&mut impl Future<Output = ()>>,
     mut idle: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), BoxError>
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    C: Clone + Send + Sync + 'static,
 {
     let mut http1 = auto::Builder::new(TokioExecutor::new()).http1_only();
     http1.http1().timer(TokioTimer::new());

@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use tonic::Status;
 use tonic::metadata::MetadataMap;
+#[cfg(unix)]
+use tonic::transport::server::UdsConnectInfo;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
@@ -29,10 +31,9 @@ impl Accept for Downstream {
     type Source = Routes;
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
-        let peer = opened.peer();
+        let peer = peer(&opened);
         let Opened { request, protocol, wake, handle, .. } = opened;
         let metadata = MetadataMap::from_headers(request.headers);
-        let peer = peer.map_or_else(String::new, |peer| peer.to_string());
         let Admitted { metadata, seen, place, .. } = self.0.admit(Instant::now(), &metadata).map_err(|error| {
             tracing::warn!(%peer, "a stream is refused: {error}");
             match error {
@@ -45,6 +46,25 @@ impl Accept for Downstream {
             self.0.open_stream(protocol, waker, Some(Arc::new(Outside { handle, peer, _seen: seen, _place: place })));
         Ok(Accepted { source, metadata })
     }
+}
+
+/// Who a client is, for people: an address, or the process behind a unix socket; and whom it proved to be.
+fn peer(opened: &Opened) -> String {
+    let mut peer = opened.peer().map_or_else(String::new, |peer| peer.to_string());
+    #[cfg(unix)]
+    if let Some(socket) = opened.request.extensions.get::<UdsConnectInfo>() {
+        peer = match socket.peer_cred.and_then(|process| process.pid()) {
+            Some(process) => format!("unix, process {process}"),
+            None => "unix".to_owned(),
+        };
+    }
+    if let Some(certificate) = opened.certificate() {
+        let names = [certificate.uri_names(), certificate.dns_names()];
+        let name = names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str);
+        // Who vouches for a client need not mind what a line of a log is.
+        peer = format!("{peer} {}", name.escape_debug());
+    }
+    peer
 }
 
 struct WakeStream(server::Wake);

@@ -1,13 +1,10 @@
 //! Why there is no relay.
 
 use std::io;
-use std::net::SocketAddr;
-
-use xdstp_client::tls::TlsError;
 
 use crate::aggregation::RulesError;
-use crate::causes::with_causes;
-use crate::config::InvalidConfig;
+use crate::config::{Address, InvalidConfig};
+use crate::state::KeysError;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +17,7 @@ pub enum Error {
     #[error("cannot listen on {address} ({field})")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: Address,
         /// The field of the configuration that names it.
         field: &'static str,
         /// Why.
@@ -34,9 +31,14 @@ pub enum Error {
         /// Why, with file, line and field where there is one.
         reason: String,
     },
-    /// What clients are to be spoken to with is not good.
-    #[error("tls: {}", with_causes(.0))]
-    Tls(TlsError),
+    /// What a field of the configuration names is not good: a file, a directory, an address.
+    #[error("{field}: {reason}")]
+    Field {
+        /// Such as `origins[1].tls.ca`.
+        field: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The rules of `aggregation` are not good.
     #[error("aggregation: {0}")]
     Aggregation(RulesError),
@@ -46,4 +48,11 @@ pub enum Error {
     /// A server failed.
     #[error("cannot serve")]
     Serve(#[from] io::Error),
+}
+
+impl From<KeysError> for Error {
+    /// The field that names the file.
+    fn from(error: KeysError) -> Self {
+        Self::Field { field: "state.secrets.encrypted".to_owned(), reason: error.to_string() }
+    }
 }

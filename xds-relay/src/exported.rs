@@ -6,11 +6,12 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntGauge, Registry};
 
-use crate::relay_core::RelayCore;
+use crate::admin::Inspect as _;
+use crate::pages::Pages;
 
 /// What a relay counts, whenever somebody looks, for as long as it is there.
 struct Exported {
-    core: Weak<RelayCore>,
+    pages: Weak<Pages>,
     /// A registry tells collectors apart by what they have: this one is said to have what every relay has.
     ready: IntGauge,
 }
@@ -19,9 +20,9 @@ struct Exported {
 ///
 /// # Errors
 /// Those of another relay are there.
-pub(crate) fn export(core: &Arc<RelayCore>, registry: &Registry) -> prometheus::Result<()> {
+pub(crate) fn export(pages: &Arc<Pages>, registry: &Registry) -> prometheus::Result<()> {
     let ready = IntGauge::new("xds_relay_ready", "1 while the relay is ready.")?;
-    registry.register(Box::new(Exported { core: Arc::downgrade(core), ready }))
+    registry.register(Box::new(Exported { pages: Arc::downgrade(pages), ready }))
 }
 
 impl Collector for Exported {
@@ -30,6 +31,6 @@ impl Collector for Exported {
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
-        self.core.upgrade().map(|core| core.metrics().families(&core.gauges())).unwrap_or_default()
+        self.pages.upgrade().map(|pages| pages.metrics().families(&pages.gauges())).unwrap_or_default()
     }
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 
 use crate::relay_core::RelayCore;
+use crate::socket::{self, Io};
 
 /// How long nothing is accepted after the system had nothing to accept it with.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -23,17 +23,17 @@ const RESERVED: u64 = 32;
 
 /// Where connections are accepted.
 pub(crate) trait Listener: Unpin {
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>>;
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Io>>;
 }
 
-impl Listener for TcpListener {
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
-        self.poll_accept(cx).map_ok(|(io, _)| io)
+impl Listener for socket::Listener {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Io>> {
+        Self::poll_accept(self, cx)
     }
 }
 
 /// The connections that clients make, each as long as it is one too many closed at once.
-pub(crate) struct Incoming<L = TcpListener> {
+pub(crate) struct Incoming<L = socket::Listener> {
     listener: L,
     room: Arc<Semaphore>,
     core: Arc<RelayCore>,
@@ -43,7 +43,7 @@ pub(crate) struct Incoming<L = TcpListener> {
 }
 
 /// A connection, and what counts it for as long as that is held.
-pub(crate) type Counted = (TcpStream, OwnedSemaphorePermit);
+pub(crate) type Counted = (Io, OwnedSemaphorePermit);
 
 impl<L> Incoming<L> {
     /// At most `limit` connections at a time, or as many as this process may have descriptors for.
@@ -97,8 +97,7 @@ impl<L: Listener> Stream for Incoming<L> {
             match self.room.clone().try_acquire_owned() {
                 Ok(counted) => {
                     self.short = false;
-                    // Without it small messages wait for others; that it fails is no reason to do without the connection.
-                    let _ = io.set_nodelay(true);
+                    io.hurry();
                     return Poll::Ready(Some(Ok((io, counted))));
                 }
                 Err(_) => {
@@ -140,7 +139,7 @@ mod tests {
     struct Failing(Mutex<VecDeque<io::Error>>);
 
     impl Listener for Failing {
-        fn poll_accept(&self, _: &mut Context<'_>) -> Poll<io::Result<TcpStream>> {
+        fn poll_accept(&self, _: &mut Context<'_>) -> Poll<io::Result<Io>> {
             self.0.lock().unwrap().pop_front().map_or(Poll::Pending, |error| Poll::Ready(Err(error)))
         }
     }

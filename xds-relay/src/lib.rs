@@ -3,11 +3,13 @@
 
 pub mod admin;
 pub mod aggregation;
+pub mod api;
 mod builder;
 mod causes;
 mod check;
 pub mod config;
 mod connections;
+mod content;
 mod downstream;
 mod error;
 mod exported;
@@ -22,10 +24,12 @@ mod load_reports;
 mod lock;
 pub mod metrics;
 mod origins;
+mod pages;
 mod reached;
 pub mod relay_core;
 mod serve;
 mod snapshot;
+mod socket;
 pub mod state;
 mod struct_json;
 mod text_file;

@@ -47,28 +47,28 @@ const NOT_PASSED_ON: [HeaderName; 12] = [
 pub(crate) struct LoadReports {
     /// The origin's name.
     origin: String,
-    /// Its connections for load reports: a client that does not read, or an origin, holds up no resources. `None` where it
-    /// has no server.
-    pool: Option<Pool>,
+    /// The connections to each of its servers for load reports: a client that does not read, or an origin, holds up no
+    /// resources. None where it has no server.
+    pools: Vec<Pool>,
     core: Arc<RelayCore>,
     ended: watch::Receiver<bool>,
 }
 
 impl LoadReports {
-    /// Reports go by connections of `pool` until `ended` says so.
-    pub(crate) fn new(origin: String, pool: Option<Pool>, core: Arc<RelayCore>, ended: watch::Receiver<bool>) -> Self {
-        Self { origin, pool, core, ended }
+    /// Reports go to the first of the servers that there is a connection to, until `ended` says so.
+    pub(crate) fn new(origin: String, pools: Vec<Pool>, core: Arc<RelayCore>, ended: watch::Receiver<bool>) -> Self {
+        Self { origin, pools, core, ended }
     }
 
     async fn pass(self, reports: Request<AxumBody>) -> Result<Response<Body>, Status> {
-        let Some(pool) = &self.pool else {
+        if self.pools.is_empty() {
             let words = format!("the default origin {:?} has files, and takes no load reports", self.origin);
             return Err(Status::unimplemented(words));
-        };
+        }
         let reports = to_origin(reports, &self.core)?;
         let mut ended = Ended::new(self.ended.clone());
         let (answered, answer) = oneshot::channel();
-        let opening = self.open(pool, reports.map(|body| Body::new(Reports { body, answer })));
+        let opening = self.open(reports.map(|body| Body::new(Reports { body, answer })));
         let (response, place) = tokio::select! {
             opened = opening => opened?,
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
@@ -77,12 +77,20 @@ impl LoadReports {
     }
 
     /// Has a place on a connection: beyond what the origin bears a stream would wait without a word.
-    async fn open(&self, pool: &Pool, reports: Request<Body>) -> Result<(Response<Body>, Place), Status> {
+    async fn open(&self, mut reports: Request<Body>) -> Result<(Response<Body>, Place), Status> {
         let unreachable =
             |words| Status::unavailable(format!("the origin {:?} cannot be reached: {words}", self.origin));
-        let mut place = pool.place().await.map_err(|error| unreachable(error.error))?;
+        let mut place = Err(String::new());
+        for pool in &self.pools {
+            place = pool.place().await.map_err(|error| error.error);
+            if place.is_ok() {
+                break;
+            }
+        }
+        let mut place = place.map_err(unreachable)?;
         let mut channel = place.channel();
         std::future::poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| unreachable(with_causes(&error)))?;
+        reports.headers_mut().extend(place.credentials().into_headers());
         let response = channel.call(reports).await.map_err(|error| unreachable(with_causes(&error)))?;
         // Where a balancer has no origin, the status comes without an answer.
         if !response.headers().contains_key("grpc-status") {

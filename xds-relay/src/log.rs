@@ -1,5 +1,7 @@
 //! What is logged, and how much of it: what strangers say in it can neither look like lines of its own nor fill a disk.
 
+pub(crate) mod filter;
+
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal as _, Write};

@@ -2,7 +2,7 @@
 
 use std::{
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tracing_subscriber::{filter::Targets, util::SubscriberInitExt as _};
 use xds_relay::{
     Config, ConfigError, ExampleMesh, FileContent, Relay,
-    config::{Aggregation, Origin, OriginKind},
+    config::{Address, Aggregation, Origin, OriginKind, ServerAddress},
 };
 
 mod causes;
@@ -51,7 +51,7 @@ struct Arguments {
     check: bool,
 
     /// What to log: a level, or TARGET=LEVEL,…
-    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG", default_value = "info")]
+    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG", default_value = "info", value_parser = log::filter::parse)]
     log: Targets,
 }
 
@@ -79,7 +79,10 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::parse();
     let result = match arguments.command.take() {
         Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
-        None => run(arguments),
+        None => {
+            let file = arguments.config.clone();
+            run(arguments).map_err(|failure| failure.placed(file.as_deref()))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -91,7 +94,7 @@ fn main() -> ExitCode {
                 Failure::Config(_)
                 | Failure::Keys(keys::Failure::Rules(_))
                 | Failure::Relay(
-                    xds_relay::Error::Origin { .. } | xds_relay::Error::Tls(_) | xds_relay::Error::Aggregation(_),
+                    xds_relay::Error::Origin { .. } | xds_relay::Error::Field { .. } | xds_relay::Error::Aggregation(_),
                 ) => BAD_CONFIGURATION,
                 _ => FAILED,
             })
@@ -113,6 +116,18 @@ enum Failure {
     Relay(#[from] xds_relay::Error),
     #[error("stopped by a second signal before the streams were drained")]
     Interrupted,
+}
+
+impl Failure {
+    /// What is wrong with a field is said with its place in the file.
+    fn placed(self, file: Option<&Path>) -> Self {
+        match (self, file) {
+            (Self::Relay(xds_relay::Error::Field { field, reason }), Some(file)) => {
+                Self::Config(ConfigError::of_field(file, &field, reason))
+            }
+            (other, _) => other,
+        }
+    }
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -163,7 +178,8 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
     let secure = if config.tls.is_some() { ", TLS" } else { "" };
     let mut text = format!("xds-relay {}\n  xDS      {listen}{secure}\n", env!("CARGO_PKG_VERSION"));
     let admin = relay.admin_address()?;
-    match admin {
+    match &admin {
+        Some(admin @ Address::Unix(_)) => text.push_str(&format!("  admin    {admin}\n")),
         Some(admin) => text.push_str(&format!("  admin    http://{admin}/\n")),
         None => text.push_str("  admin    none\n"),
     }
@@ -182,8 +198,18 @@ fn greeting(relay: &Relay, config: &Config, example: Option<&ExampleMesh>) -> io
             file.display()
         ));
     } else if let Some(admin) = admin {
+        let page = match admin {
+            Address::Unix(address) => match address.path() {
+                Some(path) => format!("--unix-socket {} http://localhost", path.display()),
+                None => format!(
+                    "--abstract-unix-socket {} http://localhost",
+                    address.to_string().replacen("unix-abstract:", "", 1)
+                ),
+            },
+            admin => format!("http://{admin}"),
+        };
         text.push_str(&format!(
-            "\nSee whether it reaches its origins, and what it holds:\n  curl http://{admin}/config_dump\n"
+            "\nSee whether it reaches its origins, and what it holds:\n  curl {page}/config_dump\n"
         ));
     }
     Ok(text)
@@ -193,9 +219,10 @@ const WATCH: &str = "cargo run -p xds-cli -- watch";
 
 fn describe(origin: &Origin, default_origin: &str) -> String {
     let what = match &origin.kind {
-        OriginKind::Server { uri, protocol } => {
+        OriginKind::Server { servers, protocol } => {
             let secure = if origin.tls.is_some() { ", TLS" } else { "" };
-            format!("{}, {}{secure}", uri.authority().map_or("", |authority| authority.as_str()), protocol.as_str())
+            let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
+            format!("{}, {}{secure}", servers.join(" or else "), protocol.as_str())
         }
         OriginKind::Files { directory, .. } => format!("files in {}", directory.display()),
         _ => String::new(),
@@ -209,7 +236,7 @@ fn describe(origin: &Origin, default_origin: &str) -> String {
 }
 
 fn summary(config: &Config, files: &[FileContent]) -> String {
-    let admin = config.admin.map_or("none".to_owned(), |admin| admin.to_string());
+    let admin = config.admin.as_ref().map_or("none".to_owned(), ToString::to_string);
     let origin = |origin: &Origin| match files.iter().find(|content| content.origin == origin.name) {
         Some(content) => format!("{} ({content})", origin.name),
         None => origin.name.clone(),

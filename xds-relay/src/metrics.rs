@@ -10,14 +10,15 @@ use std::{
 };
 
 use prometheus::{
-    Encoder, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector,
-    proto::MetricFamily,
+    Encoder, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry, TextEncoder, core::Collector, proto::MetricFamily,
 };
 use xds_transport::Protocol;
 
 mod looked_at;
+mod stream_guard;
 
 pub use self::looked_at::Gauges;
+pub use self::stream_guard::StreamGuard;
 
 /// How many resource types have a label value of their own.
 pub const DISTINCT_TYPES: usize = 32;
@@ -74,6 +75,7 @@ pub struct Metrics {
     upstream_resources: IntCounterVec,
     upstream_nacks: IntCounterVec,
     upstream_refused: IntCounterVec,
+    origin_switches: IntCounterVec,
     file_reloads: IntCounterVec,
     state_commits: IntCounterVec,
 }
@@ -128,30 +130,6 @@ pub struct ReloadMetrics {
     pub failed: Counter,
 }
 
-/// Counts a stream as there until it is dropped.
-#[derive(Debug)]
-#[must_use = "the stream counts as gone when this is dropped"]
-pub struct StreamGuard {
-    present: IntGauge,
-    gone: Option<IntCounter>,
-}
-
-impl StreamGuard {
-    fn new(present: IntGauge, gone: Option<IntCounter>) -> Self {
-        present.inc();
-        Self { present, gone }
-    }
-}
-
-impl Drop for StreamGuard {
-    fn drop(&mut self) {
-        self.present.dec();
-        if let Some(gone) = &self.gone {
-            gone.inc();
-        }
-    }
-}
-
 impl Metrics {
     /// Counters at zero. The `known_types`, type URLs, keep their label whatever else peers ask for.
     #[must_use]
@@ -201,6 +179,12 @@ impl Metrics {
             upstream_resources: up("resources", "Resources in the responses of an origin.", &["origin", "type"]),
             upstream_nacks: up("nacks", "Responses of an origin that were rejected.", &["origin", "type"]),
             upstream_refused: up("refused", "Resources of an origin that were refused.", &["origin"]),
+            origin_switches: counters(
+                &registry,
+                "origin_switches_total",
+                "Times that what is served began to come from this server of an origin in place of another.",
+                &["origin", "server"],
+            ),
             file_reloads: counters(
                 &registry,
                 "file_reloads_total",
@@ -261,6 +245,16 @@ impl Metrics {
         self.upstream_refused.with_label_values(&[origin]);
         self.upstream_loops.with_label_values(&[origin]);
         self.upstream_connected.with_label_values(&[origin]);
+    }
+
+    /// Makes one of several servers of an origin visible before anything comes from it.
+    pub fn declare_server(&self, origin: &str, server: &str) {
+        self.origin_switches.with_label_values(&[origin, server]);
+    }
+
+    /// What is served began to come from this server of an origin in place of another.
+    pub fn origin_switched(&self, origin: &str, server: &str) {
+        self.origin_switches.with_label_values(&[origin, server]).inc();
     }
 
     /// Resources of an origin were refused.

@@ -8,12 +8,13 @@ use tokio::sync::Notify;
 use xds_transport::RateLimit;
 use xds_transport::client::Silence;
 use xdstp_client::Endpoint;
+use xdstp_client::token::{TokenError, TokenFile};
 use xdstp_client::upstream::{Consumer, Driver, Pool};
 
 use crate::causes::with_causes;
-use crate::config::{Config, Origin, OriginKind};
+use crate::config::{Config, Origin, OriginKind, ServerAddress};
 use crate::error::Error;
-use crate::relay_core::{Dial, Dialed, RelayCore};
+use crate::relay_core::{Dial, Dialed, Position, RelayCore};
 
 /// The origins of files of a running relay, watched while this lives.
 pub(crate) struct Origins {
@@ -31,7 +32,7 @@ impl Origins {
         for (index, origin) in config.origins.iter().enumerate() {
             let OriginKind::Files { directory, descriptors } = &origin.kind else { continue };
             let failed = |reason: String| Error::Origin { origin: origin.name.clone(), reason };
-            let (directory, loaded) = load_origin(config, &origin.name, directory, descriptors.as_deref())?;
+            let (directory, loaded) = load_origin(config, origin, directory, descriptors.as_deref())?;
             core.set_files(index, serve_as(&loaded), Instant::now());
             let reloads = core.metrics().reloads(&origin.name);
             let (core, name) = (core.clone(), origin.name.clone());
@@ -96,41 +97,74 @@ pub(crate) fn known_types() -> [&'static str; 8] {
 /// # Errors
 /// An address that no connection can be made to, whoever listens there.
 pub(crate) fn dialer(config: &Config) -> Result<Box<dyn Dial>, Error> {
-    let pool = |origin| Ok(endpoint(config, origin)?.map(Pool::new));
-    let pools = config.origins.iter().map(pool).collect::<Result<_, Error>>()?;
+    let pools = config.origins.iter().map(|origin| pools(config, origin)).collect::<Result<_, Error>>()?;
     Ok(Box::new(Servers { pools }))
 }
 
-/// How to reach an origin, if it is a server.
+/// The connections to each server of an origin, in order of preference.
 ///
 /// # Errors
 /// As [`dialer`].
-pub(crate) fn endpoint(config: &Config, origin: &Origin) -> Result<Option<Endpoint>, Error> {
-    let OriginKind::Server { uri, protocol } = &origin.kind else { return Ok(None) };
-    let bad = |error: &dyn std::error::Error| Error::Origin { origin: origin.name.clone(), reason: with_causes(error) };
-    let endpoint = Endpoint::new(&uri.to_string()).map_err(|error| bad(&error))?;
-    let endpoint = match &origin.tls {
-        Some(tls) => endpoint.with_tls(crate::tls::towards(tls).map_err(|error| bad(&error))?),
-        None => endpoint,
-    };
-    // What is said of a name is told to others.
-    let endpoint = endpoint.with_dialect(origin.dynamic_parameters);
-    let endpoint = endpoint.with_silence(Silence::IsNoAnswer).with_protocol(*protocol).with_keepalive(origin.keepalive);
-    let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
-    let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
-    let endpoint = endpoint.with_request_limit(REQUESTS);
-    Ok(Some(endpoint.with_max_message_size(config.limits.max_response_bytes)))
+pub(crate) fn pools(config: &Config, origin: &Origin) -> Result<Vec<Pool>, Error> {
+    Ok(endpoints(config, origin)?.into_iter().map(Pool::new).collect())
 }
 
-/// The origins that are servers, by their position in the configuration.
+/// How to reach the servers of an origin, if it has any: all alike.
+///
+/// # Errors
+/// As [`dialer`].
+pub(crate) fn endpoints(config: &Config, origin: &Origin) -> Result<Vec<Endpoint>, Error> {
+    let OriginKind::Server { servers, protocol } = &origin.kind else { return Ok(Vec::new()) };
+    let tls = origin.tls.as_ref().map(|tls| crate::tls::towards(tls, &config.field_of(origin, "tls"))).transpose()?;
+    let token = token(config, origin)?;
+    let endpoint = |(index, server): (usize, &ServerAddress)| {
+        let field = if servers.len() == 1 { "server".to_owned() } else { format!("servers[{index}]") };
+        let endpoint = Endpoint::new(&server.to_string()).map_err(|error| bad(config, origin, &field, &error))?;
+        let endpoint = match &tls {
+            Some(tls) => endpoint.with_tls(tls.clone()),
+            None => endpoint,
+        };
+        match &token {
+            Some(token) => endpoint.with_token(token.clone()).map_err(|error| bad(config, origin, "token", &error)),
+            None => Ok(endpoint),
+        }
+    };
+    let settled = |endpoint: Endpoint| {
+        // What is said of a name is told to others.
+        let endpoint = endpoint.with_dialect(origin.dynamic_parameters).with_silence(Silence::IsNoAnswer);
+        let endpoint = endpoint.with_protocol(*protocol).with_keepalive(origin.keepalive);
+        let endpoint = endpoint.with_streams_per_connection(origin.streams_per_connection);
+        let endpoint = endpoint.with_max_request_size(config.limits.max_upstream_request_bytes);
+        let endpoint = endpoint.with_request_limit(REQUESTS);
+        endpoint.with_max_message_size(config.limits.max_response_bytes)
+    };
+    servers.iter().enumerate().map(|server| endpoint(server).map(settled)).collect()
+}
+
+/// What calls to an origin carry.
+fn token(config: &Config, origin: &Origin) -> Result<Option<TokenFile>, Error> {
+    let Some(file) = &origin.token else { return Ok(None) };
+    let token = TokenFile::new(file);
+    match token.check() {
+        // There may be another by the time it is needed.
+        Ok(()) | Err(TokenError::Expired { .. }) => Ok(Some(token)),
+        Err(error) => Err(bad(config, origin, "token", &error)),
+    }
+}
+
+fn bad(config: &Config, origin: &Origin, field: &str, error: &dyn std::error::Error) -> Error {
+    Error::Field { field: config.field_of(origin, field), reason: with_causes(error) }
+}
+
+/// The servers of each origin, by their position in the configuration.
 struct Servers {
-    pools: Vec<Option<Pool>>,
+    pools: Vec<Vec<Pool>>,
 }
 
 impl Dial for Servers {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, server: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let wake = Arc::new(Notify::new());
-        let pool = self.pools.get(origin).and_then(Option::as_ref);
+        let pool = self.pools.get(server.origin).and_then(|pools| pools.get(server.server));
         let driver = pool.map(|pool| pool.spawn(node, consumer, wake.clone()));
         Box::new(Driven { wake, _driver: driver })
     }
@@ -156,7 +190,7 @@ mod endpoints {
     fn rule_137_an_origin_is_pinged_as_often_as_its_configuration_says() {
         let text = "origins: [{ name: a, server: 'a:1' }, { name: b, server: 'b:1', keepalive: 30s }]";
         let config = Config::parse("relay.yaml", text).unwrap();
-        let keepalive = |origin| endpoint(&config, origin).unwrap().unwrap().keepalive().as_secs();
+        let keepalive = |origin| endpoints(&config, origin).unwrap()[0].keepalive().as_secs();
         assert_eq!(config.origins.iter().map(keepalive).collect::<Vec<_>>(), [300, 30]);
     }
 }

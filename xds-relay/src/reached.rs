@@ -1,12 +1,14 @@
 //! Whether origins take connections, for who waits for that before clients come.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Config, OriginKind};
+use crate::config::{Config, OriginKind, ServerAddress};
+use crate::lock::lock;
 
 /// How often those are tried that did not, and how long that takes at most.
 const EVERY: Duration = Duration::from_secs(1);
@@ -15,37 +17,124 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Reached(Vec<Origin>);
 
 struct Origin {
+    /// In the configuration.
+    position: usize,
     name: String,
-    address: String,
+    /// One is enough.
+    servers: Vec<ServerAddress>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Untried,
+    /// None of them took one, for this reason.
+    Failed(String),
     /// It took one: what comes later is no reason to send clients away, who are served what is known.
-    once: AtomicBool,
+    Reached,
 }
 
 impl Reached {
     pub(crate) fn new(config: &Config) -> Self {
-        let origins = config.origins.iter().filter_map(|origin| {
-            let OriginKind::Server { uri, .. } = &origin.kind else { return None };
-            let address = uri.authority()?.to_string();
-            Some(Origin { name: origin.name.clone(), address, once: AtomicBool::new(false) })
+        let origins = config.origins.iter().enumerate().filter_map(|(position, origin)| {
+            let OriginKind::Server { servers, .. } = &origin.kind else { return None };
+            let (name, servers, state) = (origin.name.clone(), servers.clone(), Mutex::new(State::Untried));
+            Some(Origin { position, name, servers, state })
         });
         Self(origins.collect())
     }
 
-    /// Which did not, if there is one.
-    pub(crate) fn missing(&self) -> Option<&str> {
-        self.0.iter().find(|origin| !origin.once.load(Ordering::Relaxed)).map(|origin| origin.name.as_str())
+    /// Which took no connection yet, and why, if there are any, but for those that may be away, by their positions.
+    pub(crate) fn missing(&self, may_be_away: impl Fn(usize) -> bool) -> Option<String> {
+        let awaited = self.0.iter().filter(|origin| !may_be_away(origin.position));
+        let missing: Vec<_> = awaited.filter_map(Origin::missing).collect();
+        (!missing.is_empty()).then(|| missing.join("; "))
     }
 
     /// Tries them until each took a connection.
     pub(crate) async fn reach(&self) {
-        while self.missing().is_some() {
-            for origin in self.0.iter().filter(|origin| !origin.once.load(Ordering::Relaxed)) {
-                let connecting = TcpStream::connect(origin.address.as_str());
-                if let Ok(Ok(_)) = timeout(EVERY, connecting).await {
-                    origin.once.store(true, Ordering::Relaxed);
-                }
+        loop {
+            let missing = || self.0.iter().filter(|origin| origin.missing().is_some());
+            for origin in missing() {
+                let tried = first_to_take(&origin.servers).await;
+                *lock(&origin.state) = tried.map_or_else(State::Failed, |()| State::Reached);
+            }
+            if missing().next().is_none() {
+                return;
             }
             sleep(EVERY).await;
         }
+    }
+}
+
+impl Origin {
+    fn missing(&self) -> Option<String> {
+        let Self { name, servers, state, .. } = self;
+        let targets: Vec<_> = servers.iter().map(ServerAddress::target).collect();
+        let took_none = format!("origin {name:?} ({}) took no connection yet", targets.join(", "));
+        match &*lock(state) {
+            State::Untried => Some(took_none),
+            State::Failed(reason) => Some(format!("{took_none}: {reason}")),
+            State::Reached => None,
+        }
+    }
+}
+
+/// # Errors
+/// None of them takes a connection: why the last does not.
+async fn first_to_take(servers: &[ServerAddress]) -> Result<(), String> {
+    let mut reason = String::new();
+    for server in servers {
+        match timeout(EVERY, connect(server)).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(error)) => reason = error.to_string(),
+            Err(_) => reason = format!("nobody answered within {EVERY:?}"),
+        }
+    }
+    Err(reason)
+}
+
+async fn connect(server: &ServerAddress) -> io::Result<()> {
+    match server {
+        ServerAddress::Http(_) => TcpStream::connect(server.target()).await.map(drop),
+        #[cfg(unix)]
+        ServerAddress::Unix(address) => std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?).map(drop),
+        #[cfg(not(unix))]
+        ServerAddress::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_servers_are_waited_for_and_none_that_may_be_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = directory.path().display();
+        let text = format!(
+            "origins: [{{ name: a, files: {files} }}, {{ name: b, server: 'b:1' }}, {{ name: c, server: unix:c }}]"
+        );
+        let reached = Reached::new(&Config::parse("relay.yaml", &text).unwrap());
+        let (b, c) = ("origin \"b\" (b:1) took no connection yet", "origin \"c\" (unix:c) took no connection yet");
+        assert_eq!(reached.missing(|_| false), Some(format!("{b}; {c}")));
+        assert_eq!(reached.missing(|origin| origin == 1).as_deref(), Some(c));
+        assert_eq!(reached.missing(|origin| origin > 0), None);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn an_origin_of_unix_sockets_is_reached_by_one_of_them() {
+        use std::os::unix::net::UnixListener;
+
+        let directory = tempfile::tempdir().unwrap();
+        let text = "origins: [{ name: x, servers: [unix:a, unix:b] }]";
+        let reached = Reached::new(&Config::parse(directory.path().join("relay.yaml"), text).unwrap());
+        assert!(timeout(EVERY / 2, reached.reach()).await.is_err());
+        let [a, b] = ["a", "b"].map(|name| format!("unix:{}", directory.path().join(name).display()));
+        let words = format!("origin \"x\" ({a}, {b}) took no connection yet: No such file or directory (os error 2)");
+        assert_eq!(reached.missing(|_| false), Some(words));
+        let _listener = UnixListener::bind(directory.path().join("b")).unwrap();
+        reached.reach().await;
+        assert_eq!(reached.missing(|_| false), None);
     }
 }

@@ -2,7 +2,9 @@
 //! [`NodeGrouping`]'s; sockets come in through [`Dial`] and [`RelayCore::open_stream`].
 
 mod by_rules;
+mod client_look;
 mod client_node;
+mod clients_view;
 mod configured;
 mod core;
 mod counts;
@@ -11,7 +13,9 @@ mod node_group;
 mod own_node;
 mod quotas;
 mod relay_path;
+mod resources_view;
 mod served_client;
+mod status_view;
 mod stream_entry;
 mod streams;
 mod view;
@@ -22,8 +26,9 @@ pub use self::core::RelayCore;
 pub use self::loops::{LoopError, Seen};
 pub use self::node_group::{EveryNode, NodeGrouping, ShareBy};
 pub use self::quotas::LimitError;
+pub use self::resources_view::Found;
 pub use self::stream_entry::ServedStream;
 pub use self::streams::{AdmitError, Admitted};
 pub use xdstp_client::federation::{
-    ByNode, Dial, Dialed, Held, NodeGroup, Origin, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
+    ByNode, Dial, Dialed, Held, NodeGroup, Origin, Position, Routes, Scope, ScopeKey, Share, SnapshotOrigin, Speaker,
 };

@@ -2,20 +2,16 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
-use xdstp_client::upstream::Pool;
 
-use crate::admin::{self, Inspect};
-use crate::config::{Config, ReadyWhen};
+use crate::admin;
+use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
 use crate::error::Error;
@@ -23,11 +19,10 @@ use crate::file_content::FileContent;
 use crate::health::Health;
 use crate::incoming::Incoming;
 use crate::load_reports::{self, LoadReports};
-use crate::metrics::{Gauges, Metrics};
 use crate::origins::{self, Origins};
-use crate::reached::Reached;
+use crate::pages::Pages;
 use crate::relay_core::RelayCore;
-use crate::snapshot::{ConfigDump, Readiness};
+use crate::socket::Listener;
 use crate::state::Keeping;
 use crate::tls;
 
@@ -41,11 +36,12 @@ pub(crate) type Layered = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
 /// A relay that has its addresses, and has read its files.
 pub struct Relay {
     pub(crate) config: Config,
-    pub(crate) listener: TcpListener,
+    pub(crate) listener: Listener,
     pub(crate) tls: Option<Arc<tls::Downstream>>,
-    pub(crate) admin: Option<TcpListener>,
+    pub(crate) admin: Option<Listener>,
     pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
+    pub(crate) pages: Arc<Pages>,
     /// Keeps the files watched.
     pub(crate) _origins: Origins,
 }
@@ -55,16 +51,16 @@ impl Relay {
     ///
     /// # Errors
     /// The system does not say.
-    pub fn listen_address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    pub fn listen_address(&self) -> io::Result<Address> {
+        self.listener.address()
     }
 
     /// Where the admin pages are, if anywhere.
     ///
     /// # Errors
     /// The system does not say.
-    pub fn admin_address(&self) -> io::Result<Option<SocketAddr>> {
-        self.admin.as_ref().map(TcpListener::local_addr).transpose()
+    pub fn admin_address(&self) -> io::Result<Option<Address>> {
+        self.admin.as_ref().map(Listener::address).transpose()
     }
 
     /// What its origins of files hold.
@@ -78,16 +74,10 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, tls, admin, layers, core, _origins } = self;
+        let Self { config, listener, tls, admin, layers, core, pages, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let keeping = Keeping::of(&core);
-        let pages = Arc::new(Pages {
-            core: core.clone(),
-            draining: AtomicBool::new(false),
-            ready_when: config.ready_when,
-            reached: Reached::new(&config),
-        });
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
@@ -121,9 +111,7 @@ impl Relay {
             }
         };
         let reaching = async {
-            if pages.waits_for().is_some() {
-                pages.reached.reach().await;
-            }
+            pages.reach().await;
             std::future::pending::<()>().await;
         };
         tokio::pin!(grpc, admin, sweeping, following, reaching);
@@ -135,7 +123,7 @@ impl Relay {
             () = &mut reaching => {}
             () = shutdown => {}
         }
-        pages.draining.store(true, Ordering::Relaxed);
+        pages.drain();
         health.report(false).await;
         let _ = stop_grpc.send(true);
         let drained = async {
@@ -206,52 +194,6 @@ fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
 /// Reports go to the origin of old-style names, which is where clients would have sent them.
 fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
     let origin = config.origin(&config.default_origin);
-    let endpoint = origin.map(|origin| origins::endpoint(config, origin)).transpose()?.flatten();
-    Ok(LoadReports::new(config.default_origin.clone(), endpoint.map(Pool::new), core.clone(), end))
-}
-
-struct Pages {
-    core: Arc<RelayCore>,
-    draining: AtomicBool,
-    ready_when: ReadyWhen,
-    reached: Reached,
-}
-
-impl Pages {
-    /// The origin that must take a connection before clients come.
-    fn waits_for(&self) -> Option<&str> {
-        match self.ready_when {
-            ReadyWhen::Started => None,
-            ReadyWhen::LastKnownGood if self.core.state().is_some_and(|state| state.age().is_some()) => None,
-            ReadyWhen::Origins | ReadyWhen::LastKnownGood => self.reached.missing(),
-        }
-    }
-
-    fn is_ready(&self) -> bool {
-        matches!(self.ready(), Readiness::Ready)
-    }
-}
-
-impl Inspect for Pages {
-    fn ready(&self) -> Readiness {
-        if self.draining.load(Ordering::Relaxed) {
-            return Readiness::NotReady("shutting down".to_owned());
-        }
-        match self.waits_for() {
-            Some(origin) => Readiness::NotReady(format!("origin {origin:?} took no connection yet")),
-            None => self.core.readiness(),
-        }
-    }
-
-    fn config_dump(&self) -> ConfigDump {
-        self.core.config_dump(Instant::now())
-    }
-
-    fn metrics(&self) -> &Metrics {
-        self.core.metrics()
-    }
-
-    fn gauges(&self) -> Gauges {
-        self.core.gauges()
-    }
+    let pools = origin.map(|origin| origins::pools(config, origin)).transpose()?.unwrap_or_default();
+    Ok(LoadReports::new(config.default_origin.clone(), pools, core.clone(), end))
 }

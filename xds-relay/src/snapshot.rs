@@ -43,6 +43,29 @@ pub struct OriginDump {
     pub protocol: String,
     /// The streams, connected or waiting to be.
     pub streams: Vec<UpstreamDump>,
+    /// Of an origin of files what these hold, whether a client wants it or not, by type URL.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<ContentDump>,
+}
+
+/// What files hold of one type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ContentDump {
+    /// The type URL.
+    pub type_url: String,
+    /// By name.
+    pub resources: Vec<ContentResourceDump>,
+}
+
+/// A resource in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ContentResourceDump {
+    /// In canonical form.
+    pub name: String,
+    /// As subscribers are told it.
+    pub version: String,
+    /// The length of the body.
+    pub bytes: usize,
 }
 
 /// A stream to an origin.
@@ -61,8 +84,26 @@ pub struct UpstreamDump {
     /// What an operator should look at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<&'static str>,
+    /// Its servers, in order of preference, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerDump>,
     /// Names, globs and wildcards subscribed to.
     pub subscriptions: usize,
+}
+
+/// One of several servers of an origin, for those whom a stream is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerDump {
+    /// Its address.
+    pub server: String,
+    /// How many authorities and node groups it feeds: it is the one that answered last.
+    pub feeds: usize,
+    /// `answers`, or why it does not: `not asked` as long as one before it answers or all that is wanted is known, `asked`
+    /// before it has answered, and `fails`.
+    pub state: &'static str,
+    /// Why it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
 }
 
 /// What is held of one authority, or for one node group.

@@ -8,17 +8,23 @@ mod format;
 mod identity;
 mod keeping;
 mod kept;
+mod keys;
 mod memory;
 mod open;
+mod read;
 mod redb;
 mod save;
 mod store;
+mod watched;
 
+pub(crate) use self::format::Moment;
 pub(crate) use self::keeping::Keeping;
-pub(crate) use self::open::open;
+pub(crate) use self::keys::Keys;
+pub(crate) use self::open::{check, open};
 
 pub use self::changes::Watch;
 pub use self::kept::State;
+pub use self::keys::KeysError;
 pub use self::memory::Memory;
 pub use self::redb::Redb;
 pub use self::save::Saved;

@@ -1,12 +1,15 @@
 //! TLS on both sides: who the relay is to clients, with files that count anew when they change, and whom it takes for an
 //! origin.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustls::ServerConfig;
-use rustls::server::{NoClientAuth, WebPkiClientVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::pki_types::UnixTime;
+use rustls::server::{NoClientAuth, ParsedCertificate, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::sleep;
 use tokio_rustls::{Accept, TlsAcceptor};
@@ -14,7 +17,9 @@ use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::pem::Pem;
 use xdstp_client::tls::{Tls, TlsError, provider};
 
-use crate::config::{ListenTls, OriginTls};
+use crate::causes::with_causes;
+use crate::config::{Config, ListenTls, OriginTls};
+use crate::error::Error;
 
 /// How often the files are looked at: whoever replaces them seldom waits for it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -23,7 +28,14 @@ const LOOK: Duration = Duration::from_secs(1);
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// What clients are spoken to with.
-pub(crate) struct Downstream {
+pub(crate) enum Downstream {
+    /// What a program brought, which sees to it itself.
+    Brought(Arc<ServerConfig>),
+    Files(Box<Followed>),
+}
+
+/// Files, and what is made of them.
+pub(crate) struct Followed {
     files: ListenTls,
     current: Mutex<Current>,
 }
@@ -46,34 +58,54 @@ impl Downstream {
     ///
     /// # Errors
     /// One is not good.
-    pub(crate) fn load(files: &ListenTls) -> Result<Self, TlsError> {
-        let contents = Contents::of(files)?;
-        let config = Arc::new(contents.config()?);
-        Ok(Self { files: files.clone(), current: Mutex::new(Current { contents, config }) })
+    pub(crate) fn load(files: &ListenTls) -> Result<Self, Error> {
+        let read = || {
+            let contents = Contents::of(files)?;
+            let config = Arc::new(contents.config()?);
+            say_if_not_in_date(&contents.certificate);
+            let current = Mutex::new(Current { contents, config });
+            Ok(Self::Files(Box::new(Followed { files: files.clone(), current })))
+        };
+        let client_ca = files.client_ca.as_deref();
+        read().map_err(|error| of_field("tls", &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
+    }
+
+    /// As a program says.
+    pub(crate) fn of(mut config: ServerConfig) -> Self {
+        config.alpn_protocols = alpn();
+        Self::Brought(Arc::new(config))
     }
 
     /// Begins to speak TLS on a connection, with the files as they were a moment ago.
     pub(crate) fn accept<I: AsyncRead + AsyncWrite + Unpin>(&self, io: I) -> Accept<I> {
-        let config = self.lock().config.clone();
+        let config = match self {
+            Self::Brought(config) => config.clone(),
+            Self::Files(followed) => followed.lock().config.clone(),
+        };
         TlsAcceptor::from(config).accept(io)
     }
 
     /// Reads the files again every so often. What is not good does not count, and is said once.
     pub(crate) async fn follow(self: Arc<Self>) {
+        let Self::Files(followed) = &*self else { return std::future::pending().await };
         let mut said: Option<String> = None;
         loop {
             sleep(LOOK).await;
             let this = self.clone();
             // A disk may not answer.
-            let looked = tokio::task::spawn_blocking(move || this.look()).await;
+            let looked = tokio::task::spawn_blocking(move || match &*this {
+                Self::Brought(_) => Ok(false),
+                Self::Files(followed) => followed.look(),
+            });
+            let looked = looked.await;
             let words = match looked {
                 Ok(Ok(changed)) => {
                     if changed {
-                        tracing::info!(certificate = %self.files.certificate.display(), "certificates are read anew");
+                        tracing::info!(certificate = %followed.files.certificate.display(), "certificates are read anew");
                     }
                     None
                 }
-                Ok(Err(error)) => Some(crate::causes::with_causes(&error)),
+                Ok(Err(error)) => Some(with_causes(&error)),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
@@ -82,7 +114,9 @@ impl Downstream {
             said = words;
         }
     }
+}
 
+impl Followed {
     /// Whether there was anything new.
     fn look(&self) -> Result<bool, TlsError> {
         let contents = Contents::of(&self.files)?;
@@ -90,6 +124,7 @@ impl Downstream {
             return Ok(false);
         }
         let config = Arc::new(contents.config()?);
+        say_if_not_in_date(&contents.certificate);
         *self.lock() = Current { contents, config };
         Ok(true)
     }
@@ -120,24 +155,100 @@ impl Contents {
             .with_client_cert_verifier(verifier)
             .with_single_cert(self.certificate.certificates()?, self.key.key()?)
             .map_err(|reason| TlsError::identity(self.certificate.file(), self.key.file(), reason))?;
-        config.alpn_protocols = ALPN.map(<[u8]>::to_vec).to_vec();
+        config.alpn_protocols = alpn();
         Ok(config)
     }
 }
 
-/// Whom the relay takes for an origin, and who it says it is.
+fn alpn() -> Vec<Vec<u8>> {
+    ALPN.map(<[u8]>::to_vec).to_vec()
+}
+
+/// Whether all certificates of a configuration that the relay shows are good at present, of which nobody is told before he shows
+/// them.
+///
+/// # Errors
+/// Which is not, and why.
+pub(crate) fn check_dates(config: &Config) -> Result<(), Error> {
+    let of_clients = config.tls.iter().map(|files| ("tls".to_owned(), &files.certificate));
+    let of_origins = config.origins.iter().filter_map(|origin| {
+        let (certificate, _) = origin.tls.as_ref()?.identity.as_ref()?;
+        Some((config.field_of(origin, "tls"), certificate))
+    });
+    of_clients.chain(of_origins).try_for_each(|(section, file)| {
+        let checked = Pem::read(file).and_then(|pem| check_date(&pem));
+        checked.map_err(|error| of_field(&section, &error, &[]))
+    })
+}
+
+fn check_date(pem: &Pem) -> Result<(), TlsError> {
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    use rustls::Error::InvalidCertificate;
+    let chain = pem.certificates()?;
+    let Some((own, others)) = chain.split_first() else { return Ok(()) };
+    let bad = |error: rustls::Error| TlsError::bad(pem.file(), error);
+    let own = ParsedCertificate::try_from(own).map_err(bad)?;
+    // Nobody vouches for it here: its dates are looked at before that.
+    let nobody = RootCertStore::empty();
+    let algorithms = provider().signature_verification_algorithms.all;
+    match verify_server_cert_signed_by_trust_anchor(&own, &nobody, others, UnixTime::now(), algorithms) {
+        Err(error @ InvalidCertificate(Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. })) => {
+            Err(bad(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Clients may have another clock: that is said, and no reason to serve nobody.
+fn say_if_not_in_date(pem: &Pem) {
+    if let Err(error) = check_date(pem) {
+        tracing::error!("who is shown this certificate refuses it: {error}");
+    }
+}
+
+/// Whom the relay takes for an origin, and who it says it is, as `field` says.
 ///
 /// # Errors
 /// A file is not good.
-pub(crate) fn towards(origin: &OriginTls) -> Result<Tls, TlsError> {
+pub(crate) fn towards(origin: &OriginTls, field: &str) -> Result<Tls, Error> {
     let mut files = TlsFiles::default();
     files.ca_certificate.clone_from(&origin.ca);
     files.identity.clone_from(&origin.identity);
-    let tls = Tls::from_files(files);
-    tls.check()?;
-    match &origin.server_name {
-        Some(name) => tls.with_server_name(name),
-        None => Ok(tls),
+    let read = || {
+        let tls = Tls::from_files(files);
+        tls.check()?;
+        if let Some((certificate, _)) = &origin.identity {
+            say_if_not_in_date(&Pem::read(certificate)?);
+        }
+        match &origin.server_name {
+            Some(name) => tls.with_server_name(name),
+            None => Ok(tls),
+        }
+    };
+    let key = origin.identity.as_ref().map(|(_, key)| key.as_path());
+    read().map_err(|error| of_field(field, &error, &[("key", key), ("ca", origin.ca.as_deref())]))
+}
+
+/// What is wrong, with the field that names the file: that of the certificate, where it is none of `others`.
+fn of_field(section: &str, error: &TlsError, others: &[(&str, Option<&Path>)]) -> Error {
+    let field = match error {
+        TlsError::Unreadable { file, .. } | TlsError::Bad { file, .. } => {
+            let named = others.iter().find(|(_, named)| *named == Some(file.as_path()));
+            format!("{section}.{}", named.map_or("certificate", |(field, _)| field))
+        }
+        TlsError::Identity { .. } => format!("{section}.key"),
+        TlsError::ServerName { .. } => format!("{section}.server_name"),
+        _ => section.to_owned(),
+    };
+    Error::Field { field, reason: with_causes(error) }
+}
+
+/// Why a client is not spoken to by TLS.
+pub(crate) fn refusal(error: &io::Error) -> String {
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<rustls::Error>());
+    match reason {
+        Some(rustls::Error::InvalidMessage(_)) => format!("it speaks clear text, or something else ({error})"),
+        _ => error.to_string(),
     }
 }
 
@@ -161,7 +272,7 @@ mod tests {
             key: write("a.key", &first.signing_key.serialize_pem()),
             client_ca: None,
         };
-        let tls = Downstream::load(&files).unwrap();
+        let Downstream::Files(tls) = Downstream::load(&files).unwrap() else { panic!("files") };
         let before = tls.lock().config.clone();
         assert!(!tls.look().unwrap(), "nothing is new");
 

@@ -13,8 +13,12 @@ use tokio::{
 };
 use xds_relay::{
     admin::{
-        self, ClientDump, ClientTypeDump, ConfigDump, Inspect, NackDump, OriginDump, Readiness, ResourceDump,
-        ScopeDump, ScopeTypeDump, UpstreamDump,
+        self, ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, Inspect, NackDump, OriginDump,
+        Readiness, ResourceDump, ScopeDump, ScopeTypeDump, UpstreamDump,
+    },
+    api::{
+        Client, ClientQuery, ClientRow, Clients, ExplainQuery, Explained, HeldResource, NameQuery, Named,
+        ResourceQuery, ResourceRow, Resources, Status,
     },
     metrics::{Gauges, Metrics},
 };
@@ -50,7 +54,14 @@ impl Inspect for Relay {
                     relays: None,
                     hint: None,
                     last_error: Some("refused".to_owned()),
+                    servers: Vec::new(),
                     subscriptions: 2,
+                }],
+                content: vec![ContentDump {
+                    type_url: CLUSTER.to_owned(),
+                    resources: ["hello", "other"]
+                        .map(|name| ContentResourceDump { name: name.to_owned(), ..ContentResourceDump::default() })
+                        .into(),
                 }],
             }],
             scopes: vec![ScopeDump {
@@ -84,6 +95,29 @@ impl Inspect for Relay {
                 }],
             }],
         }
+    }
+
+    fn status(&self) -> Status {
+        Status { version: "1".to_owned(), ..Status::default() }
+    }
+
+    fn clients(&self, query: &ClientQuery) -> Clients {
+        let row = ClientRow { id: 7, node: query.node.clone().unwrap_or_default(), ..ClientRow::default() };
+        Clients { clients: vec![row], next: query.after }
+    }
+
+    fn client(&self, id: u64, query: &ExplainQuery) -> Option<Client> {
+        let explained = Explained { name: query.name.clone()?, ..Explained::default() };
+        (id == 7).then(|| Client { explained: Some(explained), ..Client::default() })
+    }
+
+    fn resources(&self, query: &ResourceQuery) -> Resources {
+        Resources { next: query.after.clone(), ..Resources::default() }
+    }
+
+    fn resource(&self, query: &NameQuery) -> Named {
+        let row = ResourceRow { name: query.name.clone(), ..ResourceRow::default() };
+        Named { held: vec![HeldResource { row, ..HeldResource::default() }] }
     }
 
     fn metrics(&self) -> &Metrics {
@@ -272,6 +306,7 @@ async fn the_dump_can_be_narrowed_to_a_type_and_a_name() {
     assert_eq!(dump["scopes"][0]["types"][0]["resources"].as_array().unwrap().len(), 1);
     assert_eq!(dump["scopes"][0]["types"][1]["resources"].as_array().unwrap().len(), 1);
     assert_eq!(dump["clients"][0]["node_id"], "envoy-1", "a wildcard wants every name");
+    assert_eq!(dump["origins"][0]["content"][0]["resources"].as_array().unwrap().len(), 1);
 
     let dump = admin.dump("?type=ClusterLoadAssignment&name=gone").await;
     assert!(dump["scopes"].as_array().unwrap().is_empty());
@@ -290,5 +325,34 @@ async fn metrics_are_prometheus_text() {
     assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
     assert!(body.contains("xds_relay_subscribers 1\n"), "{body}");
     assert!(body.contains("xds_relay_resources{type=\"envoy.config.cluster.v3.Cluster\"} 2\n"), "{body}");
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn the_api_answers_with_json_and_refuses_what_it_does_not_know() {
+    let admin = admin(Readiness::Ready).await;
+    for (path, key, value) in [
+        ("status", "version", "\"1\""),
+        ("clients?node=a&after=3", "next", "3"),
+        ("clients?state=REJECTED", "clients", "[{"),
+        ("clients/7?type=x/y&name=a%20b", "explained", "{\"type_url\":\"\",\"name\":\"a b\""),
+        ("resources?after=1.2.3&limit=5&search=a", "next", "\"1.2.3\""),
+        ("resource?type=x/y&name=n", "held", "[{"),
+    ] {
+        let (status, head, body) = admin.request("GET", &format!("/api/v1/{path}")).await;
+        assert!(status == 200 && head.contains("content-type: application/json"), "{path}: {head}");
+        assert!(body.contains(&format!("\"{key}\":{value}")), "{path}: {body}");
+    }
+    for (path, expected) in [
+        ("clients/8?name=a", 404),
+        ("clients/x", 400),
+        ("clients?state=GONE", 400),
+        ("clients?sttae=SYNCED", 400),
+        ("resource?type=x", 400),
+        ("resources?limit=-1", 400),
+    ] {
+        assert_eq!(admin.request("GET", &format!("/api/v1/{path}")).await.0, expected, "{path}");
+    }
+    assert_eq!(admin.request_of("evil.example", "GET", "/api/v1/status").await.0, 421);
     admin.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What is said of a configuration, or of a resource file, that is no text file at all.
+//! What is said of a configuration, or of what it names, that is not what it should be.
 #![cfg(all(unix, feature = "file-origin"))]
 #![allow(clippy::unwrap_used, reason = "the helpers of these tests")]
 
@@ -54,5 +54,103 @@ fn what_is_no_text_file_is_named_with_what_it_is_and_never_waited_for() {
         make();
         assert_eq!(fault(&config), format!("xds-relay: origin \"mesh\": {}{words}\n", resource.display()));
         fs::remove_dir_all(path("mesh")).unwrap();
+    }
+}
+
+#[test]
+fn servers_are_checked_one_by_one_and_what_is_wrong_is_named_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("relay.yaml");
+    for (servers, place) in [
+        ("servers: []", "2:31: origins[0].servers: empty; expected at least one server"),
+        ("servers: a:1", "2:31: origins[0].servers: expected a list"),
+        ("servers: [a:1, b]", "2:37: origins[0].servers[1]: `b`: expected HOST:PORT"),
+        ("servers: [a:1, b:1, a:1]", "2:42: origins[0].servers[2]: `a:1` is servers[0] already"),
+        ("servers: [a:1, 'https://b:1']", "2:37: origins[0].servers[1]: `b:1`: expected no https://"),
+        (
+            "servers: ['unix:/a', 'unix:/b', 'unix:///a']",
+            "2:54: origins[0].servers[2]: `unix:/a` is servers[0] already",
+        ),
+        ("servers: [a:1, 'unix:']", "2:37: origins[0].servers[1]: unix:: expected unix:PATH"),
+        ("servers: ['unix:/a'], token: .", "2:51: origins[0].token: a token goes over TLS only"),
+        ("servers: ['https://a:1', b:1]", "2:47: origins[0].servers[1]: `b:1`: expected https://"),
+        ("servers: [a:1, 'localhost:18000']", "2:37: origins[0].servers[1]: `localhost:18000`: where the relay itself"),
+        ("server: a:1, servers: [b:1]", "2:44: origins[0].servers: an origin has a server or servers, not both"),
+        ("servers: [a:1], files: .", "2:45: origins[0].files: an origin has a server or files, not both"),
+    ] {
+        fs::write(&config, format!("admin: none\norigins: [{{ name: a, {servers} }}]\n")).unwrap();
+        let fault = fault(&config);
+        assert!(fault.starts_with(&format!("xds-relay: {}:{place}", config.display())), "{fault}");
+    }
+    fs::write(&config, "admin: none\norigins: [{ name: a, servers: [b.example.com:1, c.example.com:1] }]\n").unwrap();
+    let good =
+        Command::new(env!("CARGO_BIN_EXE_xds-relay")).arg("--check").arg("--config").arg(&config).output().unwrap();
+    assert!(good.status.success(), "{good:?}");
+}
+
+/// The words of `--check` for a configuration with this text, without the name of its file.
+fn fault_of(directory: &Path, text: &str) -> String {
+    let config = directory.join("relay.yaml");
+    fs::write(&config, text).unwrap();
+    let said = fault(&config);
+    let start = format!("xds-relay: {}:", config.display());
+    assert!(said.starts_with(&start), "{said}");
+    said.replacen(&start, "", 1).replace(&format!("{}/", directory.display()), "")
+}
+
+#[test]
+fn whatever_a_field_names_is_said_with_the_place_of_the_field() {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["empty.pem", "set"] {
+        fs::write(directory.path().join(name), "").unwrap();
+    }
+    fs::write(directory.path().join("set"), b"\xff").unwrap();
+    fs::create_dir(directory.path().join("mesh")).unwrap();
+    let origins = "origins:\n- name: up\n  server: a:1\n";
+    for (text, words) in [
+        (
+            format!("{origins}tls:\n  certificate: empty.pem\n  key: empty.pem\n"),
+            "6:8: tls.key: empty.pem: there is no certificate in it; expected PEM\n",
+        ),
+        (
+            format!("{origins}  tls: {{ ca: empty.pem }}\n"),
+            "4:14: origins[0].tls.ca: empty.pem: there is no certificate in it; expected PEM\n",
+        ),
+        (
+            "origins:\n- { name: mesh, files: mesh, descriptors: set }\n".to_owned(),
+            "2:43: origins[0].descriptors: set: not a usable descriptor set: ",
+        ),
+        (
+            format!("{origins}state: {{ path: kept, secrets: {{ encrypted: empty.pem }} }}\n"),
+            "4:44: state.secrets.encrypted: empty.pem:1: no key; expected one in each line",
+        ),
+        (
+            "origins:\n- { name: up, servers: ['https://a:1', 'unix:/b'], token: empty.pem }\n".to_owned(),
+            "2:59: origins[0].token: empty.pem: ",
+        ),
+        (format!("{origins}state:\n  path: /proc/foo\n"), "5:9: state.path: nothing can be kept in /proc/foo: "),
+        (
+            format!("listen: 127.0.0.1:18001\n{origins}"),
+            "1:9: listen: `127.0.0.1:18001`: where the admin pages are if nothing is said of them; ",
+        ),
+        (format!("listen: 0.0.0.0:7\nadmin: 127.0.0.1:7\n{origins}"), "2:8: admin: the same address as listen; "),
+    ] {
+        let said = fault_of(directory.path(), &text);
+        assert!(said.starts_with(words), "{said}");
+    }
+}
+
+#[test]
+fn a_directory_for_the_state_is_tried_and_left_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("relay.yaml");
+    fs::write(&config, "state: { path: kept }\norigins: [{ name: up, server: a:1 }]\n").unwrap();
+    let check = || Command::new(env!("CARGO_BIN_EXE_xds-relay")).arg("--check").arg("--config").arg(&config).output();
+    for there in [false, true] {
+        let kept = directory.path().join("kept");
+        assert_eq!(check().unwrap().status.code(), Some(0));
+        let found = fs::read_dir(&kept).map(Iterator::count);
+        assert_eq!((kept.is_dir(), found.unwrap_or_default()), (there, 0));
+        let _ = fs::create_dir(kept);
     }
 }

@@ -148,9 +148,15 @@ fn help_has_an_example_and_the_variable() {
 
 #[test]
 fn a_bad_log_filter_and_a_check_of_nothing_are_refused() {
-    for arguments in [["--log", "relay=lots"].as_slice(), &["--check"]] {
+    for (arguments, words) in [
+        (["--log", "xds_relay=lots"].as_slice(), "character 11: \"lots\": expected off, error, "),
+        (&["--log", "inof"], "character 1: \"inof\": expected off, error, "),
+        (&["--log", "info,xds_rely=debug"], "character 6: \"xds_rely\" is no part of the program"),
+        (&["--check"], "--config"),
+    ] {
         let output = relay().args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?} {output:?}");
+        assert!(text(&output.stderr).contains(words), "{output:?}");
     }
 }
 
@@ -262,6 +268,26 @@ fn a_flood_of_connections_harms_neither_clients_that_are_there_nor_the_admin_pag
 
 #[cfg(unix)]
 #[test]
+fn that_the_state_of_another_process_is_waited_for_is_said() {
+    let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: none\nstate: {{ path: kept }}\n{ORIGIN}"));
+    let start = || {
+        let mut command = relay();
+        command.arg("--config").arg(&file);
+        command
+    };
+    let first = Running::start(start(), "origin   up");
+    let mut second = start().stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let said = lines(second.stderr.take().unwrap());
+    let waits = std::iter::from_fn(|| said.recv_timeout(PATIENCE).ok()).find(|line| line.contains("it is waited for"));
+    second.kill().unwrap();
+    second.wait().unwrap();
+    drop(first);
+    let waits = waits.unwrap();
+    assert!(waits.contains("kept/state.redb") && waits.contains("at most 5 s"), "{waits}");
+}
+
+#[cfg(unix)]
+#[test]
 fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
     for signal in ["TERM", "INT", "HUP"] {
         let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{ORIGIN}"));
@@ -277,4 +303,18 @@ fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
         running.signal(signal);
         assert_eq!(running.child.wait().unwrap().code(), Some(0));
     }
+}
+
+/// A limit of the size of files, as `ulimit -f` sets it, is an error of what is written there, and the end of nothing.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_may_not_grow_does_not_end_the_relay() {
+    let (directory, file) =
+        file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nstate: {{ path: kept }}\n{ORIGIN}"));
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 2; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_xds-relay"), "--config"]).arg(&file);
+    let relay = Running::start(limited, "/config_dump");
+    let mut admin = connect(relay.address_after("http://").trim_end_matches('/'));
+    assert!(answer(&mut admin, "/config_dump").contains("\"kept\": false"));
+    assert!(directory.path().join("kept").is_dir());
 }

@@ -38,10 +38,11 @@ fn every_field_but_origins_has_a_default() {
     assert_eq!(config.limits.max_response_bytes, 64 << 20);
     let [origin] = config.origins.as_slice() else { panic!("{:?}", config.origins) };
     assert!(origin.authorities.is_empty());
+    assert_eq!(origin.token, None);
     assert_eq!((origin.xdstp, origin.keepalive), (XdstpStreams::Shared, Duration::from_secs(300)));
     assert_eq!(origin.streams_per_connection.get(), 100);
-    let OriginKind::Server { uri, protocol } = &origin.kind else { panic!("{origin:?}") };
-    assert_eq!((uri.to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
+    let OriginKind::Server { servers, protocol } = &origin.kind else { panic!("{origin:?}") };
+    assert_eq!((servers[0].to_string().as_str(), *protocol), ("http://127.0.0.1:18010/", Protocol::Delta));
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         // addresses
         ("listen: localhost\n", "1:9: listen: `localhost`: expected IP:PORT".to_owned()),
         ("listen: 127.0.0.1:65536\n", "1:9: listen: `127.0.0.1:65536`: expected IP:PORT".to_owned()),
-        ("admin: off\n", "1:8: admin: `off`: expected IP:PORT, such as 127.0.0.1:18001, or none".to_owned()),
+        ("admin: off\n", "1:8: admin: `off`: expected IP:PORT, such as 127.0.0.1:18001, unix:PATH, or none".to_owned()),
         (
             "admin_hosts: [a, b:1]\n",
             "1:18: admin_hosts[1]: `b:1`: expected the name of a host without a port".to_owned(),
@@ -175,7 +176,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("origins: 3\n", "1:10: origins: expected a list".to_owned()),
         ("origins:\n  - server: a:1\n", "2:5: origins[0].name: missing".to_owned()),
         ("origins:\n  - name: a b\n", "2:11: origins[0].name: `a b`: expected up to 64 letters".to_owned()),
-        ("origins:\n  - name: a\n", "2:5: origins[0]: expected server: HOST:PORT or files: DIRECTORY".to_owned()),
+        ("origins:\n  - name: a\n", "2:5: origins[0]: expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY".to_owned()),
         (
             "origins:\n  - name: a\n    server: a:1\n  - name: a\n    server: b:1\n",
             "4:11: origins[1].name: `a` is the name of origins[0] already".to_owned(),
@@ -297,7 +298,7 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
         ("state: {}", "2:8: state.path: missing; expected a directory for what is known, such as /var/lib/xds-relay"),
         ("state: { path: /dev/null }", "2:16: state.path: /dev/null is no directory"),
         ("state: { path: /none/there }", "2:16: state.path: no directory /none to make it in"),
-        ("state: { path: ., secrets: keep }", "2:28: state.secrets: `keep`: expected omit"),
+        ("state: { path: ., secrets: keep }", "2:28: state.secrets: `keep`: expected omit, or encrypted: FILE"),
         ("state: { paht: . }", "2:10: state.paht: unknown field `paht`, expected one of path, secrets"),
         ("ready_when: now", "2:13: ready_when: `now`: expected started, origins or last_known_good"),
         ("unknown: stay", "2:10: unknown: `stay`: expected end or wait"),
@@ -382,4 +383,38 @@ fn the_example_mesh_is_a_good_configuration_and_leaves_nothing_behind() {
     }
     drop(mesh);
     assert!(!directory.exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_unix_socket_has_a_directory_and_a_name_that_the_system_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "").unwrap();
+    let parse = |text: &str| Config::parse(directory.path().join("relay.yaml"), &format!("{ORIGINS}{text}"));
+    let config = parse("listen: unix:a.sock\nadmin: unix:///run/../b.sock\n").unwrap();
+    assert_eq!(config.listen.to_string(), format!("unix:{}", directory.path().join("a.sock").display()));
+    assert_eq!(config.admin.unwrap().to_string(), "unix:/run/../b.sock");
+    let config = "origins: [{ name: a, server: unix:a.sock }, { name: b, server: 'unix:///a' }]";
+    let config = Config::parse(directory.path().join("relay.yaml"), config).unwrap();
+    let at = |origin: &str| match &config.origin(origin).unwrap().kind {
+        OriginKind::Server { servers, .. } => servers[0].to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(at("a"), format!("unix:{}", directory.path().join("a.sock").display()));
+    assert_eq!(at("b"), "unix:/a");
+    let shown = format!("{}/", directory.path().display());
+    for (text, words) in [
+        ("listen: unix:none/a.sock", "2:9: listen: no directory $none to make it in"),
+        ("listen: unix:file", "2:9: listen: $file is there and no socket"),
+        ("listen: 'unix:'", "2:9: listen: unix:: expected unix:PATH or unix-abstract:NAME"),
+        ("listen: unix://host/a", "2:9: listen: unix://host/a: expected unix:PATH, unix:///PATH or unix-abstract:NAME"),
+        ("listen: unix:a\nadmin: unix:a", "3:8: admin: the same address as listen; expected another one"),
+        ("listen: unix:a\ndefault_origin: x", "3:17: default_origin: no origin `x`; expected one of a"),
+    ] {
+        let said = parse(text).unwrap_err().to_string().replace(&shown, "$");
+        assert_eq!(said, format!("$relay.yaml:{words}"));
+    }
+    let own = "listen: unix:a\norigins:\n- { name: a, server: unix:a }";
+    let said = Config::parse(directory.path().join("relay.yaml"), own).unwrap_err().to_string();
+    assert!(said.contains("origins[0].server: `unix:a`: where the relay itself listens (unix:"), "{said}");
 }

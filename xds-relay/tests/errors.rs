@@ -12,6 +12,8 @@ use xds_transport::{
     },
 };
 use xdstp_client::Endpoint;
+use xdstp_client::bootstrap::Bootstrap;
+use xdstp_client::tls::pem::Pem;
 use xdstp_uri::{ContextParams, Locator, MAX_LEN, ParseError};
 
 fn malformed() -> WalkError {
@@ -55,7 +57,13 @@ fn no_error_says_what_its_cause_says() {
 
 /// It is one line, which says why.
 #[test]
-fn an_error_in_the_configuration_has_no_cause() {
-    let error = Config::load("no/such/relay.yaml").unwrap_err();
-    assert!(error.source().is_none() && error.to_string().starts_with("no/such/relay.yaml: "), "{error}");
+fn an_error_of_reading_a_file_of_settings_has_no_cause() {
+    let errors: [Box<dyn Error>; 3] = [
+        Box::new(Config::load("no/such/file").unwrap_err()),
+        Box::new(Bootstrap::from_file("no/such/file").unwrap_err()),
+        Box::new(Pem::read("no/such/file".as_ref()).unwrap_err()),
+    ];
+    for error in errors {
+        assert!(error.source().is_none() && error.to_string().starts_with("no/such/file: "), "{error}");
+    }
 }

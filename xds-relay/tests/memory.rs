@@ -11,7 +11,7 @@ use bytes::Bytes;
 use prost::Message;
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
-use xds_relay::relay_core::{Dial, Dialed, EveryNode, RelayCore, Routes};
+use xds_relay::relay_core::{Dial, Dialed, EveryNode, Position, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Stream as ClientStream, Verdict};
 use xds_transport::server::{Settings, Stream, Transmit};
 use xds_transport::wire::Node;
@@ -52,7 +52,7 @@ impl Dialed for Held {
 }
 
 impl Dial for Dialer {
-    fn dial(&self, _: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, _: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let protocol = Protocol::Delta;
         let stream = ClientStream::new(protocol, node, self.settings.rules.clone());
         let upstream = Upstream::new(stream, Backoff::default(), self.now);

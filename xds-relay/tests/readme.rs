@@ -23,12 +23,14 @@ fn the_configuration_with_the_defaults_is_the_shortest_one() {
 fn the_table_of_metrics_is_complete() {
     let metrics = Metrics::new([]);
     metrics.declare_origin("a");
+    metrics.declare_server("a", "b:1");
     metrics.declare_limit("streams");
     metrics.declare_state();
     let type_url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     let _handles = (metrics.downstream(type_url), metrics.upstream("a", type_url), metrics.reloads("a"));
     let _open = metrics.stream_opened(Protocol::Delta);
     let now = Gauges {
+        in_use: BTreeMap::from([(("a".to_owned(), "b:1".to_owned()), 1)]),
         resources: BTreeMap::from([(type_url.to_owned(), 1)]),
         stale: BTreeMap::from([("a".to_owned(), 1)]),
         state: Some(true),

@@ -76,21 +76,33 @@ impl Put for Cache<Frame> {
         woken: &mut Vec<SubscriberId>,
     ) -> Result<Outcome, Misfit> {
         resource.value.fits(rules, type_url, name)?;
-        let aliases: Vec<_> = resource.value.aliases().collect();
-        let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
-        let outcome = self.upsert_raw_with_aliases(type_url, name, aliases, resource, now, woken);
-        // The cache keeps the same content as it is. A time that does not run out by itself is told by sending it again.
-        if matches!(outcome, Outcome::Unchanged | Outcome::Recovered)
-            && let Some(held) = self.value_mut(type_url, name)
-        {
-            let changed = held.ttl() != ttl;
-            held.refresh(ttl, expires);
-            if changed && outcome == Outcome::Unchanged {
-                self.touch(type_url, name, woken);
-            }
-        }
-        Ok(outcome)
+        Ok(put_fitting(self, type_url, name, resource, now, woken))
     }
+}
+
+/// Stores what was found to fit.
+pub(crate) fn put_fitting(
+    cache: &mut Cache<Frame>,
+    type_url: &TypeUrl,
+    name: &ResourceName,
+    resource: Resource<Frame>,
+    now: Instant,
+    woken: &mut Vec<SubscriberId>,
+) -> Outcome {
+    let aliases: Vec<_> = resource.value.aliases().collect();
+    let (ttl, expires) = (resource.value.ttl(), resource.value.expires());
+    let outcome = cache.upsert_raw_with_aliases(type_url, name, aliases, resource, now, woken);
+    // The cache keeps the same content as it is. A time that does not run out by itself is told by sending it again.
+    if matches!(outcome, Outcome::Unchanged | Outcome::Recovered)
+        && let Some(held) = cache.value_mut(type_url, name)
+    {
+        let changed = held.ttl() != ttl;
+        held.refresh(ttl, expires);
+        if changed && outcome == Outcome::Unchanged {
+            cache.touch(type_url, name, woken);
+        }
+    }
+    outcome
 }
 
 impl Frame {

@@ -171,7 +171,7 @@ impl Response {
 
     fn push_removed_variant(&mut self, name: &[u8]) {
         let parsed = VariantName::decode(name).map_err(|error| error.to_string()).and_then(|of| {
-            let name = ResourceName::parse(&of.name).map_err(|error| error.to_string())?;
+            let name = ResourceName::parse(of.name).map_err(|error| error.to_string())?;
             Ok((name, of.variant.unwrap_or_else(|| Variant::plain().clone())))
         });
         match parsed {
@@ -301,9 +301,12 @@ impl<'a> Wrapped<'a> {
     /// What is needed of a field that is passed on as it is.
     fn note(&mut self, field: &Field<'a>) {
         if let (7, FieldValue::Bytes(cache_control)) = (field.number, field.value) {
-            self.do_not_cache = Fields::of(cache_control)
-                .flatten()
-                .any(|field| field.number == 1 && matches!(field.value, FieldValue::Varint(1..)));
+            // A message that is there several times is one, and of each of its fields the last counts.
+            for field in Fields::of(cache_control).flatten().filter(|field| field.number == 1) {
+                if let FieldValue::Varint(value) = field.value {
+                    self.do_not_cache = value != 0;
+                }
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! `envoy.service.discovery.v3`. Requests are decoded with prost. Responses are not: they
 //! are [walked](walk), and their bodies stay slices of what arrived.
 
+pub mod client_status;
 pub mod collection;
 pub(crate) mod names;
 pub mod parameters;
@@ -15,7 +16,7 @@ pub use envoy::service::discovery::v3::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource, ResourceError,
     ResourceName as WireResourceName, resource,
 };
-pub use google::protobuf::{Any, Duration, ListValue, Struct, Value, value};
+pub use google::protobuf::{Any, Duration, ListValue, Struct, Timestamp, Value, value};
 pub use google::rpc::Status;
 
 /// `type.googleapis.com/envoy.service.discovery.v3.Resource`: the wrapper of a SotW resource.
@@ -31,6 +32,10 @@ mod google {
 #[rustfmt::skip]
 #[allow(missing_docs, unreachable_pub, clippy::all, unused_qualifications)]
 mod envoy {
+    pub mod admin { pub mod v3 { include!("wire/generated/envoy.admin.v3.rs"); } }
     pub mod config { pub mod core { pub mod v3 { include!("wire/generated/envoy.config.core.v3.rs"); } } }
-    pub mod service { pub mod discovery { pub mod v3 { include!("wire/generated/envoy.service.discovery.v3.rs"); } } }
+    pub mod service {
+        pub mod discovery { pub mod v3 { include!("wire/generated/envoy.service.discovery.v3.rs"); } }
+        pub mod status { pub mod v3 { include!("wire/generated/envoy.service.status.v3.rs"); } }
+    }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 fn generate(into: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
-    let files =
-        protox::compile(["discovery.proto", "node.proto", "status.proto", "well_known.proto"], [&root]).unwrap();
+    let protos = ["admin.proto", "csds.proto", "discovery.proto", "node.proto", "status.proto", "well_known.proto"];
+    let files = protox::compile(protos, [&root]).unwrap();
     prost_build::Config::new()
         .bytes(["."])
         .btree_map(["."])

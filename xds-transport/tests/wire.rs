@@ -278,3 +278,25 @@ proptest! {
         }
     }
 }
+
+/// A message that is there twice is one, of which each field has the value that came last.
+#[test]
+fn a_cache_control_that_is_there_twice_is_one() {
+    for (controls, expected) in [
+        (&b"\x3a\x02\x08\x01\x3a\x00"[..], true),
+        (b"\x3a\x00\x3a\x02\x08\x01", true),
+        (b"\x3a\x02\x08\x01\x3a\x02\x08\x00", false),
+        (b"\x3a\x04\x08\x01\x08\x00", false),
+        (b"\x3a\x00", false),
+    ] {
+        let any = Any { type_url: CLUSTERS.into(), value: Bytes::from_static(b"\x0a\x01a") };
+        let resource = Resource { name: "a".into(), resource: Some(any), ..Default::default() };
+        let resource = [&resource.encode_to_vec()[..], controls].concat();
+        let mut encoded = DeltaDiscoveryResponse { type_url: CLUSTERS.into(), ..Default::default() }.encode_to_vec();
+        prost::encoding::bytes::encode(2, &resource, &mut encoded);
+        let prost = DeltaDiscoveryResponse::decode(&encoded[..]).unwrap();
+        assert_eq!(prost.resources[0].cache_control.is_some_and(|control| control.do_not_cache), expected);
+        let walked = Response::from_delta(encoded.into()).unwrap();
+        assert_eq!(walked.resources[0].frame.as_ref().unwrap().do_not_cache(), expected, "{controls:?}");
+    }
+}

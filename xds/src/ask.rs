@@ -13,7 +13,9 @@ mod wanted;
 pub(crate) use self::identity::Identity;
 pub(crate) use self::news::{Until, listen};
 pub(crate) use self::progress::{Event, Failure, Held, Kind, Progress, Verdict, What};
+pub(crate) use self::secure::Args as Secure;
 pub(crate) use self::servers::{Servers, Where};
+pub(crate) use self::types::type_url;
 pub(crate) use self::wanted::Wanted;
 
 use std::time::Duration;

@@ -16,7 +16,7 @@ use crate::output::{self, Content, Form};
 use crate::show::{unless_closed, visible};
 
 /// Show what two servers, or a server and files, do not have in common: 0 if nothing, 1 if something, 3 if one of them does
-/// not answer
+/// not answer or does not want to be asked
 ///
 /// Versions are not compared: each server has its own.
 #[derive(Debug, clap::Args)]
@@ -25,7 +25,7 @@ Examples:
   xds diff 127.0.0.1:18000 control-plane.example.com:18000 cluster
   xds diff 127.0.0.1:18000 ./resources listener 'xdstp://example.com/envoy.config.listener.v3.Listener/edge/*'")]
 pub(crate) struct Args {
-    /// A server, as host:port or URI; or files as a relay serves them: one of them, or their directory
+    /// A server, as host:port, URI or unix:PATH; or files as a relay serves them: one of them, or their directory
     a: String,
     /// The same
     b: String,

@@ -1,5 +1,6 @@
-//! What the exit codes of commands that speak to servers mean: 0 all is there, 1 something is absent or wrong, 2 the
-//! command line is wrong, or a file that it names, 3 something is not known, because nobody answered.
+//! What the exit codes of commands that speak to servers mean: 0 all is there, 1 something is absent, different
+//! or wrong, 2 the command line is wrong, or a file that it names, 3 something is not known: nobody answered, or the server
+//! does not want to be asked.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -24,4 +25,14 @@ pub(crate) fn code(verdict: Option<Verdict>) -> ExitCode {
 pub(crate) fn usage(error: &dyn Error) -> ExitCode {
     complain(visible(&with_causes(error)));
     USAGE.into()
+}
+
+/// Something is wrong with what was looked at.
+pub(crate) fn wrong() -> ExitCode {
+    WRONG.into()
+}
+
+/// Nothing is known.
+pub(crate) fn unknown() -> ExitCode {
+    UNKNOWN.into()
 }

@@ -9,7 +9,7 @@ use crate::ask::{Until, Wanted, Where, seconds};
 use crate::output;
 
 /// Print the resources as they are now, and exit: with 1 if a name does not exist or cannot be asked for, with 3 if nobody
-/// answered
+/// answered, or the server does not want to be asked
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,14 +1,18 @@
-//! `xds`: look at what an xDS server serves, at resource names and at variants.
+//! `xds`: look at what an xDS server serves and at which rules it keeps, at resource names and at variants.
 
 mod answers;
 mod ask;
+mod conformance;
+mod csds;
 mod diff;
 mod exit;
 mod get;
 mod input;
 mod names;
 mod output;
+mod relay;
 mod show;
+mod stdout;
 mod variants;
 mod vectors;
 mod watch;
@@ -27,10 +31,13 @@ struct Args {
 /// One file each: its arguments, and `run`.
 #[derive(Debug, Subcommand)]
 enum Command {
+    Conformance(conformance::Args),
+    Csds(csds::Args),
     Diff(diff::Args),
     Get(get::Args),
     #[command(subcommand)]
     Names(names::Command),
+    Relay(relay::Args),
     #[command(subcommand)]
     Variants(variants::Command),
     Watch(watch::Args),
@@ -38,9 +45,12 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = match Args::parse().command {
+        Command::Conformance(args) => conformance::run(args),
+        Command::Csds(args) => csds::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Get(args) => get::run(args),
         Command::Names(command) => names::run(command),
+        Command::Relay(args) => relay::run(&args),
         Command::Variants(command) => variants::run(command),
         Command::Watch(args) => watch::run(args),
     };

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use prost::Message;
 use xds_relay::Config;
 use xds_relay::metrics::Metrics;
-use xds_relay::relay_core::{Dial, Dialed, EveryNode, RelayCore};
+use xds_relay::relay_core::{Dial, Dialed, EveryNode, Position, RelayCore};
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::wire::{Any, DeltaDiscoveryResponse, Resource};
 use xds_transport::{Protocol, TypeRules, client};
@@ -88,7 +88,7 @@ impl Origin {
 struct Dialer(Arc<Mutex<Option<Box<dyn Consumer>>>>);
 
 impl Dial for Dialer {
-    fn dial(&self, _: usize, _: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, _: Position, _: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         *self.0.lock().unwrap() = Some(consumer);
         Box::new(Nobody)
     }

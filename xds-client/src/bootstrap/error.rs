@@ -13,13 +13,13 @@ pub enum BootstrapError {
     /// Neither of the two variables of the environment is set.
     #[error("no bootstrap: neither GRPC_XDS_BOOTSTRAP, a file, nor GRPC_XDS_BOOTSTRAP_CONFIG, its content, is set")]
     NotConfigured,
-    /// The file cannot be read.
-    #[error("{}: {source}", file.display())]
+    /// The file cannot be read: one line, without a source.
+    #[error("{}: {reason}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// What it says is wrong.
     #[error("{from}:{wrong}")]

@@ -71,6 +71,7 @@ impl Origins {
     fn origin(&self, name: &str, features: Features, realm: Realm, interner: &Arc<Interner>) -> Own {
         let server = ServerOrigin::new(ServerSettings {
             name: name.to_owned(),
+            servers: vec![name.to_owned()],
             protocol: self.protocol,
             rules: self.rules.clone(),
             realm,

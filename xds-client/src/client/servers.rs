@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::bootstrap::Server;
-use crate::federation::{Dial, Dialed};
+use crate::federation::{Dial, Dialed, Position};
 use crate::upstream::{Consumer, Driver, Pool};
 
 /// How a client speaks with servers, where that is not gRPC over TCP: see [`Builder::transport`](crate::Builder::transport).
@@ -43,7 +43,7 @@ struct Driven {
 struct Nothing;
 
 impl Dial for Servers {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, Position { origin, .. }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let Some(pool) = self.pools.get(origin) else { return Box::new(Nothing) };
         let wake = Arc::new(Notify::new());
         // Whoever watches may be on any thread.
@@ -53,7 +53,7 @@ impl Dial for Servers {
 }
 
 impl Dial for ByTransport {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, Position { origin, .. }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         match self.servers.get(origin) {
             Some(server) => self.transport.open(server, node, consumer),
             Option::None => Box::new(Nothing),

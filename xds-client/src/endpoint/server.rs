@@ -5,9 +5,14 @@ use std::borrow::Cow;
 use thiserror::Error;
 
 use super::{Endpoint, EndpointError};
+#[cfg(feature = "rustls-any")]
+use crate::bootstrap::CallCreds;
 use crate::bootstrap::{ChannelCreds, Server};
 #[cfg(feature = "rustls-any")]
 use crate::tls::{Tls, TlsError};
+#[cfg(feature = "rustls-any")]
+use crate::token::{TokenError, TokenFile};
+use crate::unix_address::UnixAddress;
 
 /// A server of a bootstrap cannot be spoken to as it says.
 #[derive(Debug, Error)]
@@ -20,6 +25,10 @@ pub enum ServerError {
     #[cfg(feature = "rustls-any")]
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The token that its calls are to carry is not good.
+    #[cfg(feature = "rustls-any")]
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// It is to be spoken to in a way that is not known here.
     #[error("{what} is not supported")]
     Unsupported {
@@ -34,23 +43,41 @@ impl Endpoint {
     /// # Errors
     /// It is spoken to in another way than is known here, its address is none, or its files are not good.
     pub fn of_server(server: &Server) -> Result<Self, ServerError> {
-        if !server.call_creds().is_empty() {
-            return Err(ServerError::Unsupported { what: "call_creds" });
-        }
         let endpoint = Self::new(&address(server.uri()))?;
-        match server.channel_creds() {
-            ChannelCreds::Insecure => Ok(endpoint),
+        let endpoint = match server.channel_creds() {
+            ChannelCreds::Insecure => endpoint,
             #[cfg(feature = "rustls-any")]
             ChannelCreds::Tls(files) => {
                 let tls = Tls::from_files(files.clone());
                 tls.check()?;
-                Ok(endpoint.with_tls(tls))
+                endpoint.with_tls(tls)
             }
             #[cfg(not(feature = "rustls-any"))]
             ChannelCreds::Tls(_) => {
-                Err(ServerError::Unsupported { what: "tls, without which this program was built," })
+                return Err(ServerError::Unsupported { what: "tls, without which this program was built," });
             }
-            ChannelCreds::GoogleDefault => Err(ServerError::Unsupported { what: "google_default" }),
+            ChannelCreds::GoogleDefault => return Err(ServerError::Unsupported { what: "google_default" }),
+        };
+        endpoint.calling_as(server)
+    }
+
+    /// Its calls carry what the bootstrap says, all of it (gRFC A97).
+    #[cfg(feature = "rustls-any")]
+    fn calling_as(self, server: &Server) -> Result<Self, ServerError> {
+        server.call_creds().iter().try_fold(self, |endpoint, CallCreds::JwtTokenFile(file)| {
+            let token = TokenFile::new(file);
+            token.check()?;
+            Ok(endpoint.with_token(token)?)
+        })
+    }
+
+    #[cfg(not(feature = "rustls-any"))]
+    fn calling_as(self, server: &Server) -> Result<Self, ServerError> {
+        match server.call_creds() {
+            [] => Ok(self),
+            _ => Err(ServerError::Unsupported {
+                what: "call_creds, which go over TLS, without which this program was built,",
+            }),
         }
     }
 }
@@ -58,7 +85,7 @@ impl Endpoint {
 /// The address in a target of gRPC: a name that DNS has, on the port that gRPC takes when there is none.
 fn address(target: &str) -> Cow<'_, str> {
     let address = match target.strip_prefix("dns:") {
-        None if target.contains(":/") => return target.into(),
+        None if target.contains(":/") || UnixAddress::has_scheme(target) => return target.into(),
         None => target,
         // A name server may be named, too. The system's own is as good.
         Some(rest) => {
@@ -86,6 +113,7 @@ mod tests {
             ("dns:///a", "a:443"),
             ("dns://8.8.8.8/a:1", "a:1"),
             ("unix:///a", "unix:///a"),
+            ("unix:a", "unix:a"),
         ] {
             assert_eq!(address(target), expected);
         }
@@ -95,10 +123,11 @@ mod tests {
     fn what_cannot_be_spoken_to_as_the_bootstrap_says_is_not_spoken_to() {
         for server in [
             Server::new("a:1", ChannelCreds::GoogleDefault),
-            Server::new("unix:///a", ChannelCreds::Insecure),
-            Server::new("a:1", ChannelCreds::Insecure).with_call_creds(CallCreds::JwtTokenFile("a".into())),
+            Server::new("xds:///a", ChannelCreds::Insecure),
+            Server::new("a:1", ChannelCreds::Insecure).with_call_creds(CallCreds::JwtTokenFile("Cargo.toml".into())),
         ] {
             assert!(Endpoint::of_server(&server).is_err(), "{server:?}");
         }
+        assert!(Endpoint::of_server(&Server::new("unix:a", ChannelCreds::Insecure)).is_ok());
     }
 }

@@ -9,6 +9,8 @@ use xdstp_uri::ResourceName;
 /// What came from an origin for one scope, of one type.
 #[derive(Default)]
 pub(crate) struct Changes {
+    /// Which of the scope's servers says so.
+    pub(crate) server: usize,
     pub(crate) changed: Vec<Changed>,
     /// What changed may be asked for by its aliases: they are a matter of delta (rule 105).
     pub(crate) by_alias: bool,
@@ -32,6 +34,11 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// Nothing yet, of the scope's server at this place.
+    pub(crate) fn of(server: usize) -> Self {
+        Self { server, ..Self::default() }
+    }
+
     /// Whether there is nothing to store: what is said for people alone is nothing.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { changed, removed, missing, errors, refreshed, begun, complete, version, .. } = self;

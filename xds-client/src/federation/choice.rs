@@ -5,24 +5,8 @@
 //! nothing by waiting. A higher one that answers takes over, and those below it are left. That nothing comes of a name in
 //! time is no failure of a server, and so there is no way to say it here.
 //!
-//! How scopes will stand on it. What is chosen for is what shares one cache, so each [scope](crate::federation::scope) of an
-//! origin of several servers has a [`Choice`] under its own lock, beside its demand; the indices are of the origin's
-//! servers.
-//!
-//! - Such an origin is one `Origin` over several `Server`s, and its `Supply` holds a seat at the stream of each server that is
-//!   [asked](Choice::is_asked): [`Turn::Opens`] takes one, [`Turn::Closes`] drops them, as seats are taken and dropped today
-//!   where a scope gets and loses its supply. The streams stay shared by scopes and reach several of them at once; a seat that
-//!   is taken at a stream which fails already is told so at once, and the choice goes on to the next.
-//! - A feed says [`failed`](Choice::failed) to the scopes of its seats for a stream that ended without a response, and
-//!   [`answered`](Choice::answered) before it stores. A scope drops what comes from who is not asked
-//!   any more, and a stream that breaks after it was answered is no failure.
-//! - A scope says [`unknown`](Choice::unknown) as its demand says it: whenever the last name that nothing is known of is
-//!   answered or left, and whenever there is a first one.
-//! - The cache stays as it is over all of it. Each seat is told of all that is wanted; the versions that a request names are
-//!   those which that server gave, so a seat begins with none, and `begin_stream` asks of each as if the scope had nothing.
-//!   Who speaks for a node group speaks for it to every server.
-//! - What [`trouble`](Choice::trouble) says is what subscribers are told: those who have a resource go on with it, and the
-//!   relay's `unreachable_since` looks there and not at one stream.
+//! What is chosen for is what shares one cache: each [scope](crate::federation::scope) of an origin of several servers has a
+//! [`Choice`] under its own lock, and does what it says: `scope/choosing.rs`. The indices are of the origin's servers.
 
 use std::ops::Range;
 
@@ -40,7 +24,7 @@ pub(crate) struct Choice {
 
 /// How a server is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Standing {
+pub(crate) enum Standing {
     /// It has not answered, and did not fail.
     Silent,
     Answers,
@@ -109,6 +93,28 @@ impl Choice {
         self.close_from(server + 1)
     }
 
+    /// There is a stream to a server: it may answer.
+    pub(crate) fn connected(&mut self, server: usize) {
+        if let Some(standing @ Standing::Fails(_)) = self.asked.get_mut(server) {
+            *standing = Standing::Silent;
+        }
+    }
+
+    /// Those that are asked, the highest first.
+    pub(crate) fn asked(&self) -> &[Standing] {
+        &self.asked
+    }
+
+    /// Whether the next one would be asked if something that is wanted were unknown.
+    pub(crate) fn may_fall_back(&self) -> bool {
+        !self.asked.is_empty() && self.asked.len() < self.servers && self.all_fail()
+    }
+
+    /// Whether any that is asked answers.
+    pub(crate) fn any_answers(&self) -> bool {
+        self.asked.contains(&Standing::Answers)
+    }
+
     /// Why nothing more comes at present: all that are asked fail, and there is no other that would be. The reason is that of
     /// the last of them.
     pub(crate) fn trouble(&self) -> Option<&str> {
@@ -123,7 +129,7 @@ impl Choice {
     }
 
     fn fall_back(&mut self) -> Turn {
-        if self.unknown && !self.asked.is_empty() && self.all_fail() { self.open() } else { Turn::Stays }
+        if self.unknown && self.may_fall_back() { self.open() } else { Turn::Stays }
     }
 
     fn open(&mut self) -> Turn {

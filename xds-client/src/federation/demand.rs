@@ -3,31 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use xds_transport::client::{Command, name_size};
+use xds_transport::client::Command;
 use xdstp_cache::{Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::request_room::RequestRoom;
-
-/// A name or collection of a type.
-pub(crate) type Wish = (TypeUrl, Interest);
+use crate::federation::telling::Telling;
+pub(crate) use crate::federation::telling::Wish;
 
 pub(crate) struct Demand {
     linger: Duration,
     /// What is subscribed upstream, or will be when the asks are taken.
     wanted: BTreeSet<Wish>,
-    /// What the origin was not told yet of what it knows of.
-    asks: BTreeMap<Wish, Ask>,
-    /// What it was never told of.
-    new: BTreeSet<Wish>,
-    /// That, as far as there was no room for it when it was to be told last.
-    short: BTreeSet<Wish>,
-    /// How much that is, in bytes.
-    lacking: BTreeMap<TypeUrl, usize>,
-    /// There was more to tell than was told at once.
-    telling: bool,
-    /// How much room was given back before the telling began.
-    returns: u64,
+    /// What its first server is told of that.
+    first: Telling,
+    /// What further servers are, that are asked because those before them fail.
+    others: Vec<Telling>,
     /// What nobody wants any more since the last look at the clock.
     left: BTreeSet<Wish>,
     /// What nobody wants any more, and until when it stays subscribed.
@@ -36,24 +27,13 @@ pub(crate) struct Demand {
     due: BTreeSet<(Instant, Wish)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ask {
-    Unsubscribe,
-    /// It was dropped, and wanted again before the origin was told; or its answer must be heard again.
-    Again,
-}
-
 impl Demand {
     pub(crate) fn new(linger: Duration) -> Self {
         Self {
             linger,
             wanted: BTreeSet::new(),
-            asks: BTreeMap::new(),
-            new: BTreeSet::new(),
-            short: BTreeSet::new(),
-            lacking: BTreeMap::new(),
-            telling: false,
-            returns: 0,
+            first: Telling::default(),
+            others: Vec::new(),
             left: BTreeSet::new(),
             lingering: BTreeMap::new(),
             due: BTreeSet::new(),
@@ -65,21 +45,15 @@ impl Demand {
     pub(crate) fn want(&mut self, wish: Wish, known: bool) -> bool {
         let lingered = self.left.remove(&wish) | self.forget_time(&wish);
         let is_new = self.wanted.insert(wish.clone());
-        if is_new && !self.asks.contains_key(&wish) {
-            self.new.insert(wish);
-            return true;
-        }
-        let told = !self.asks.contains_key(&wish) && !self.is_untold(&wish);
-        let again = is_new || lingered && !known && !wish.1.is_collection() && told;
-        if again {
-            self.asks.insert(wish, Ask::Again);
-        }
-        again
+        let again = lingered && !known && !wish.1.is_collection();
+        let others = self.others.iter_mut().map(|telling| telling.want(wish.clone(), is_new, again));
+        let others = others.fold(false, |any, needed| any | needed);
+        self.first.want(wish, is_new, again) || others
     }
 
-    /// Whether the origin was never told of what is wanted.
+    /// Whether the server was never told of what is wanted.
     pub(crate) fn is_untold(&self, wish: &Wish) -> bool {
-        self.new.contains(wish) || self.short.contains(wish)
+        self.first.is_untold(wish)
     }
 
     /// Nobody wants it any more.
@@ -138,10 +112,7 @@ impl Demand {
         let lingered = self.forget_time(wish);
         if lingered {
             self.wanted.remove(wish);
-            // What the origin was never told of, it need not be told to forget.
-            if !self.new.remove(wish) && !self.short.remove(wish) {
-                self.asks.insert(wish.clone(), Ask::Unsubscribe);
-            }
+            self.tellings_mut().for_each(|telling| telling.give_up(wish));
         }
         lingered
     }
@@ -154,50 +125,73 @@ impl Demand {
         until.is_some()
     }
 
-    /// What the origin must be told, once, and its requests have room for: `most` at a time. Whether there is more.
-    pub(crate) fn take_asks(&mut self, room: Option<&RequestRoom>, most: usize, tell: &mut dyn FnMut(Command)) -> bool {
-        let returns = room.map_or(0, RequestRoom::returns);
-        if !self.telling {
-            self.lacking.clear();
-            self.new.append(&mut self.short);
-            self.returns = returns;
-        }
-        for taken in 0.. {
-            self.telling = taken == most && !(self.asks.is_empty() && self.new.is_empty());
-            if taken == most {
-                break;
-            }
-            // What is left makes room.
-            if let Some(((type_url, interest), ask)) = self.asks.pop_first() {
-                tell(Command::Unsubscribe(type_url.clone(), interest.clone()));
-                if ask == Ask::Again {
-                    tell(Command::Subscribe(type_url, interest));
-                } else if let Some(room) = room {
-                    room.give_back(&type_url, &interest);
-                }
-            } else if let Some((type_url, interest)) = self.new.pop_first() {
-                if room.is_none_or(|room| room.take(&type_url, &interest)) {
-                    tell(Command::Subscribe(type_url, interest));
-                } else {
-                    *self.lacking.entry(type_url.clone()).or_default() += name_size(interest.as_str());
-                    self.short.insert((type_url, interest));
-                }
-            } else {
-                break;
-            }
-        }
-        // Meanwhile others may have made room for what had none.
-        self.telling || !self.short.is_empty() && returns != self.returns
+    /// What a server must be told, once, and its requests have room for: `most` at a time. Whether there is more.
+    pub(crate) fn take_asks(
+        &mut self,
+        server: usize,
+        room: Option<&RequestRoom>,
+        most: usize,
+        tell: &mut dyn FnMut(Command),
+    ) -> bool {
+        self.telling_mut(server).is_some_and(|telling| telling.take_asks(room, most, tell))
     }
 
-    /// Whether only a part of what there is was told.
-    pub(crate) fn is_telling(&self) -> bool {
-        self.telling
+    /// What one of its servers is told.
+    pub(crate) fn telling_mut(&mut self, server: usize) -> Option<&mut Telling> {
+        match server.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(other) => self.others.get_mut(other),
+        }
     }
 
-    /// How many bytes of names there was no room for, by type.
-    pub(crate) fn lacking(&self) -> &BTreeMap<TypeUrl, usize> {
-        &self.lacking
+    /// The same of each that is asked.
+    pub(crate) fn tellings_mut(&mut self) -> impl Iterator<Item = &mut Telling> {
+        std::iter::once(&mut self.first).chain(&mut self.others)
+    }
+
+    fn tellings(&self) -> impl Iterator<Item = &Telling> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// One more server is asked, for all that is wanted.
+    pub(crate) fn open(&mut self) {
+        self.others.push(Telling::of_all(self.wanted.clone()));
+    }
+
+    /// Those behind so many servers are not asked any more.
+    pub(crate) fn close_behind(&mut self, servers: usize) {
+        let others = self.others.drain(servers.saturating_sub(1).min(self.others.len())..);
+        others.for_each(|telling| telling.end(&self.wanted));
+    }
+
+    /// What was said on behalf of all that is wanted does not count any more: a server is asked for all of it anew.
+    pub(crate) fn ask_anew(&mut self, server: usize) {
+        let Self { wanted, first, others, .. } = self;
+        let telling = server.checked_sub(1).map_or(Some(first), |other| others.get_mut(other));
+        if let Some(telling) = telling {
+            telling.ask_anew(wanted);
+        }
+    }
+
+    /// Whether several servers are asked.
+    pub(crate) fn asks_several(&self) -> bool {
+        !self.others.is_empty()
+    }
+
+    /// Whether only a part of what there is was told to a server.
+    pub(crate) fn is_telling(&self, server: usize) -> bool {
+        let telling = server.checked_sub(1).map_or(Some(&self.first), |other| self.others.get(other));
+        telling.is_some_and(Telling::is_telling)
+    }
+
+    /// How many bytes of names there was no room for in the requests to a server, by type.
+    pub(crate) fn lacking(&self, server: usize) -> Option<&BTreeMap<TypeUrl, usize>> {
+        Some(server.checked_sub(1).map_or(Some(&self.first), |other| self.others.get(other))?.lacking())
+    }
+
+    /// Whether nobody wants it any more, though it stays subscribed.
+    pub(crate) fn lingers(&self, wish: &Wish) -> bool {
+        self.lingering.contains_key(wish) || self.left.contains(wish)
     }
 
     /// When the next one has lingered long enough.
@@ -231,7 +225,7 @@ impl Demand {
     }
 
     fn may_answer(&self, wish: &Wish) -> bool {
-        self.wanted.contains(wish) || self.asks.contains_key(wish)
+        self.wanted.contains(wish) || self.tellings().any(|telling| telling.has_asked(wish))
     }
 
     /// Whether anything of a type is subscribed upstream.
@@ -243,14 +237,12 @@ impl Demand {
 
     /// Whether anything of a type was given up, and the origin was not told yet: it may answer still.
     pub(crate) fn gives_up(&self, type_url: &TypeUrl) -> bool {
-        let first = (type_url.clone(), Interest::Wildcard);
-        let asks = self.asks.range(first..).take_while(|((of, _), _)| of == type_url);
-        asks.into_iter().any(|(_, ask)| *ask == Ask::Unsubscribe)
+        self.tellings().any(|telling| telling.gives_up(type_url))
     }
 
     /// Whether nothing is subscribed upstream and the origin knows it.
     pub(crate) fn is_idle(&self) -> bool {
-        self.wanted.is_empty() && self.asks.is_empty() && self.new.is_empty() && self.short.is_empty()
+        self.wanted.is_empty() && self.tellings().all(Telling::is_done)
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use crate::upstream::{Connection, Consumer};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
+use xds_transport::Protocol;
 use xds_transport::client::{Command, Intern, Update, Verdict};
-use xds_transport::{Protocol, Rejected};
-use xdstp_cache::{Interest, ResourceError, Selector, Version};
+use xdstp_cache::{Selector, Version};
 
 use crate::federation::alike::Unsaid;
 use crate::federation::lock::lock;
@@ -20,8 +20,6 @@ use crate::federation::server::{Server, StreamState};
 use crate::federation::settling::Settling;
 use crate::federation::speakers::Speakers;
 
-/// How much of an origin's words about a resource is kept, and told to every client, in characters.
-const MAX_MESSAGE: usize = 1024;
 /// An origin that has a stream and requests, and says nothing for this long, may want them asked in another way.
 const SILENT: Duration = Duration::from_secs(15);
 
@@ -30,6 +28,7 @@ const SILENT: Duration = Duration::from_secs(15);
 const STEADY: Duration = Duration::from_secs(30);
 
 mod program;
+mod sort;
 mod work;
 
 pub(crate) struct Feed {
@@ -98,105 +97,24 @@ impl Feed {
         let mut state = lock(&self.state);
         if !state.answered {
             if self.says("connected", now) {
-                tracing::info!(origin = %self.server.name, stream = %self.label, "connected");
+                tracing::info!(origin = %self.server.origin, stream = %self.label, "connected");
             }
             state.answered = true;
             (state.hint, state.lost_since) = (None, None);
-            state.guard = Some(self.server.observer.connected(&self.server.name));
+            state.guard = Some(self.server.observer.connected(&self.server.origin));
             self.silent_at = None;
         }
         drop(state);
-        self.tell_back();
+        self.tell_back(false);
     }
 
     /// Whether this stream is to say so, of many that have to.
     fn says(&self, words: &str, now: Instant) -> bool {
         let (says, unsaid) = self.server.alike.say(words, now);
         if let Some(Unsaid { words, streams }) = unsaid {
-            tracing::info!(origin = %self.server.name, streams, "more of the same: {words}");
+            tracing::info!(origin = %self.server.origin, streams, "more of the same: {words}");
         }
         says
-    }
-
-    fn refuse(&self, rejected: &[Rejected]) {
-        self.server.observer.refused(&self.server.name, rejected.len() as u64);
-        for Rejected { name, reason, .. } in rejected {
-            tracing::warn!(origin = %self.server.name, stream = %self.label, %name, "refused: {reason}");
-        }
-    }
-
-    /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
-    fn sort(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) -> Vec<Rejected> {
-        let by_alias = self.server.protocol == Protocol::Delta;
-        let mut refused = Vec::new();
-        let Update { type_url, changed, repeated, removed, missing, errors, refreshed, overlapping, .. } = update;
-        for (name, served, other) in overlapping {
-            let (origin, name) = (&self.server.name, name.as_str());
-            tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
-        }
-        let never_shared = self.server.rules.of(&type_url).never_shared;
-        for mut changed in changed.into_iter().chain(repeated) {
-            // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
-            let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
-            changed.resource.value = if never_shared { value.private() } else { value };
-            let name = &changed.name;
-            if !self.server.realm.holds(name) {
-                let reason = "its authority is another origin's";
-                refused.push(Rejected::new(name.as_str(), reason));
-                continue;
-            }
-            let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
-            let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
-            for place in left {
-                places.put(place, |part| part.removed.push(name.clone()));
-            }
-            if !aliases.is_empty() {
-                let to = at.iter().filter_map(|place| places.scope(*place));
-                to.for_each(|scope| self.server.mixed.comes(name.authority(), scope));
-            }
-            let Some(last) = at.pop() else {
-                refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
-                continue;
-            };
-            for place in at {
-                places.put(place, |part| part.changed.push(changed.clone()));
-            }
-            places.put(last, |part| part.changed.push(changed));
-        }
-        let rules = self.server.rules.of(&type_url);
-        // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
-        let (removed_too, missing): (Vec<_>, _) =
-            missing.into_iter().partition(|name| rules.full_state_in_sotw && !self.is_watched(&type_url, name, places));
-        for name in removed.into_iter().chain(removed_too) {
-            for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                places.put(place, |part| part.removed.push(name.clone()));
-            }
-            self.elsewhere.forget(&type_url, &name);
-        }
-        for name in missing {
-            for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                places.put(place, |part| part.missing.push(name.clone()));
-            }
-        }
-        for (name, error) in errors {
-            let message: String = error.message.chars().take(MAX_MESSAGE).collect();
-            tracing::warn!(origin = %self.server.name, stream = %self.label, %name, "not sent: {message}");
-            for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                let error = ResourceError::new(error.code, message.as_str());
-                places.put(place, |part| part.errors.push((name.clone(), error)));
-            }
-        }
-        for (name, ttl) in refreshed {
-            for place in places.of_name(&type_url, &name, &self.elsewhere) {
-                places.put(place, |part| part.refreshed.push((name.clone(), ttl)));
-            }
-        }
-        for interest in complete {
-            if let Some(place) = places.of_interest(&interest) {
-                places.put(place, |part| part.complete.push(interest.clone()));
-            }
-        }
-        refused
     }
 }
 
@@ -204,9 +122,9 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        let (lost, trouble) = {
+        let (lost, fails, trouble) = {
             let state = lock(&self.state);
-            (!there && state.is_lost(), state.trouble.clone())
+            (!there && state.is_lost(), state.fails, state.trouble.clone())
         };
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
@@ -214,10 +132,15 @@ impl Consumer for Feed {
             let mut left = false;
             for (seat, scope) in work {
                 if lost {
-                    scope.fall_back(now);
+                    scope.lost(now);
                 }
-                trouble.iter().for_each(|trouble| scope.lost(trouble));
-                let more = scope.take_asks(now, there, &mut |command| {
+                if self.server.has_peers {
+                    // It may have a seat here only now.
+                    self.stands(seat, &scope, fails);
+                } else {
+                    trouble.iter().for_each(|trouble| scope.tell_unreachable(trouble));
+                }
+                let more = scope.take_asks(now, seat.server, there, &mut |command| {
                     if let Command::Unsubscribe(type_url, interest) = &command {
                         self.settling.forget(type_url, interest);
                         self.markers.forget(type_url, interest);
@@ -233,7 +156,7 @@ impl Consumer for Feed {
                     goes_on.insert(seat);
                 }
                 self.due.set(seat, scope.poll_timeout());
-                match scope.is_short() {
+                match scope.is_short(seat.server) {
                     true => _ = self.short.insert(seat),
                     false => _ = self.short.remove(&seat),
                 }
@@ -258,7 +181,7 @@ impl Consumer for Feed {
 
     fn update(&mut self, now: Instant, mut update: Update) -> Verdict {
         let (responses, resources) = (u64::from(!update.unsaid), update.changed.len() as u64);
-        self.server.observer.received(&self.server.name, &update.type_url, responses, resources);
+        self.server.observer.received(&self.server.origin, &update.type_url, responses, resources);
         self.refuse(&update.rejected);
         let nacks = !update.rejected.is_empty();
         let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
@@ -272,6 +195,7 @@ impl Consumer for Feed {
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
         let (version, system_version) = match self.server.protocol {
+            Protocol::Sotw if self.server.has_peers => (None, said),
             Protocol::Sotw => (said, None),
             Protocol::Delta => (None, said),
         };
@@ -292,7 +216,7 @@ impl Consumer for Feed {
         }
         self.refuse(&refused);
         if nacks || !refused.is_empty() {
-            self.server.observer.nacked(&self.server.name, &type_url);
+            self.server.observer.nacked(&self.server.origin, &type_url);
         }
         // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
         if refused.is_empty() { Verdict::Accept } else { Verdict::Reject { reasons: refused } }
@@ -303,17 +227,23 @@ impl Consumer for Feed {
             Connection::Connected => {
                 lock(&self.state).open = true;
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
-                self.scopes.all().iter().for_each(|(_, scope)| scope.begin_stream(now));
+                lock(&self.state).fails = false;
+                self.scopes.all().iter().for_each(|(seat, scope)| scope.begin_stream(seat.server, now));
                 self.was_there = None;
             }
-            Connection::Answered => self.answered(now),
+            Connection::Answered => {
+                self.answered(now);
+                if self.server.has_peers {
+                    self.scopes.all().iter().for_each(|(seat, scope)| self.stands(*seat, scope, false));
+                }
+            }
             Connection::Disconnected { error, .. } => {
                 let words = error.as_ref().map(|error| format!("disconnected: {error}"));
                 let words = words.as_deref().unwrap_or("the origin ended the stream");
                 match (self.says(words, now), &error) {
-                    (true, Some(_)) => tracing::warn!(origin = %self.server.name, stream = %self.label, "{words}"),
-                    (true, None) => tracing::info!(origin = %self.server.name, stream = %self.label, "{words}"),
-                    (false, _) => tracing::debug!(origin = %self.server.name, stream = %self.label, "{words}"),
+                    (true, Some(_)) => tracing::warn!(origin = %self.server.origin, stream = %self.label, "{words}"),
+                    (true, None) => tracing::info!(origin = %self.server.origin, stream = %self.label, "{words}"),
+                    (false, _) => tracing::debug!(origin = %self.server.origin, stream = %self.label, "{words}"),
                 }
                 self.tell_lost(error.as_deref());
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
@@ -322,10 +252,17 @@ impl Consumer for Feed {
                 self.settle(settled, now);
                 let mut state = lock(&self.state);
                 state.lost_since.get_or_insert(now);
+                let fails = !state.answered;
+                state.fails = fails;
                 (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
                 state.last_error = error.or(state.last_error.take());
                 drop(state);
-                self.scopes.all().iter().for_each(|(_, scope)| scope.origin_lost(now));
+                for (seat, scope) in self.scopes.all() {
+                    scope.origin_lost(seat.server, now);
+                    if fails && self.server.has_peers {
+                        scope.failed(seat.server, words, true);
+                    }
+                }
             }
         }
     }
@@ -344,7 +281,7 @@ impl Consumer for Feed {
 
     fn opened(&mut self, metadata: &MetadataMap) -> Result<(), String> {
         let heard = self.server.loops.hear(metadata);
-        let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.name))?;
+        let heard = heard.inspect_err(|_| self.server.observer.looped(&self.server.origin))?;
         let by_relay = heard.is_some() && self.server.protocol == Protocol::Delta;
         self.settling.connected(by_relay, self.markers.wait());
         lock(&self.state).relays = heard;
@@ -362,12 +299,12 @@ impl Consumer for Feed {
     fn handle_timeout(&mut self, now: Instant) {
         let is_idle = || self.scopes.all().iter().all(|(_, scope)| scope.is_idle());
         if self.silent_at.take_if(|at| *at <= now).is_some() && !is_idle() {
-            tracing::warn!(origin = %self.server.name, stream = %self.label, "{}", self.server.silent_hint);
+            tracing::warn!(origin = %self.server.origin, stream = %self.label, "{}", self.server.silent_hint);
             lock(&self.state).hint = Some(self.server.silent_hint);
         }
         if self.steady_at.take_if(|at| *at <= now).is_some() {
             self.steady = true;
-            self.tell_back();
+            self.tell_back(self.server.has_peers);
         }
         // What lingers is looked at with the commands.
         let settled = self.settling.settled(now);

@@ -14,6 +14,9 @@ pub trait Observer: Send + Sync + 'static {
     /// A stream was ended because of the relays that it leads to (rule 159).
     fn looped(&self, _origin: &str) {}
 
+    /// What is fed comes from another server of an origin than before.
+    fn switched(&self, _origin: &str, _server: &str) {}
+
     /// Resources came in so many responses: in none where it is concluded from silence that something is gone.
     fn received(&self, _origin: &str, _type_url: &TypeUrl, _responses: u64, _resources: u64) {}
 

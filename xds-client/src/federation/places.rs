@@ -44,7 +44,8 @@ impl<'a> Places<'a> {
     pub(crate) fn of(scopes: &'a Scopes) -> Self {
         let (own, of_every_node) = (scopes.own(), scopes.of_every_node());
         let (is_own, is_shared) = (own.is_some(), own.is_none() && of_every_node.is_some());
-        let found: Vec<_> = own.or(of_every_node).into_iter().map(|scope| (scope, Changes::default())).collect();
+        let found: Vec<_> =
+            own.or(of_every_node).into_iter().map(|(seat, scope)| (scope, Changes::of(seat.server))).collect();
         let (own, of_every_node) = (is_own.then_some(0), is_shared.then_some(0));
         Self { scopes, own, of_every_node, found, by_authority: HashMap::new() }
     }
@@ -142,8 +143,8 @@ impl<'a> Places<'a> {
         if let Some(known) = self.by_authority.get(authority) {
             return *known;
         }
-        let place = self.scopes.of_authority(authority).map(|scope| {
-            self.found.push((scope, Changes::default()));
+        let place = self.scopes.of_authority(authority).map(|(seat, scope)| {
+            self.found.push((scope, Changes::of(seat.server)));
             self.found.len() - 1
         });
         self.by_authority.insert(authority.to_owned(), place);

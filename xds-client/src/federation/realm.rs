@@ -24,7 +24,7 @@ impl Authorities {
 
 /// Which names an origin may set: those of its authorities, and if it is the default one, those that no other origin is
 /// configured for (rule 153).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Realm {
     /// Its position.
     pub origin: usize,

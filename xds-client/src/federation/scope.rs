@@ -3,7 +3,7 @@
 //! The unit of locking. The lock is held to store and mark, or to pull; nobody is woken under it,
 //! and no two scopes are locked at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use crate::federation::demand::Demand;
 use crate::federation::lock::lock;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::recall::Recall;
+use crate::federation::scope::several::Several;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::Share;
 use crate::federation::supply::Supply;
@@ -23,11 +24,13 @@ use crate::federation::terms::Terms;
 pub(crate) use self::hearing::{Heard, News};
 
 mod asking;
+mod choosing;
 mod hearing;
-mod look;
+pub(crate) mod look;
 mod recall;
 mod recalling;
 mod serving;
+mod several;
 mod store;
 pub(crate) mod stub;
 #[cfg(test)]
@@ -75,14 +78,14 @@ struct State {
     opening: usize,
     /// When what others want waits for them no more.
     asks_at: Option<Instant>,
-    /// Types of which somebody brought something along that the origin was not asked about.
-    brought: BTreeSet<TypeUrl>,
     /// Since when nobody wants anything of it.
     rests_since: Option<Instant>,
     /// What was known of it before a restart.
     recall: Option<Box<Recall>>,
     /// Whether a server can be reached, for watches.
     reach: hearing::Reach,
+    /// Its servers, where there are several.
+    several: Option<Box<Several>>,
 }
 
 /// Whether a subscriber is needed.
@@ -161,10 +164,10 @@ impl Scope {
             system_versions: BTreeMap::new(),
             opening: 0,
             asks_at: None,
-            brought: BTreeSet::new(),
             rests_since: None,
             recall: None,
             reach: hearing::Reach::default(),
+            several: None,
         };
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
         Self {
@@ -196,7 +199,7 @@ impl Scope {
         // Not under its lock.
         let before = lock(&self.supply).replace(supply);
         drop(before);
-        self.back();
+        self.tell_reachable();
         self.ask();
     }
 
@@ -206,7 +209,9 @@ impl Scope {
         // Not under its lock.
         let supply = lock(&self.supply).take();
         drop(supply);
-        let State { cache, demand, rests_since, .. } = &mut *self.lock();
+        let State { cache, demand, rests_since, several, .. } = &mut *self.lock();
+        several.iter_mut().for_each(|several| several.rest());
+        demand.iter_mut().for_each(|demand| demand.close_behind(1));
         let since = *rests_since.get_or_insert(now);
         cache.expire(now);
         let remembers = match demand {

@@ -13,14 +13,18 @@ use crate::federation::scope_key::ScopeKey;
 
 /// Where a scope stands among those of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Seat(usize);
+pub(crate) struct Seat {
+    at: usize,
+    /// Which of the scope's servers the stream is to.
+    pub(crate) server: usize,
+}
 
 #[derive(Default)]
 pub(crate) struct Scopes(Mutex<Seats>);
 
 #[derive(Default)]
 struct Seats {
-    scopes: Slab<Weak<Scope>>,
+    scopes: Slab<(usize, Weak<Scope>)>,
     by_authority: HashMap<String, Seat>,
     /// The one that the stream carries alone.
     own: Option<Seat>,
@@ -32,9 +36,9 @@ struct Seats {
 
 impl Scopes {
     /// It asks from now on, until it is [removed](Self::remove).
-    pub(crate) fn insert(&self, scope: &Arc<Scope>) -> Seat {
+    pub(crate) fn insert(&self, scope: &Arc<Scope>, server: usize) -> Seat {
         let mut seats = lock(&self.0);
-        let seat = Seat(seats.scopes.insert(Arc::downgrade(scope)));
+        let seat = Seat { at: seats.scopes.insert((server, Arc::downgrade(scope))), server };
         if let Some(authority) = scope.key.authority() {
             seats.by_authority.insert(authority.to_owned(), seat);
         }
@@ -51,7 +55,7 @@ impl Scopes {
     /// A scope leaves its seat, that of an authority if it is one.
     pub(crate) fn remove(&self, authority: Option<&str>, seat: Seat) {
         let mut seats = lock(&self.0);
-        seats.scopes.try_remove(seat.0);
+        seats.scopes.try_remove(seat.at);
         seats.asking.remove(&seat);
         // Another scope of the authority may have come meanwhile.
         if let Some(authority) = authority
@@ -76,26 +80,29 @@ impl Scopes {
     /// All that are there.
     pub(crate) fn all(&self) -> Vec<(Seat, Arc<Scope>)> {
         let seats = lock(&self.0);
-        seats.scopes.iter().filter_map(|(seat, scope)| Some((Seat(seat), scope.upgrade()?))).collect()
+        let seated = |(at, (server, scope)): (usize, &(usize, Weak<Scope>))| {
+            Some((Seat { at, server: *server }, scope.upgrade()?))
+        };
+        seats.scopes.iter().filter_map(seated).collect()
     }
 
     pub(crate) fn at(&self, seat: Seat) -> Option<Arc<Scope>> {
-        lock(&self.0).scopes.get(seat.0)?.upgrade()
+        lock(&self.0).scopes.get(seat.at)?.1.upgrade()
     }
 
-    pub(crate) fn own(&self) -> Option<Arc<Scope>> {
+    pub(crate) fn own(&self) -> Option<(Seat, Arc<Scope>)> {
         let seat = lock(&self.0).own?;
-        self.at(seat)
+        Some((seat, self.at(seat)?))
     }
 
-    pub(crate) fn of_every_node(&self) -> Option<Arc<Scope>> {
+    pub(crate) fn of_every_node(&self) -> Option<(Seat, Arc<Scope>)> {
         let seat = lock(&self.0).of_every_node?;
-        self.at(seat)
+        Some((seat, self.at(seat)?))
     }
 
-    pub(crate) fn of_authority(&self, authority: &str) -> Option<Arc<Scope>> {
+    pub(crate) fn of_authority(&self, authority: &str) -> Option<(Seat, Arc<Scope>)> {
         let seat = lock(&self.0).by_authority.get(authority).copied()?;
-        self.at(seat)
+        Some((seat, self.at(seat)?))
     }
 }
 
@@ -145,7 +152,7 @@ mod tests {
     fn who_asks_is_looked_at_once_and_others_are_not() {
         let scopes = Scopes::default();
         let (a, b) = (scope("a"), scope("b"));
-        let (at_a, at_b) = (scopes.insert(&a), scopes.insert(&b));
+        let (at_a, at_b) = (scopes.insert(&a, 0), scopes.insert(&b, 0));
         assert_eq!(scopes.take_asking(), BTreeSet::from([at_a, at_b]), "they have not asked for anything yet");
         scopes.ask(at_b);
         scopes.ask(at_b);
@@ -161,11 +168,14 @@ mod tests {
     fn a_scope_is_found_by_its_authority_until_it_leaves() {
         let scopes = Scopes::default();
         let (old, new) = (scope("a"), scope("a"));
-        let at_old = scopes.insert(&old);
-        assert!(scopes.of_authority("a").is_some_and(|found| Arc::ptr_eq(&found, &old)));
-        let at_new = scopes.insert(&new);
+        let at_old = scopes.insert(&old, 0);
+        assert!(scopes.of_authority("a").is_some_and(|(seat, found)| seat == at_old && Arc::ptr_eq(&found, &old)));
+        let at_new = scopes.insert(&new, 1);
         scopes.remove(old.key.authority(), at_old);
-        assert!(scopes.of_authority("a").is_some_and(|found| Arc::ptr_eq(&found, &new)), "it came meanwhile");
+        assert!(
+            scopes.of_authority("a").is_some_and(|(seat, found)| seat.server == 1 && Arc::ptr_eq(&found, &new)),
+            "it came meanwhile"
+        );
         scopes.remove(new.key.authority(), at_new);
         assert!(scopes.of_authority("a").is_none() && scopes.own().is_none());
     }
@@ -173,11 +183,11 @@ mod tests {
     #[test]
     fn only_a_scope_with_a_stream_of_its_own_is_that_streams_own() {
         let scopes = Scopes::default();
-        scopes.insert(&scope("a"));
+        scopes.insert(&scope("a"), 0);
         assert!(scopes.own().is_none());
         let own = Arc::new(Scope::streamed(ScopeKey::Private(0), 0, Duration::ZERO, None, 1));
-        let seat = scopes.insert(&own);
-        assert!(scopes.own().is_some_and(|found| Arc::ptr_eq(&found, &own)));
+        let seat = scopes.insert(&own, 0);
+        assert!(scopes.own().is_some_and(|(_, found)| Arc::ptr_eq(&found, &own)));
         scopes.remove(own.key.authority(), seat);
         assert!(scopes.own().is_none());
     }
@@ -187,7 +197,7 @@ mod tests {
         #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
         let now = Instant::now();
         let at = |seconds| now + Duration::from_secs(seconds);
-        let (mut due, [a, b, c]) = (Due::default(), [0, 1, 2].map(Seat));
+        let (mut due, [a, b, c]) = (Due::default(), [0, 1, 2].map(|at| Seat { at, server: 0 }));
         due.set(a, Some(at(3)));
         due.set(b, Some(at(2)));
         due.set(c, Some(at(1)));

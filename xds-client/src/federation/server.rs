@@ -7,6 +7,7 @@ use std::time::Instant;
 use xds_transport::{Protocol, TypeRules};
 
 use crate::federation::alike::Alike;
+use crate::federation::dial::Position;
 use crate::federation::interner::Interner;
 use crate::federation::loop_guard::{Behind, LoopGuard};
 use crate::federation::mixed::Mixed;
@@ -16,12 +17,19 @@ use crate::federation::terms::Trouble;
 
 /// What the streams to one server share.
 pub(crate) struct Server {
+    /// What its origin is called.
+    pub(crate) origin: String,
+    /// What it is called itself.
     pub(crate) name: String,
+    /// Which of its origin's it is.
+    pub(crate) position: Position,
+    /// It has others beside it.
+    pub(crate) has_peers: bool,
     pub(crate) protocol: Protocol,
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) realm: Realm,
     pub(crate) loops: Arc<dyn LoopGuard>,
-    pub(crate) mixed: Mixed,
+    pub(crate) mixed: Arc<Mixed>,
     pub(crate) interner: Arc<Interner>,
     pub(crate) alike: Alike,
     pub(crate) observer: Arc<dyn Observer>,
@@ -36,6 +44,8 @@ pub(crate) struct StreamState {
     pub(crate) open: bool,
     /// The origin answered on it (rule 156).
     pub(crate) answered: bool,
+    /// There is none, and the last one had no response, or none came to be.
+    pub(crate) fails: bool,
     /// The relay that the origin is, and those behind it.
     pub(crate) relays: Option<Box<dyn Behind>>,
     pub(crate) last_error: Option<String>,

@@ -1,16 +1,15 @@
-//! A server as an origin: dialed for what is wanted of it, and asked for it.
+//! Servers as an origin: dialed for what is wanted of it, and asked for it.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
 use xds_transport::wire::parameters::{Locator, LocatorError};
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
 use crate::federation::alike::Alike;
-use crate::federation::dial::Dial;
+use crate::federation::dial::{Dial, Position};
+use crate::federation::fallback::Fallback;
 use crate::federation::interner::Interner;
-use crate::federation::lock::lock;
 use crate::federation::loop_guard::LoopGuard;
 use crate::federation::mixed::Mixed;
 use crate::federation::observer::Observer;
@@ -20,27 +19,27 @@ use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::server::Server;
-use crate::federation::upstream::Upstream;
+use crate::federation::servers::{OneServer, Servers};
 
-/// An origin that is a server: one stream carries the scopes of all authorities for who selects alike, each other scope has its own.
+/// An origin that is a server, or several in order of preference that all have the same resources: a scope is fed by the first,
+/// and by the next one while those before it fail and something is wanted that nothing is known of (gRFC A71). One stream to a
+/// server carries the scopes of all authorities for who selects alike, each other scope has its own.
 pub struct ServerOrigin {
-    server: Arc<Server>,
+    servers: Arc<Servers>,
+    protocol: Protocol,
     /// Its `xdstp:` names, too, go by the node.
     by_node: bool,
-    dial: Arc<dyn Dial>,
     /// What it means by TP2's fields.
     dialect: Dialect,
-    /// The streams that carry its `xdstp:` names, while anybody wants one: one for each selector.
-    streams: Mutex<BTreeMap<Option<Arc<Selector>>, Weak<Upstream>>>,
-    /// What a request may have, in bytes, and what those of that stream have room for.
-    max_request_bytes: usize,
-    room: Option<Arc<RequestRoom>>,
+    mixed: Arc<Mixed>,
 }
 
 /// What a server is to the core.
 pub struct ServerSettings {
     /// What it is called.
     pub name: String,
+    /// What each of its servers is called, in order of preference: one or more.
+    pub servers: Vec<String>,
     /// What it speaks.
     pub protocol: Protocol,
     /// What is known of types.
@@ -68,19 +67,36 @@ pub struct ServerSettings {
 impl ServerOrigin {
     /// Nothing is dialed before somebody wants something.
     pub fn new(settings: ServerSettings) -> Self {
-        let ServerSettings { name, protocol, rules, realm, silent_hint, loops, observer, interner, .. } = settings;
-        let ServerSettings { by_node, dialect, max_request_bytes, dial, .. } = settings;
-        let (mixed, alike) = (Mixed::default(), Alike::default());
-        let server = Server { name, protocol, rules, realm, loops, mixed, interner, alike, observer, silent_hint };
-        // Over delta what does not fit goes into the next request.
-        let room = (protocol == Protocol::Sotw).then(|| RequestRoom::new(max_request_bytes));
-        Self { server: Arc::new(server), by_node, dial, dialect, streams: Mutex::default(), max_request_bytes, room }
+        let ServerSettings { protocol, by_node, dialect, max_request_bytes, .. } = settings;
+        let (mixed, realm) = (Arc::<Mixed>::default(), settings.realm);
+        let has_peers = settings.servers.len() > 1;
+        let server = |(at, name): (usize, String)| {
+            let server = Server {
+                origin: settings.name.clone(),
+                name,
+                position: Position { origin: realm.origin, server: at },
+                has_peers,
+                protocol,
+                rules: settings.rules.clone(),
+                realm: realm.clone(),
+                loops: settings.loops.clone(),
+                mixed: mixed.clone(),
+                interner: settings.interner.clone(),
+                alike: Alike::default(),
+                observer: settings.observer.clone(),
+                silent_hint: settings.silent_hint,
+            };
+            OneServer::new(server, max_request_bytes)
+        };
+        let all = settings.servers.into_iter().enumerate().map(server).collect();
+        let servers = Arc::new(Servers::new(all, settings.dial));
+        Self { servers, protocol, by_node, dialect, mixed }
     }
 }
 
 impl Origin for ServerOrigin {
     fn kind(&self) -> &'static str {
-        self.server.protocol.as_str()
+        self.protocol.as_str()
     }
 
     fn by_node(&self) -> ByNode {
@@ -92,7 +108,7 @@ impl Origin for ServerOrigin {
     }
 
     fn is_sotw(&self) -> bool {
-        self.server.protocol == Protocol::Sotw
+        self.protocol == Protocol::Sotw
     }
 
     fn selects(&self, selector: &Selector) -> Result<bool, String> {
@@ -103,30 +119,19 @@ impl Origin for ServerOrigin {
         })
     }
 
+    /// That of the first: what it has no room for, the others have none for either.
     fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {
-        let of_origin = self.room.clone()?;
-        Some(if scope.has_own_stream() { RequestRoom::new(self.max_request_bytes) } else { of_origin })
+        self.servers.first()?.room_of(scope)
     }
 
     fn mixed(&self) -> Vec<Arc<Scope>> {
-        self.server.mixed.scopes()
+        self.mixed.scopes()
     }
 
     fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {
-        let dial = || {
-            let Speaker { label, node } = speaker();
-            Upstream::dial(&*self.dial, self.server.clone(), label, node, &scope.key)
-        };
-        let upstream = if !scope.key.has_own_stream() {
-            let mut streams = lock(&self.streams);
-            let selector = scope.key.selector().cloned();
-            let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);
-            streams.retain(|_, stream| stream.strong_count() > 0);
-            streams.insert(selector, Arc::downgrade(&upstream));
-            upstream
-        } else {
-            dial()
-        };
-        scope.feed_from(upstream.seat(scope));
+        match self.servers.count() {
+            0 | 1 => self.servers.feed_from_one(scope, speaker),
+            _ => Fallback::feed(self.servers.clone(), scope, speaker()),
+        }
     }
 }

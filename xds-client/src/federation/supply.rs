@@ -10,6 +10,9 @@ pub trait Supply: Send + Sync {
     /// The scope has something to tell the origin.
     fn ask(&self);
 
+    /// The scope asks others of the servers that the origin has than before.
+    fn choose(&self) {}
+
     /// Whom the origin is asked for: a node group, or `xdstp`.
     fn label(&self) -> &str;
 
@@ -37,4 +40,42 @@ pub struct Status {
     pub last_error: Option<String>,
     /// What an operator should look at.
     pub hint: Option<&'static str>,
+    /// Its servers, in order of preference, where there are several.
+    pub servers: Vec<ServerStatus>,
+}
+
+/// How one of several servers is doing for a scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerStatus {
+    /// What it is called.
+    pub name: String,
+    /// It answered last: what it says counts.
+    pub in_use: bool,
+    /// Whether it is asked, and what came of that.
+    pub state: ServerState,
+}
+
+/// What came of it that a server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerState {
+    /// It is not: one before it answers, or all that is wanted is known.
+    NotAsked,
+    /// It has not answered yet.
+    Asked,
+    /// It answered.
+    Answers,
+    /// It did not answer last, and why. It is tried on.
+    Fails(String),
+}
+
+impl ServerState {
+    /// In a word.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::NotAsked => "not asked",
+            Self::Asked => "asked",
+            Self::Answers => "answers",
+            Self::Fails(_) => "fails",
+        }
+    }
 }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use crate::federation::dial::{Dial, Dialed};
 use crate::federation::feed::Feed;
 use crate::federation::lock::lock;
+use crate::federation::origin::Speaker;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::scopes::{Scopes, Seat};
@@ -26,7 +27,7 @@ pub(crate) struct Upstream {
 }
 
 /// A scope's seat there.
-struct Seated {
+pub(crate) struct Seated {
     upstream: Arc<Upstream>,
     /// Of the scope, if it is that of one.
     authority: Option<String>,
@@ -34,25 +35,30 @@ struct Seated {
 }
 
 impl Upstream {
-    /// A stream to a server, for scopes such as that of the key.
-    pub(crate) fn dial(dial: &dyn Dial, server: Arc<Server>, label: String, node: Bytes, key: &ScopeKey) -> Arc<Self> {
-        let origin = server.realm.origin;
+    /// A stream to a server, for scopes such as that of the key; `speakers` are those who may speak for it.
+    pub(crate) fn dial(
+        dial: &dyn Dial,
+        server: Arc<Server>,
+        Speaker { label, node }: Speaker,
+        speakers: Arc<Mutex<Speakers>>,
+        key: &ScopeKey,
+    ) -> Arc<Self> {
+        let position = server.position;
         let scopes = Arc::new(Scopes::default());
         let state = Arc::<Mutex<StreamState>>::default();
-        let speakers = Arc::<Mutex<Speakers>>::default();
         let by_node = matches!(key.of_all(), ScopeKey::Group(..));
         let selector = key.selector().cloned();
         let feed = Feed::new(label.clone(), by_node, selector, server, scopes.clone(), state.clone(), speakers.clone());
         let upstream = Self { label, scopes, speakers, state, dialed: OnceLock::new() };
-        let _ = upstream.dialed.set(dial.dial(origin, node, Box::new(feed)));
+        let _ = upstream.dialed.set(dial.dial(position, node, Box::new(feed)));
         Arc::new(upstream)
     }
 
-    /// What a scope comes over it by. It has something to ask from the start.
-    pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>) -> Arc<dyn Supply> {
-        let seat = self.scopes.insert(scope);
+    /// What a scope comes over it by, of whose servers it is one. It has something to ask from the start.
+    pub(crate) fn seat(self: Arc<Self>, scope: &Arc<Scope>, server: usize) -> Seated {
+        let seat = self.scopes.insert(scope, server);
         let authority = scope.key.authority().map(str::to_owned);
-        Arc::new(Seated { upstream: self, authority, seat })
+        Seated { upstream: self, authority, seat }
     }
 }
 
@@ -75,6 +81,7 @@ impl Supply for Seated {
             relays: state.relays.as_ref().map(ToString::to_string),
             last_error: state.last_error.clone(),
             hint: state.hint,
+            servers: Vec::new(),
         }
     }
 

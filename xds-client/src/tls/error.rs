@@ -9,13 +9,13 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file cannot be read.
-    #[error("{}: {source}", file.display())]
+    /// A file cannot be read: one line, without a source.
+    #[error("{}: {reason}", file.display())]
     Unreadable {
         /// The file.
         file: PathBuf,
         /// Why.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A file is not what it should be.
     #[error("{}: {reason}", file.display())]

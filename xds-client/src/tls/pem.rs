@@ -24,7 +24,7 @@ impl Pem {
     pub fn read(file: &Path) -> Result<Self, TlsError> {
         match fs::read(file) {
             Ok(bytes) => Ok(Self { file: file.to_owned(), bytes }),
-            Err(source) => Err(TlsError::Unreadable { file: file.to_owned(), source }),
+            Err(reason) => Err(TlsError::Unreadable { file: file.to_owned(), reason }),
         }
     }
 

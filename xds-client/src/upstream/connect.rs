@@ -6,6 +6,7 @@ use std::time::Duration;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 #[cfg(feature = "rustls-any")]
 use tokio_rustls::TlsConnector;
 use tonic::transport::{self, Channel, Uri};
@@ -13,8 +14,9 @@ use tower::{BoxError, Service, ServiceExt, service_fn};
 
 use super::ended::chain;
 use super::heard::{Heard, Listening};
-#[cfg(feature = "rustls-any")]
-use crate::tls::Tls;
+use crate::endpoint::Endpoint;
+#[cfg(unix)]
+use crate::unix_address::UnixAddress;
 
 /// A connection that is being made; if there is none to be had, why.
 pub(super) type Connecting = Pin<Box<dyn Future<Output = Result<Connected, String>> + Send>>;
@@ -26,24 +28,64 @@ pub(super) struct Connected {
     pub(super) heard: Heard,
 }
 
-/// Connects to `endpoint` by TCP.
-pub(super) fn tcp(endpoint: transport::Endpoint) -> Connecting {
-    let connector = connector(&endpoint);
-    over(endpoint, connector.map_response(TokioIo::into_inner))
+/// Connects to `endpoint` by TCP, or to its unix socket, and speaks TLS if it says so.
+pub(super) fn to(endpoint: &Endpoint) -> Connecting {
+    match endpoint.socket.clone() {
+        None => tcp_by(endpoint, HttpConnector::new()),
+        #[cfg(unix)]
+        Some(address) => securely(endpoint, service_fn(move |_: Uri| unix(address.clone()))),
+        #[cfg(not(unix))]
+        Some(address) => Box::pin(async move { Err(format!("{address}: this system has no unix sockets")) }),
+    }
 }
 
-/// Connects to `endpoint` by TCP, and speaks TLS.
+/// By TCP. The name is looked up for each connection, as the connector does it, and each of the addresses is tried.
+fn tcp_by<R>(endpoint: &Endpoint, connector: HttpConnector<R>) -> Connecting
+where
+    HttpConnector<R>: Service<Uri, Response = TokioIo<TcpStream>, Error: Into<BoxError> + Send, Future: Send>,
+    R: Clone + Send + 'static,
+{
+    let connector = configured(connector, &endpoint.transport);
+    securely(endpoint, connector.map_response(TokioIo::into_inner))
+}
+
+#[cfg(unix)]
+async fn unix(address: UnixAddress) -> Result<tokio::net::UnixStream, BoxError> {
+    let connect = || {
+        // It does not wait: who listens there has room or has not.
+        let io = std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?)?;
+        io.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(io)
+    };
+    connect().map_err(|error| format!("{address}: {error}").into())
+}
+
+#[cfg(not(feature = "rustls-any"))]
+fn securely<C>(endpoint: &Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    heard_over(Heard::in_clear_text(), endpoint.transport.clone(), connector)
+}
+
 #[cfg(feature = "rustls-any")]
-pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
-    let (tcp, patience) = (connector(&endpoint), endpoint.get_connect_timeout().unwrap_or(Duration::MAX));
+fn securely<C>(endpoint: &Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Clone + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let transport = endpoint.transport.clone();
+    let Some(tls) = endpoint.tls.clone() else { return heard_over(Heard::in_clear_text(), transport, connector) };
+    let patience = transport.get_connect_timeout().unwrap_or(Duration::MAX);
     let connector = service_fn(move |uri: Uri| {
-        let (tcp, tls) = (tcp.clone(), tls.clone());
+        let (connector, tls) = (connector.clone(), tls.clone());
         let securing = async move {
             let name = tls.name_of(&uri)?;
             // Files may be on a disk that does not answer.
             let config = tokio::task::spawn_blocking(move || tls.config()).await??;
-            let io = tcp.oneshot(uri).await?.into_inner();
-            let io = TlsConnector::from(config).connect(name, io).await?;
+            let io = connector.oneshot(uri).await.map_err(Into::into)?;
+            let io = TlsConnector::from(config).connect(name, io).await.map_err(unsecured)?;
             match io.get_ref().1.alpn_protocol() {
                 Some(b"h2") => Ok(io),
                 _ => Err(BoxError::from("connected by TLS, but the origin does not offer HTTP/2 there (ALPN)")),
@@ -54,25 +96,46 @@ pub(super) fn tls(endpoint: transport::Endpoint, tls: Tls) -> Connecting {
             secured.unwrap_or_else(|_| Err(format!("nobody answered by TLS within {patience:?}").into()))
         }
     });
-    over(endpoint, connector)
+    over(transport, connector)
 }
 
-fn connector(endpoint: &transport::Endpoint) -> HttpConnector {
-    let mut connector = HttpConnector::new();
+/// Why TLS came to nothing. Who speaks something else says so in its first bytes, or hangs up.
+#[cfg(feature = "rustls-any")]
+fn unsecured(error: std::io::Error) -> BoxError {
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<rustls::Error>());
+    if matches!(reason, Some(rustls::Error::InvalidMessage(_))) {
+        return format!("it does not speak TLS: http:// and no certificates are for clear text ({error})").into();
+    }
+    if error.kind() == std::io::ErrorKind::UnexpectedEof {
+        return format!("it hung up as TLS began; if it speaks clear text, that is http:// ({error})").into();
+    }
+    error.into()
+}
+
+fn configured<R>(mut connector: HttpConnector<R>, endpoint: &transport::Endpoint) -> HttpConnector<R> {
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(endpoint.get_connect_timeout());
     connector
 }
 
-/// Connects over what `connector` makes. Before the origin has said how many streams it bears it is not connected: a
-/// stream too many would wait without a word.
+/// Connects over what `connector` makes.
+#[cfg(any(test, feature = "rustls-any"))]
 pub(super) fn over<C>(endpoint: transport::Endpoint, connector: C) -> Connecting
 where
     C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
     C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let heard = Heard::default();
+    heard_over(Heard::default(), endpoint, connector)
+}
+
+/// The same, with what is noted of what is heard. Before the origin has said how many streams it bears it is not connected: a
+/// stream too many would wait without a word.
+fn heard_over<C>(heard: Heard, endpoint: transport::Endpoint, connector: C) -> Connecting
+where
+    C: Service<Uri, Error: Into<BoxError> + Send, Future: Send> + Send + 'static,
+    C::Response: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let listening = heard.clone();
     let mut connector = Some(connector.map_response(move |io| TokioIo::new(Listening::new(io, listening.clone()))));
     // By itself a channel would connect again, and none of its streams would know.
@@ -93,4 +156,51 @@ where
             Err(_) => Err(format!("connected, but nobody spoke HTTP/2 within {patience:?}")),
         }
     })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::convert::Infallible;
+    use std::net::SocketAddr;
+    use std::sync::{Arc, Mutex};
+
+    use hyper_util::client::legacy::connect::dns::Name;
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::Endpoint;
+    use crate::upstream::Pool;
+
+    /// What a server of HTTP/2 says first: settings, none.
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+    /// A name that stands for another address from one moment to the next, as where servers are moved.
+    #[tokio::test]
+    async fn a_name_is_looked_up_for_each_connection() {
+        let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = first.local_addr().unwrap().port();
+        let second = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+        let stands_for = Arc::new(Mutex::new("127.0.0.1:0".parse::<SocketAddr>().unwrap()));
+        let resolves = stands_for.clone();
+        let resolver = service_fn(move |name: Name| {
+            assert_eq!(name.as_str(), "control-plane.test");
+            let address = *resolves.lock().unwrap();
+            async move { Ok::<_, Infallible>(std::iter::once(address)) }
+        });
+        let endpoint = Endpoint::new(&format!("control-plane.test:{port}")).unwrap();
+        let to = endpoint.clone();
+        let connect = move || tcp_by(&to, HttpConnector::new_with_resolver(resolver.clone()));
+        let pool = Pool::over(endpoint, connect);
+        for (listener, next) in [(first, "127.0.0.2:0"), (second, "127.0.0.1:0")] {
+            let (place, accepted) = tokio::join!(pool.place(), async {
+                let (mut io, _) = listener.accept().await.unwrap();
+                io.write_all(&SETTINGS).await.unwrap();
+                io
+            });
+            *stands_for.lock().unwrap() = next.parse().unwrap();
+            // Its last place is left, and with it the connection.
+            drop((place.unwrap(), accepted));
+        }
+    }
 }

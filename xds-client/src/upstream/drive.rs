@@ -105,7 +105,9 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
         let ended = match happened {
             Happened::Connected(place) => {
                 let (protocol, limit) = (endpoint.protocol, endpoint.max_message_size);
-                let ads = Ads::open_with_metadata(place.channel(), protocol, limit, consumer.metadata());
+                let mut metadata = consumer.metadata();
+                metadata.as_mut().extend(place.credentials().into_headers());
+                let ads = Ads::open_with_metadata(place.channel(), protocol, limit, metadata);
                 link = Link::Up { ads, opened: false, received_at: None, place };
                 let connection = upstream.connected(now());
                 consumer.connection(now(), connection);

@@ -13,13 +13,21 @@ pub(super) fn words(status: &Status, protocol: Protocol) -> String {
     let is_grpc = status.source().is_none_or(|source| !source.is::<NotGrpc>());
     match (status.code(), protocol) {
         _ if !is_grpc => text,
-        (Code::Unimplemented, Protocol::Delta) => {
-            format!("the origin does not serve delta: set protocol: sotw ({text})")
-        }
-        (Code::Unimplemented, Protocol::Sotw) => {
-            format!("the origin does not serve sotw: set protocol: delta ({text})")
+        (Code::Unimplemented, _) => {
+            let (asked, other) = (protocol.aggregated_method(), other(protocol));
+            format!(
+                "the origin has no {asked}: it may speak {other} (protocol: {other}), or have each type at a path of its \
+                 own, which is not asked for here ({text})"
+            )
         }
         _ => with_causes(text, status.source()),
+    }
+}
+
+fn other(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Delta => Protocol::Sotw.as_str(),
+        Protocol::Sotw => Protocol::Delta.as_str(),
     }
 }
 

@@ -30,9 +30,21 @@ struct State {
     go_away: Option<GoAway>,
     /// It ended, and why if that is known.
     broken: Option<String>,
+    /// It is spoken to without TLS.
+    in_clear_text: bool,
 }
 
+/// What an alert of TLS begins with (RFC 8446, 5.1): who expects TLS answers clear text with one.
+const TLS_ALERT: [u8; 2] = [21, 3];
+
 impl Heard {
+    /// On a connection that TLS has no part in.
+    pub(super) fn in_clear_text() -> Self {
+        let heard = Self::default();
+        heard.lock().in_clear_text = true;
+        heard
+    }
+
     /// Resolves when the origin has sent its settings.
     ///
     /// # Errors
@@ -45,7 +57,10 @@ impl Heard {
                 if state.is_over() {
                     let when = if state.began { "at once" } else { "before it spoke HTTP/2" };
                     let why = state.broken.as_ref().filter(|why| !why.is_empty()).map(|why| format!(": {why}"));
-                    let said = state.go_away.as_ref().map(|said| format!("; {said}")).or(why).unwrap_or_default();
+                    let hint = (state.in_clear_text && !state.began)
+                        .then(|| "; if it speaks TLS, that is https:// or a certificate authority".to_owned());
+                    let said =
+                        state.go_away.as_ref().map(|said| format!("; {said}")).or(why).or(hint).unwrap_or_default();
                     return Err(format!("the connection ended {when}{said}"));
                 }
                 if state.began {
@@ -93,6 +108,18 @@ impl Heard {
         }
         drop(state);
         self.0.changed.notify_waiters();
+    }
+
+    /// These bytes were the next.
+    fn listen(&self, bytes: &[u8]) {
+        let state = self.lock();
+        let expects_tls = state.in_clear_text && !state.began && bytes.starts_with(&TLS_ALERT);
+        drop(state);
+        if expects_tls {
+            self.note_end(
+                "it speaks TLS, and was spoken to in clear text: https:// or a certificate authority is for TLS",
+            );
+        }
     }
 
     /// The first that is noted is why.
@@ -145,6 +172,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Listening<T> {
             Ok(()) => {}
         }
         let Self { frames, heard, .. } = &mut *self;
+        heard.listen(bytes);
         frames.pass(bytes, &mut |said| heard.note(said));
         Poll::Ready(read)
     }

@@ -4,10 +4,11 @@ mod places;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::sync::{Notify, oneshot, watch};
+use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 
 pub use self::places::Unreachable;
@@ -17,6 +18,9 @@ use super::connect::{self, Connected, Connecting};
 use super::drive::{self, Driver, now, random};
 use super::go_away::GoAway;
 use crate::endpoint::Endpoint;
+
+/// How long a stream waits that has not what it is to carry.
+const UNSAID: Duration = Duration::from_secs(1);
 
 /// The connections to an origin, shared by the streams that are [spawned](Pool::spawn) from it.
 ///
@@ -44,6 +48,8 @@ pub struct Place {
     pool: Arc<Shared>,
     connection: Connection,
     connected: Connected,
+    /// What calls on it carry.
+    credentials: Arc<MetadataMap>,
     answered: bool,
     ended: bool,
 }
@@ -59,12 +65,8 @@ pub(super) struct Departure {
 impl Pool {
     /// Connections to `endpoint`, made when there are streams.
     pub fn new(endpoint: Endpoint) -> Self {
-        let transport = endpoint.transport.clone();
-        #[cfg(feature = "rustls-any")]
-        if let Some(tls) = endpoint.tls.clone() {
-            return Self::over(endpoint, move || connect::tls(transport.clone(), tls.clone()));
-        }
-        Self::over(endpoint, move || connect::tcp(transport.clone()))
+        let to = endpoint.clone();
+        Self::over(endpoint, move || connect::to(&to))
     }
 
     /// The same over connections that `connect` makes.
@@ -99,12 +101,20 @@ impl Pool {
     /// # Errors
     /// Why there is no connection to be had.
     pub async fn place(&self) -> Result<Place, Unreachable> {
+        // Without them there is no need for a connection.
+        let credentials = self.0.endpoint.call_credentials().await;
+        let unsaid = |error| Unreachable { error, retry_at: now() + UNSAID, is_lull: false };
+        let credentials = credentials.map_err(unsaid)?;
         let (sender, place) = oneshot::channel();
         self.0.lock().waiting.push_back(sender);
         self.0.serve();
         // Whoever waits is told, unless the pool is gone, and it is not.
-        place.await.unwrap_or_else(|_| {
+        let place = place.await.unwrap_or_else(|_| {
             Err(Unreachable { error: "nobody connects".to_owned(), retry_at: now(), is_lull: false })
+        });
+        place.map(|mut place| {
+            place.credentials = Arc::new(credentials);
+            place
         })
     }
 }
@@ -125,7 +135,8 @@ impl Shared {
                 waiting.push_front(waits);
                 break;
             };
-            let place = Place { pool: self.clone(), connection, connected, answered: false, ended: false };
+            let (pool, credentials) = (self.clone(), Arc::default());
+            let place = Place { pool, connection, connected, credentials, answered: false, ended: false };
             served.push((waits, Ok(place)));
         }
         let dials = if waiting.is_empty() { Ok(0) } else { places.dial(waiting.len(), now(), random()) };
@@ -177,6 +188,11 @@ impl Place {
     /// The connection, for one stream. It is open for as long as there is a place on it, or a channel.
     pub fn channel(&self) -> Channel {
         self.connected.channel.clone()
+    }
+
+    /// What calls on it are to carry.
+    pub fn credentials(&self) -> MetadataMap {
+        (*self.credentials).clone()
     }
 
     /// The stream had its first response: the origin is there, and the next wait for it is short again.

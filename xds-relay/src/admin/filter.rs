@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::api::is_type;
 use crate::snapshot::ConfigDump;
 
 /// What of a dump somebody wants to see: the query of `/config_dump`.
@@ -31,6 +32,12 @@ impl ConfigDump {
                 filter.admits_type(&held.type_url) && (left || !with_name)
             });
         }
+        for origin in &mut self.origins {
+            origin.content.retain_mut(|held| {
+                held.resources.retain(|resource| filter.admits_name(&resource.name));
+                filter.admits_type(&held.type_url) && (!held.resources.is_empty() || !with_name)
+            });
+        }
         for client in &mut self.clients {
             client.types.retain_mut(|wanted| {
                 wanted.names.retain(|name| filter.admits_name(name));
@@ -47,9 +54,7 @@ impl ConfigDump {
 
 impl DumpFilter {
     fn admits_type(&self, type_url: &str) -> bool {
-        self.type_url.as_ref().is_none_or(|end| {
-            type_url.strip_suffix(end.as_str()).is_some_and(|front| front.is_empty() || front.ends_with(['.', '/']))
-        })
+        self.type_url.as_ref().is_none_or(|end| is_type(type_url, end))
     }
 
     fn admits_name(&self, name: &str) -> bool {

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -10,7 +9,6 @@ use std::time::Duration;
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -23,15 +21,15 @@ const MOST: usize = 16;
 
 /// Takes connections, each of which is over when nothing was answered on it for so long. One of HTTP/2 is over when it says
 /// so: its pings are answered for ever, and one connection could hold many pages that it does not read.
-pub(crate) struct Idle {
-    listener: TcpListener,
+pub(crate) struct Idle<L> {
+    listener: L,
     longest: Duration,
     relay: Arc<dyn Inspect>,
     /// Those there are, the oldest first: one whose sender is dropped is over.
     open: VecDeque<oneshot::Sender<()>>,
 }
 
-pub(crate) struct Connection<I = TcpStream> {
+pub(crate) struct Connection<I> {
     io: I,
     longest: Duration,
     timer: Pin<Box<Sleep>>,
@@ -41,18 +39,18 @@ pub(crate) struct Connection<I = TcpStream> {
     over: bool,
 }
 
-impl Idle {
-    pub(crate) fn new(listener: TcpListener, longest: Duration, relay: Arc<dyn Inspect>) -> Self {
+impl<L> Idle<L> {
+    pub(crate) fn new(listener: L, longest: Duration, relay: Arc<dyn Inspect>) -> Self {
         Self { listener, longest, relay, open: VecDeque::new() }
     }
 }
 
-impl Listener for Idle {
-    type Io = Connection;
-    type Addr = SocketAddr;
+impl<L: Listener> Listener for Idle<L> {
+    type Io = Connection<L::Io>;
+    type Addr = L::Addr;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let (io, from) = Listener::accept(&mut self.listener).await;
+    async fn accept(&mut self) -> (Self::Io, L::Addr) {
+        let (io, from) = self.listener.accept().await;
         self.open.retain(|open| !open.is_closed());
         if self.open.len() >= MOST {
             self.open.pop_front();
@@ -62,7 +60,7 @@ impl Listener for Idle {
         (Connection::new(io, self.longest, makes_room, self.relay.clone()), from)
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
+    fn local_addr(&self) -> io::Result<L::Addr> {
         self.listener.local_addr()
     }
 }

@@ -1,8 +1,11 @@
 use std::fmt::Write as _;
 
-const PAGES: [(&str, &str); 6] = [
+const PAGES: [(&str, &str); 9] = [
     ("/healthz", "200 as long as the process runs"),
     ("/readyz", "200 when subscribers should come, else 503 and why not"),
+    ("/api/v1/status", "how the relay is, its origins, how many clients: JSON, as are the next two"),
+    ("/api/v1/clients", "who is served, and how each is"),
+    ("/api/v1/resources", "what is held"),
     ("/config_dump", "origins, resources with versions, subscribers: JSON"),
     ("/config_dump?type=Cluster", "the same for one type: a type URL or its end"),
     ("/config_dump?name=hello", "the same for names that contain a text"),

@@ -1,15 +1,31 @@
 //! A relay as the pages see it.
 
+use crate::api::{Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, ResourceQuery, Resources, Status};
 use crate::metrics::{Gauges, Metrics};
 use crate::snapshot::{ConfigDump, Readiness};
 
-/// What the pages ask of a relay. [`Inspect::config_dump`] and [`Inspect::gauges`] are called on threads that may block.
+/// What the pages ask of a relay. But for [`Inspect::ready`], they are called on threads that may block.
 pub trait Inspect: Send + Sync + 'static {
     /// Whether subscribers should come here.
     fn ready(&self) -> Readiness;
 
     /// Everything the relay holds, of whom, and for whom.
     fn config_dump(&self) -> ConfigDump;
+
+    /// How the relay is.
+    fn status(&self) -> Status;
+
+    /// Some of its clients.
+    fn clients(&self, query: &ClientQuery) -> Clients;
+
+    /// One of them, if it is there, and why it has what it has of a name.
+    fn client(&self, id: u64, query: &ExplainQuery) -> Option<Client>;
+
+    /// Some of the resources.
+    fn resources(&self, query: &ResourceQuery) -> Resources;
+
+    /// One name, wherever it is held, without what is secret.
+    fn resource(&self, query: &NameQuery) -> Named;
 
     /// The counters.
     fn metrics(&self) -> &Metrics;

@@ -1,5 +1,7 @@
 //! What is said as a relay begins, and what it does not begin with.
 
+use crate::admin::Inspect as _;
+
 use super::*;
 
 #[test]
@@ -72,7 +74,7 @@ async fn listeners_of_ones_own_count_and_not_the_addresses_of_the_configuration(
     config.listen = ([192, 0, 2, 1], 1).into();
     let builder = Relay::builder(config).origin("a", set()).listener(xds).admin_listener(admin);
     let relay = builder.bind().await.unwrap();
-    assert_eq!((relay.listen_address().unwrap(), relay.admin_address().unwrap()), (at, Some(admin_at)));
+    assert_eq!((relay.listen_address().unwrap(), relay.admin_address().unwrap()), (at.into(), Some(admin_at.into())));
 }
 
 #[tokio::test]
@@ -81,7 +83,7 @@ async fn a_registry_has_what_the_admin_pages_have_while_the_relay_is_there() {
     let builder = || Relay::builder(embedded()).origin("a", set()).registry(registry.clone());
     let names = || registry.gather().iter().map(|family| family.name().to_owned()).collect::<Vec<_>>();
     let relay = builder().bind().await.unwrap();
-    let page = relay.core.metrics().render(&relay.core.gauges());
+    let page = relay.core.metrics().render(&relay.pages.gauges());
     let on_page = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
     assert_eq!(names(), on_page.collect::<Vec<_>>());
     let Err(Error::Metrics(prometheus::Error::AlreadyReg)) = builder().bind().await else { panic!("there is one") };

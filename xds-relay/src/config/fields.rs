@@ -26,7 +26,9 @@ pub(super) const LOCALITY_FIELDS: &[&str] = &["region", "zone", "sub_zone"];
 pub(super) const ORIGIN_FIELDS: &[&str] = &[
     "name",
     "server",
+    "servers",
     "tls",
+    "token",
     "protocol",
     "xdstp",
     "dynamic_parameters",
@@ -117,11 +119,11 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
-        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml"] {
+        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml", "token"] {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
-        assert_eq!(config.origins.len(), 2);
+        assert_eq!(config.origins.len(), 3);
     }
 
     #[test]

@@ -5,15 +5,14 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use http::Uri;
 use xds_transport::{Dialect, Protocol};
 
 use super::own_address::OwnAddresses;
 use super::rules;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, Unknown,
-    XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, ServerAddress,
+    Unknown, XdstpStreams,
 };
 
 /// Why a configuration that a program made cannot be run.
@@ -69,13 +68,13 @@ impl Config {
     /// # Errors
     /// What is wrong first, and where.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        if let Some(admin) = self.admin {
-            rules::admin(admin, self.listen).map_err(at("admin"))?;
+        if let Some(admin) = &self.admin {
+            rules::admin(admin, &self.listen).map_err(at("admin"))?;
         }
         if self.origins.is_empty() {
             return Err(at("origins")("empty; expected at least one origin".to_owned()));
         }
-        let own = OwnAddresses { listen: self.listen, admin: self.admin };
+        let own = OwnAddresses { listen: self.listen.clone(), admin: self.admin.clone() };
         let (mut names, mut owners) = (BTreeMap::new(), BTreeMap::new());
         for (index, origin) in self.origins.iter().enumerate() {
             let field = |name: &str| format!("origins[{index}].{name}");
@@ -90,13 +89,11 @@ impl Config {
                     return Err(at(field)(rules::is_listed(authority, owner)));
                 }
             }
-            if let OriginKind::Server { uri, .. } = &origin.kind {
-                let text = uri.to_string();
-                let field = field("server");
-                let uri = rules::server_uri(&text).map_err(|problem| at(&field)(format!("`{text}`: {problem}")))?;
-                if let Some(place) = own.at(&uri) {
-                    return Err(at(field)(rules::is_own(&text, &place)));
-                }
+            if let OriginKind::Server { servers, .. } = &origin.kind {
+                check_servers(servers, &own, &field)?;
+            }
+            if let Some(problem) = origin.token.as_ref().and_then(|_| rules::token(origin.tls.as_ref())) {
+                return Err(at(field("token"))(problem.to_owned()));
             }
             rules::keepalive(origin.keepalive, &format!("{:?}", origin.keepalive)).map_err(at(field("keepalive")))?;
         }
@@ -111,15 +108,43 @@ impl Config {
     }
 }
 
+fn check_servers(
+    servers: &[ServerAddress],
+    own: &OwnAddresses,
+    field: &dyn Fn(&str) -> String,
+) -> Result<(), InvalidConfig> {
+    if servers.is_empty() {
+        return Err(at(field("servers"))(rules::NO_SERVERS.to_owned()));
+    }
+    for (index, server) in servers.iter().enumerate() {
+        let text = server.to_string();
+        let field = if servers.len() == 1 { field("server") } else { field(&format!("servers[{index}]")) };
+        let server = rules::server(&text).map_err(at(&field))?;
+        if let Some(place) = own.at(&server) {
+            return Err(at(field)(rules::is_own(&text, &place)));
+        }
+        rules::is_one_more(&server, servers.get(..index).unwrap_or_default()).map_err(at(field))?;
+    }
+    Ok(())
+}
+
 fn at(field: impl Display) -> impl FnOnce(String) -> InvalidConfig {
     move |problem| InvalidConfig { field: field.to_string(), problem }
 }
 
 impl Origin {
-    /// A server at `http://HOST:PORT`, or at `https://HOST:PORT` whom the system trusts, that delta is spoken with.
-    pub fn server(name: impl Into<String>, uri: Uri) -> Self {
-        let tls = (uri.scheme_str() == Some("https")).then(OriginTls::default);
-        Self { tls, ..Self::new(name, OriginKind::Server { uri, protocol: Protocol::default() }) }
+    /// A server at `http://HOST:PORT`, at `https://HOST:PORT` whom the system trusts, or at a unix socket, that delta is spoken
+    /// with.
+    pub fn server(name: impl Into<String>, server: ServerAddress) -> Self {
+        Self::servers(name, [server])
+    }
+
+    /// Several such, in order of preference, that all have the same resources: the next one is asked while those before it fail
+    /// and something is wanted that is not known (gRFC A71).
+    pub fn servers(name: impl Into<String>, servers: impl IntoIterator<Item = ServerAddress>) -> Self {
+        let servers: Vec<ServerAddress> = servers.into_iter().collect();
+        let tls = servers.iter().any(ServerAddress::is_https).then(OriginTls::default);
+        Self { tls, ..Self::new(name, OriginKind::Server { servers, protocol: Protocol::default() }) }
     }
 
     /// A directory of resource files, whose types are built in.
@@ -144,6 +169,7 @@ impl Origin {
             authorities: Vec::new(),
             kind,
             tls: None,
+            token: None,
             xdstp: XdstpStreams::default(),
             dynamic_parameters: Dialect::default(),
             keepalive: DEFAULT_KEEPALIVE,
@@ -203,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_a_file_may_not_say_a_program_may_not_say_either() {
-        let server = |uri: &'static str| Origin::server("a", Uri::from_static(uri));
+        let server = |uri: &'static str| Origin::server("a", uri.parse().unwrap());
         let change = |change: &dyn Fn(&mut Config)| {
             let mut config = Config::new([origin("a")]);
             change(&mut config);
@@ -230,19 +256,38 @@ mod tests {
                  expected another server",
             ),
             (
+                change(&|config| config.origins = vec![Origin { token: Some("t".into()), ..server("http://a:1") }]),
+                "origins[0].token: a token goes over TLS only; expected tls, or https://HOST:PORT",
+            ),
+            (
                 change(&|config| config.origins[0].keepalive = Duration::from_secs(1)),
                 "origins[0].keepalive: `1s`: expected at least 10s",
             ),
             (change(&|config| config.default_origin = "b".into()), "default_origin: no origin `b`; expected one of a"),
             (
-                change(&|config| config.admin = Some(config.listen)),
-                "admin: the same address as listen; expected another port",
+                change(&|config| config.admin = Some(config.listen.clone())),
+                "admin: the same address as listen; expected another one",
             ),
             (change(&|config| config.share_by = Some(Vec::new())), &format!("share_by: {}", rules::NO_PARTS)),
             (change(&|config| config.limits.names = 0), "limits.names: none; expected some"),
             (change(&|config| config.limits.preface = Duration::ZERO), "limits.preface: none; expected some"),
         ] {
             assert_eq!(config.validate().unwrap_err().to_string(), expected);
+        }
+        let servers = |uris: &[&str]| Origin::servers("a", uris.iter().map(|uri| uri.parse().unwrap()));
+        for (uris, expected) in [
+            (&[][..], "origins[0].servers: empty; expected at least one server"),
+            (&["http://a:1", "http://b:1/x"], "origins[0].servers[1]: `http://b:1/x`: expected HOST:PORT"),
+            (&["http://a:1", "http://a:1"], "origins[0].servers[1]: `a:1` is servers[0] already"),
+            (&["http://a:1", "https://b:1"], "origins[0].servers[1]: `b:1`: expected no https://"),
+            (&["unix:/a", "unix:/b", "unix:/a"], "origins[0].servers[2]: `unix:/a` is servers[0] already"),
+            (&["unix:/a", "https://b:1", "http://c:1"], "origins[0].servers[2]: `c:1`: expected https://"),
+        ] {
+            let error = Config::new([servers(uris)]).validate().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        for uris in [&["https://a:1", "https://b:1"][..], &["unix:/a", "https://b:1"], &["a:1", "unix:/a", "b:1"]] {
+            assert_eq!(Config::new([servers(uris)]).validate(), Ok(()), "{uris:?}");
         }
         for uri in ["http://a", "ftp://a:1", "http://a:1/b", "/"] {
             assert_eq!(Config::new([server(uri)]).validate().unwrap_err().field, "origins[0].server", "{uri}");

@@ -2,22 +2,32 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::Uri;
 
+use super::{Address, ServerAddress};
+
 /// Where the relay itself is, which is no origin of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OwnAddresses {
-    pub(super) listen: SocketAddr,
-    pub(super) admin: Option<SocketAddr>,
+    pub(super) listen: Address,
+    pub(super) admin: Option<Address>,
 }
 
 impl OwnAddresses {
     /// What of the relay is at `server`, in words.
-    pub(super) fn at(self, server: &Uri) -> Option<String> {
+    pub(super) fn at(&self, server: &ServerAddress) -> Option<String> {
         let Self { listen, admin } = self;
-        let listens = is_own_address(server, listen).then(|| format!("where the relay itself listens ({listen})"));
+        let listens = is_own(server, listen).then(|| format!("where the relay itself listens ({listen})"));
         listens.or_else(|| {
-            let admin = admin.filter(|admin| is_own_address(server, *admin))?;
+            let admin = admin.as_ref().filter(|admin| is_own(server, admin))?;
             Some(format!("where the relay itself has its admin pages ({admin})"))
         })
+    }
+}
+
+fn is_own(server: &ServerAddress, address: &Address) -> bool {
+    match (server, address) {
+        (ServerAddress::Http(server), Address::Tcp(address)) => is_own_address(server, *address),
+        (ServerAddress::Unix(server), Address::Unix(address)) => server == address,
+        _ => false,
     }
 }
 
@@ -50,7 +60,7 @@ fn is_this_host(ip: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn is_own(server: &str, listen: &str) -> bool {
+    fn reaches(server: &str, listen: &str) -> bool {
         is_own_address(&format!("http://{server}/").parse().unwrap(), listen.parse().unwrap())
     }
 
@@ -59,22 +69,22 @@ mod tests {
         let own = ["127.0.0.1:1", "0.0.0.0:1", "[::1]:1", "[::]:1"];
         for listen in own {
             for server in own.into_iter().chain(["localhost:1", "LocalHost.:1", "[::ffff:127.0.0.1]:1"]) {
-                assert!(is_own(server, listen), "{server} {listen}");
+                assert!(reaches(server, listen), "{server} {listen}");
             }
             for server in ["127.0.0.1:2", "localhost:2", "10.0.0.1:1", "example.com:1", "localhost.example.com:1"] {
-                assert!(!is_own(server, listen), "{server} {listen}");
+                assert!(!reaches(server, listen), "{server} {listen}");
             }
         }
     }
 
     #[test]
     fn other_addresses_are_compared_as_they_are() {
-        assert!(is_own("10.0.0.1:1", "10.0.0.1:1"));
-        assert!(is_own("[2001:db8:0::1]:1", "[2001:db8::1]:1"));
-        assert!(!is_own("10.0.0.2:1", "10.0.0.1:1"));
-        assert!(is_own("127.0.0.2:1", "127.0.0.2:1"));
-        assert!(is_own("127.0.0.2:1", "0.0.0.0:1"), "what listens everywhere listens there");
-        assert!(!is_own("127.0.0.2:1", "127.0.0.1:1"), "two relays on one machine");
-        assert!(!is_own("127.0.0.1:1", "127.0.0.2:1"));
+        assert!(reaches("10.0.0.1:1", "10.0.0.1:1"));
+        assert!(reaches("[2001:db8:0::1]:1", "[2001:db8::1]:1"));
+        assert!(!reaches("10.0.0.2:1", "10.0.0.1:1"));
+        assert!(reaches("127.0.0.2:1", "127.0.0.2:1"));
+        assert!(reaches("127.0.0.2:1", "0.0.0.0:1"), "what listens everywhere listens there");
+        assert!(!reaches("127.0.0.2:1", "127.0.0.1:1"), "two relays on one machine");
+        assert!(!reaches("127.0.0.1:1", "127.0.0.2:1"));
     }
 }

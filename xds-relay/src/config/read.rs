@@ -2,18 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use http::Uri;
 use serde::Deserialize as _;
 use xds_transport::{Dialect, Protocol};
+use xdstp_client::UnixAddress;
 
 use super::{
-    Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, Unknown, XdstpStreams,
+    Address, Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
+    DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, ServerAddress, Unknown,
+    XdstpStreams,
     aggregation::aggregation,
     own_address::OwnAddresses,
     rules,
@@ -28,17 +28,26 @@ use crate::yaml::{self, Error};
 /// Relative paths start from `directory`, where the configuration is, not from where the relay was started.
 pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Error> {
     root.expect_fields(FIELDS)?;
-    let listen = |node: &yaml::Node| address(node, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000");
+    let listen = |node: &yaml::Node| {
+        address(node, directory, "expected IP:PORT, such as 127.0.0.1:18000 or [::]:18000, or unix:PATH")
+    };
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
     let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
     let tls = root.field("tls", |node| tls::listen(node, &file))?;
-    let admin = root.field("admin", |node| admin(node, listen))?.unwrap_or(Some(DEFAULT_ADMIN));
-    let own = OwnAddresses { listen, admin };
+    let admin = match root.field("admin", |node| admin(node, directory, &listen))? {
+        Some(admin) => admin,
+        None => {
+            let apart = rules::listen_beside_default_admin(&listen);
+            root.field("listen", |node| apart.or_else(|problem| node.refuse(problem)))?;
+            Some(DEFAULT_ADMIN)
+        }
+    };
+    let own = OwnAddresses { listen: listen.clone(), admin: admin.clone() };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let node = root.field("node", relay_node)?.unwrap_or_default();
     let share_by = root.field("share_by", share_by)?;
     let aggregation = root.field("aggregation", |node| aggregation(node, &file))?;
-    let state = root.field("state", |node| state(node, directory))?;
+    let state = root.field("state", |node| state(node, directory, &file))?;
     let ready_when = root.field("ready_when", ready_when)?.unwrap_or_default();
     let dynamic_parameters = root.field("dynamic_parameters", dialect)?.unwrap_or_default();
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
@@ -46,7 +55,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
-    let origins = root.required_field("origins", expected, |node| origins(node, directory, own, expected))?;
+    let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
     let default_origin = root.field("default_origin", |node| default_origin(node, &origins))?.unwrap_or(first);
     Ok(Config {
@@ -69,17 +78,27 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     })
 }
 
-fn address(node: &yaml::Node, expected: &str) -> Result<SocketAddr, Error> {
+fn address(node: &yaml::Node, directory: &Path, expected: &str) -> Result<Address, Error> {
     let text = node.text()?;
-    text.parse().or_else(|_| node.refuse(format!("`{text}`: {expected}")))
+    if !UnixAddress::has_scheme(text) {
+        return text.parse().map(Address::Tcp).or_else(|_| node.refuse(format!("`{text}`: {expected}")));
+    }
+    let address = unix(node, directory)?;
+    rules::socket(&address).or_else(|problem| node.refuse(problem))?;
+    Ok(Address::Unix(address))
 }
 
-fn admin(node: &yaml::Node, listen: SocketAddr) -> Result<Option<SocketAddr>, Error> {
+fn unix(node: &yaml::Node, directory: &Path) -> Result<UnixAddress, Error> {
+    let address = node.text()?.parse().and_then(|address: UnixAddress| address.within(directory));
+    address.or_else(|error| node.refuse(error.to_string()))
+}
+
+fn admin(node: &yaml::Node, directory: &Path, listen: &Address) -> Result<Option<Address>, Error> {
     if node.text()? == "none" {
         return Ok(None);
     }
-    let admin = address(node, "expected IP:PORT, such as 127.0.0.1:18001, or none")?;
-    rules::admin(admin, listen).or_else(|problem| node.refuse(problem))?;
+    let admin = address(node, directory, "expected IP:PORT, such as 127.0.0.1:18001, unix:PATH, or none")?;
+    rules::admin(&admin, listen).or_else(|problem| node.refuse(problem))?;
     Ok(Some(admin))
 }
 
@@ -114,7 +133,7 @@ fn owned_text(node: &yaml::Node) -> Result<String, Error> {
     node.text().map(str::to_owned)
 }
 
-fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &str) -> Result<Vec<Origin>, Error> {
+fn origins(list: &yaml::Node, directory: &Path, own: &OwnAddresses, expected: &str) -> Result<Vec<Origin>, Error> {
     // The positions of origins by name, the names of origins by authority.
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
@@ -140,8 +159,14 @@ fn origins(list: &yaml::Node, directory: &Path, own: OwnAddresses, expected: &st
         let kind = origin_kind(node, directory, own)?;
         let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
         let tls = node.field("tls", |node| tls::origin(node, &file))?;
+        let tls = tls.or_else(|| is_https(&kind).then(OriginTls::default));
+        let token = node.field("token", |node| match rules::token(tls.as_ref()) {
+            Some(problem) => node.refuse(problem),
+            None => file(node),
+        })?;
         Ok(Origin {
-            tls: tls.or_else(|| is_https(&kind).then(OriginTls::default)),
+            tls,
+            token,
             kind,
             authorities: authorities.unwrap_or_default(),
             xdstp: node.field("xdstp", xdstp_streams)?.unwrap_or_default(),
@@ -171,9 +196,12 @@ fn authority(node: &yaml::Node) -> Result<String, Error> {
     Ok(authority.to_owned())
 }
 
-fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result<OriginKind, Error> {
+fn origin_kind(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Result<OriginKind, Error> {
     let belongs_elsewhere = |key, reason| node.field(key, |node| node.refuse::<()>(reason));
-    match (node.entry("server"), node.entry("files")) {
+    if node.entry("server").is_some() {
+        belongs_elsewhere("servers", "an origin has a server or servers, not both; expected one list of all")?;
+    }
+    match (node.entry("server").or(node.entry("servers")), node.entry("files")) {
         (Some(_), Some(_)) => {
             belongs_elsewhere("files", "an origin has a server or files, not both; expected two origins")?;
         }
@@ -181,6 +209,7 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result
         (None, Some(_)) => {
             belongs_elsewhere("protocol", "only an origin with a server has a protocol")?;
             belongs_elsewhere("tls", "only an origin with a server has a connection")?;
+            belongs_elsewhere("token", "only an origin with a server is called")?;
             belongs_elsewhere("xdstp", "only an origin with a server has streams")?;
             belongs_elsewhere("dynamic_parameters", "only an origin with a server is asked")?;
             belongs_elsewhere("keepalive", "only an origin with a server has a connection")?;
@@ -188,15 +217,19 @@ fn origin_kind(node: &yaml::Node, directory: &Path, own: OwnAddresses) -> Result
         }
         (None, None) => {}
     }
-    if let Some(uri) = node.field("server", |node| server(node, own))? {
-        return Ok(OriginKind::Server { uri, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
+    let server = |node: &yaml::Node| Ok(vec![server(node, directory, own)?]);
+    if let Some(servers) = node
+        .field("server", server)?
+        .map_or_else(|| node.field("servers", |list| servers(list, directory, own)), |one| Ok(Some(one)))?
+    {
+        return Ok(OriginKind::Server { servers, protocol: node.field("protocol", protocol)?.unwrap_or_default() });
     }
     match node.field("files", |node| existing(node, directory, "directory", Path::is_dir))? {
         Some(files) => {
             let descriptors = node.field("descriptors", |node| existing(node, directory, "file", Path::is_file))?;
             Ok(OriginKind::Files { directory: files, descriptors })
         }
-        None => node.refuse("expected server: HOST:PORT or files: DIRECTORY"),
+        None => node.refuse("expected server: HOST:PORT, servers: [HOST:PORT, …] or files: DIRECTORY"),
     }
 }
 
@@ -211,7 +244,7 @@ fn existing(
 }
 
 fn is_https(kind: &OriginKind) -> bool {
-    matches!(kind, OriginKind::Server { uri, .. } if uri.scheme_str() == Some("https"))
+    matches!(kind, OriginKind::Server { servers, .. } if servers.iter().any(ServerAddress::is_https))
 }
 
 fn protocol(node: &yaml::Node) -> Result<Protocol, Error> {
@@ -278,9 +311,24 @@ fn share_by(list: &yaml::Node) -> Result<Vec<NodeField>, Error> {
     Ok(fields)
 }
 
-fn server(node: &yaml::Node, own: OwnAddresses) -> Result<Uri, Error> {
+/// In order of preference.
+fn servers(list: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Result<Vec<ServerAddress>, Error> {
+    let mut servers: Vec<ServerAddress> = Vec::new();
+    list.items(|node| {
+        let server = server(node, directory, own)?;
+        rules::is_one_more(&server, &servers).or_else(|problem| node.refuse(problem))?;
+        servers.push(server);
+        Ok(())
+    })?;
+    if servers.is_empty() { list.refuse(rules::NO_SERVERS) } else { Ok(servers) }
+}
+
+fn server(node: &yaml::Node, directory: &Path, own: &OwnAddresses) -> Result<ServerAddress, Error> {
     let text = node.text()?;
-    let uri = rules::server_uri(text).or_else(|problem| node.refuse(format!("`{text}`: {problem}")))?;
+    let uri = match UnixAddress::has_scheme(text) {
+        true => ServerAddress::Unix(unix(node, directory)?),
+        false => rules::server(text).or_else(|problem| node.refuse(problem))?,
+    };
     match own.at(&uri) {
         None => Ok(uri),
         Some(place) => node.refuse(rules::is_own(text, &place)),

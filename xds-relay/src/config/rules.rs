@@ -1,17 +1,35 @@
 //! What holds for the values of a configuration, however it was made: an error is what is wrong and what was expected.
 
-use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use http::Uri;
+use xdstp_client::UnixAddress;
 
-use super::Origin;
+use super::{Address, DEFAULT_ADMIN, Origin, OriginTls, ServerAddress};
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Nobody may share by nothing.
 pub(super) const NO_PARTS: &str = "empty; expected at least one part of the node, or no share_by to share nothing";
+
+pub(super) const NO_SERVERS: &str = "empty; expected at least one server";
+
+/// Whether a server may stand behind these, with which it shares how it is spoken to. A unix socket says nothing of that: it is
+/// spoken to as the others are.
+pub(super) fn is_one_more(server: &ServerAddress, before: &[ServerAddress]) -> Result<(), String> {
+    let text = server.target();
+    if let Some(other) = before.iter().position(|other| other.target() == text) {
+        return Err(format!("`{text}` is servers[{other}] already"));
+    }
+    let says = |server: &ServerAddress| matches!(server, ServerAddress::Http(_)).then(|| server.is_https());
+    match (before.iter().find_map(says), says(server)) {
+        (Some(true), Some(false)) => Err(format!("`{text}`: expected https://, as those before it have")),
+        (Some(false), Some(true)) => Err(format!("`{text}`: expected no https://, as those before it have none")),
+        _ => Ok(()),
+    }
+}
 
 /// Of an origin.
 pub(super) fn name(name: &str) -> Result<(), String> {
@@ -33,9 +51,45 @@ pub(super) fn is_listed(authority: &str, owner: &str) -> String {
     format!("`{authority}` is listed by origin `{owner}` already")
 }
 
-pub(super) fn admin(admin: SocketAddr, listen: SocketAddr) -> Result<(), String> {
-    let apart = admin != listen || admin.port() == 0;
-    apart.then_some(()).ok_or_else(|| "the same address as listen; expected another port".to_owned())
+pub(super) fn admin(admin: &Address, listen: &Address) -> Result<(), String> {
+    let apart = match (admin, listen) {
+        (Address::Tcp(admin), Address::Tcp(listen)) => {
+            let everywhere = admin.ip().is_unspecified() || listen.ip().is_unspecified();
+            admin.port() != listen.port() || admin.port() == 0 || (admin.ip() != listen.ip() && !everywhere)
+        }
+        _ => admin != listen,
+    };
+    apart.then_some(()).ok_or_else(|| "the same address as listen; expected another one".to_owned())
+}
+
+/// What is wrong with sending a token to an origin that is spoken to so.
+pub(super) fn token(tls: Option<&OriginTls>) -> Option<&'static str> {
+    tls.is_none().then_some("a token goes over TLS only; expected tls, or https://HOST:PORT")
+}
+
+/// Whether a socket can be made there, as far as files tell: one of a relay that runs is no obstacle.
+pub(super) fn socket(address: &UnixAddress) -> Result<(), String> {
+    let Some(path) = address.path() else { return Ok(()) };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !parent.is_dir() {
+        return Err(format!("no directory {} to make it in", parent.display()));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        let there = std::fs::symlink_metadata(path).ok();
+        if there.is_some_and(|there| !there.file_type().is_socket()) {
+            return Err(format!("{} is there and no socket", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Where nothing is said of the admin pages.
+pub(super) fn listen_beside_default_admin(listen: &Address) -> Result<(), String> {
+    admin(&DEFAULT_ADMIN, listen).map_err(|_| {
+        format!("`{listen}`: where the admin pages are if nothing is said of them; expected another port, or `admin` beside it")
+    })
 }
 
 pub(super) fn keepalive(keepalive: Duration, said: &str) -> Result<(), String> {
@@ -52,10 +106,17 @@ pub(super) fn is_own(server: &str, place: &str) -> String {
     format!("`{server}`: {place}; expected another server")
 }
 
+/// `unix:PATH`, or as [`server_uri`] has it.
+pub(super) fn server(text: &str) -> Result<ServerAddress, String> {
+    if UnixAddress::has_scheme(text) {
+        return text.parse();
+    }
+    server_uri(text).map(ServerAddress::Http).map_err(|problem| format!("`{text}`: {problem}"))
+}
+
 /// `HOST:PORT`, `http://HOST:PORT`, or `https://HOST:PORT`.
-pub(super) fn server_uri(text: &str) -> Result<Uri, &'static str> {
-    const EXPECTED: &str =
-        "expected HOST:PORT or http://HOST:PORT, or https://HOST:PORT for TLS, such as control-plane.example.com:18000";
+fn server_uri(text: &str) -> Result<Uri, &'static str> {
+    const EXPECTED: &str = "expected HOST:PORT or http://HOST:PORT, https://HOST:PORT for TLS, or unix:PATH, such as control-plane.example.com:18000";
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme @ ("http" | "https"), rest)) => (scheme, rest.strip_suffix('/').unwrap_or(rest)),
         _ => ("http", text),

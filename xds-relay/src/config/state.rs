@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::fields::STATE_FIELDS;
+use super::tls::File;
 use crate::yaml::{self, Error};
 
 /// Where the relay keeps what its origins said last, to serve it after a restart while they are away.
@@ -16,12 +17,14 @@ pub struct State {
 }
 
 /// What becomes of resources of the type `Secret`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Secrets {
     /// They are not kept.
     #[default]
     Omit,
+    /// They are kept encrypted (AES-256-GCM), by the first key of this file, and read by any of them.
+    Encrypted(PathBuf),
 }
 
 /// What a relay must have before it says that it is ready.
@@ -38,7 +41,7 @@ pub enum ReadyWhen {
 }
 
 /// Relative paths start from `directory`.
-pub(super) fn state(node: &yaml::Node, directory: &Path) -> Result<State, Error> {
+pub(super) fn state(node: &yaml::Node, directory: &Path, file: File<'_>) -> Result<State, Error> {
     node.expect_fields(STATE_FIELDS)?;
     let expected = "expected a directory for what is known, such as /var/lib/xds-relay";
     let path = node.required_field("path", expected, |node| {
@@ -52,13 +55,18 @@ pub(super) fn state(node: &yaml::Node, directory: &Path) -> Result<State, Error>
         }
         Ok(path)
     })?;
-    Ok(State { path, secrets: node.field("secrets", secrets)?.unwrap_or_default() })
+    Ok(State { path, secrets: node.field("secrets", |node| secrets(node, file))?.unwrap_or_default() })
 }
 
-fn secrets(node: &yaml::Node) -> Result<Secrets, Error> {
+fn secrets(node: &yaml::Node, file: File<'_>) -> Result<Secrets, Error> {
+    if !node.entries().is_empty() {
+        node.expect_fields(&["encrypted"])?;
+        let expected = "expected a file of keys, the first of which encrypts";
+        return node.required_field("encrypted", expected, file).map(Secrets::Encrypted);
+    }
     match node.text()? {
         "omit" => Ok(Secrets::Omit),
-        other => node.refuse(format!("`{other}`: expected omit")),
+        other => node.refuse(format!("`{other}`: expected omit, or encrypted: FILE")),
     }
 }
 

@@ -54,9 +54,9 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
     let Config { aggregation, state, ready_when, dynamic_parameters, unknown, linger, drain, limits, .. } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
     Ok(some([
-        ("listen", Some(json!(listen))),
+        ("listen", Some(json!(listen.to_string()))),
         ("tls", tls.as_ref().map(listen_tls).transpose()?),
-        ("admin", Some(admin.map_or(json!("none"), |admin| json!(admin)))),
+        ("admin", Some(admin.as_ref().map_or(json!("none"), |admin| json!(admin.to_string())))),
         ("admin_hosts", Some(json!(admin_hosts))),
         ("node", Some(relay_node(node))),
         ("origins", Some(origins.iter().map(origin).collect::<Result<_, _>>()?)),
@@ -91,8 +91,12 @@ fn some<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
     Value::Object(there.collect::<Map<_, _>>())
 }
 
-fn kept(State { path: directory, secrets: Secrets::Omit }: &State) -> Result<Value, Unwritten> {
-    Ok(json!({ "path": path(directory)?, "secrets": "omit" }))
+fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> {
+    let secrets = match secrets {
+        Secrets::Omit => json!("omit"),
+        Secrets::Encrypted(file) => json!({ "encrypted": path(file)? }),
+    };
+    Ok(json!({ "path": path(directory)?, "secrets": secrets }))
 }
 
 fn dialect(dialect: Dialect) -> Value {
@@ -121,13 +125,18 @@ fn relay_node(Node { id, cluster, locality, metadata }: &Node) -> Value {
 }
 
 fn origin(origin: &Origin) -> Result<Value, Unwritten> {
-    let Origin { name, authorities, kind, tls, xdstp, dynamic_parameters, keepalive, streams_per_connection } = origin;
+    let Origin { name, authorities, kind, tls, token, xdstp, .. } = origin;
+    let Origin { dynamic_parameters, keepalive, streams_per_connection, .. } = origin;
     let (name, authorities) = (("name", Some(json!(name))), ("authorities", Some(json!(authorities))));
     match kind {
-        OriginKind::Server { uri, protocol } => Ok(some([
+        OriginKind::Server { servers, protocol } => Ok(some([
             name,
-            ("server", Some(json!(uri.to_string()))),
+            match servers.as_slice() {
+                [one] => ("server", Some(json!(one.to_string()))),
+                all => ("servers", Some(json!(all.iter().map(ToString::to_string).collect::<Vec<_>>()))),
+            },
             ("tls", tls.as_ref().map(origin_tls).transpose()?),
+            ("token", token.as_deref().map(path).transpose()?),
             ("protocol", Some(json!(protocol.as_str()))),
             (
                 "xdstp",
@@ -233,9 +242,14 @@ mod tests {
         let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();
         for origin in [
-            json!({ "server": "https://b:1/", "tls": {}, "protocol": "sotw", "xdstp": "by_node" }),
+            json!({ "server": "https://b:1/", "tls": {}, "token": file, "protocol": "sotw", "xdstp": "by_node" }),
             json!({ "server": "http://b:1/", "tls": { "ca": file, "certificate": file, "key": file, "server_name": "b" } }),
+            json!({ "servers": ["http://b:1/", "http://c:1/"] }),
             json!({ "files": directory.path(), "descriptors": file }),
+            #[cfg(unix)]
+            json!({ "server": format!("unix:{}", directory.path().join("socket").display()) }),
+            #[cfg(unix)]
+            json!({ "servers": ["https://b:1/", "unix:/b", "unix:/c"], "tls": {}, "token": file }),
         ] {
             let mut origins = vec![json!({ "name": "a", "server": "a:1" }), origin];
             origins[1]["name"] = json!("b");
@@ -245,6 +259,7 @@ mod tests {
                 "tls": { "certificate": file, "key": file, "client_ca": file },
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
+                "state": { "path": directory.path(), "secrets": { "encrypted": file } },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }
             }))
             .unwrap();

@@ -53,6 +53,11 @@ impl<I: AsyncRead + Unpin> Begun<I> {
         self.first == *PREFACE
     }
 
+    /// Whether this is the beginning of TLS: a record of a handshake (RFC 8446, 5.1).
+    pub(super) fn is_tls(&self) -> bool {
+        self.came >= 2 && self.first.starts_with(&[22, 3])
+    }
+
     pub(super) fn heard(&self) -> Heard {
         self.heard.clone()
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Extensions, Request, Response};
 use http_body::{Frame, SizeHint};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -39,10 +39,10 @@ struct Call(Arc<Calls>);
 
 /// What serves the calls of one connection.
 #[derive(Clone)]
-pub(super) struct OfOne<C> {
+pub(super) struct OfOne {
     router: Router,
-    /// What it says of itself.
-    connection: C,
+    /// What it says of its client.
+    client: Extensions,
     calls: Arc<Calls>,
 }
 
@@ -89,15 +89,14 @@ impl Drop for Call {
     }
 }
 
-impl<C> OfOne<C> {
-    pub(super) fn new(router: Router, connection: C, calls: Arc<Calls>) -> Self {
-        Self { router, connection, calls }
+impl OfOne {
+    pub(super) fn new(router: Router, client: Extensions, calls: Arc<Calls>) -> Self {
+        Self { router, client, calls }
     }
 }
 
-impl<C, B> Service<Request<B>> for OfOne<C>
+impl<B> Service<Request<B>> for OfOne
 where
-    C: Clone + Send + Sync + 'static,
     B: http_body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<axum::BoxError>,
 {
@@ -110,7 +109,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        request.extensions_mut().insert(self.connection.clone());
+        request.extensions_mut().extend(self.client.clone());
         let (call, answering) = (self.calls.begin(), self.router.call(request));
         Box::pin(async move { Ok(answering.await?.map(|body| Answer { body, _call: call })) })
     }

@@ -32,6 +32,10 @@ fn limits() -> Limits {
     Config::parse("relay.yaml", "origins: [{ name: up, server: 'a:1' }]").unwrap().limits
 }
 
+impl Connection for DuplexStream {
+    fn tell(&self, _: &mut Extensions) {}
+}
+
 /// Serves one connection with the defaults.
 fn serve(
     io: DuplexStream,

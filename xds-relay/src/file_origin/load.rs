@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 
-use super::descriptors::Descriptors;
+use super::descriptors::{Descriptors, DescriptorsError};
 use super::document::{self, Placed};
 use super::error::FileError;
 use super::resource::FileResource;
 use super::served::Served;
 use crate::causes::with_causes;
-use crate::config::Config;
+use crate::config::{Config, Origin};
 use crate::error::Error;
 use crate::text_file::{self, Unread};
 use crate::yaml::{self, Position};
@@ -67,16 +67,18 @@ impl Directory {
 /// Reads the descriptors and the resources of an origin of the configuration.
 pub(crate) fn load_origin(
     config: &Config,
-    origin: &str,
+    origin: &Origin,
     files: &Path,
     descriptors: Option<&Path>,
 ) -> Result<(Directory, Vec<FileResource>), Error> {
-    let failed =
-        |error: &dyn std::error::Error| Error::Origin { origin: origin.to_owned(), reason: with_causes(error) };
-    let descriptors =
-        descriptors.map_or_else(Descriptors::built_in, Descriptors::load).map_err(|error| failed(&error))?;
-    let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, origin) };
-    let loaded = directory.read().map_err(|error| failed(&error))?;
+    let failed = |error: FileError| Error::Origin { origin: origin.name.clone(), reason: error.to_string() };
+    let unusable = |error: DescriptorsError| {
+        let field = config.field_of(origin, "descriptors");
+        Error::Field { field, reason: with_causes(&error) }
+    };
+    let descriptors = descriptors.map_or_else(Descriptors::built_in, Descriptors::load).map_err(unusable)?;
+    let directory = Directory { path: files.to_owned(), descriptors, served: Served::by(config, &origin.name) };
+    let loaded = directory.read().map_err(failed)?;
     Ok((directory, loaded.resources))
 }
 

@@ -14,6 +14,7 @@ const SENSITIVE: &[&str] = &[
     "token",
     "credential",
     "hmac",
+    "jsonkey",
 ];
 
 const HIDDEN: &str = "not a value of this field; what is written is not shown, because it may be secret";
@@ -30,14 +31,19 @@ pub(super) fn hide_in_syntax(error: Error) -> Error {
 
 /// The error without what it quotes, where that may be a secret: the place is enough to mend it.
 fn hide(error: Error) -> Error {
-    let path = error.path.replace('_', "").to_ascii_lowercase();
-    if SENSITIVE.iter().any(|part| path.contains(part)) { hidden(error) } else { error }
+    if is_sensitive(&error.path) { hidden(error) } else { error }
 }
 
 /// The same for what is wrong with a message, `body`: all of a `Secret` is secret.
 pub(super) fn hide_in(error: Error, body: &Node) -> Error {
     let type_url = body.entry("@type").and_then(|node| node.text().ok()).unwrap_or_default();
     if type_url.ends_with(".Secret") { hidden(error) } else { hide(error) }
+}
+
+/// Whether a field is one whose value is secret or may be, by its name or its path.
+pub(super) fn is_sensitive(path: &str) -> bool {
+    let path = path.replace(['_', '-'], "").to_ascii_lowercase();
+    SENSITIVE.iter().any(|part| path.contains(part))
 }
 
 fn hidden(error: Error) -> Error {

@@ -18,6 +18,8 @@ pub struct Gauges {
     pub subscribers: u64,
     /// Bodies held for node groups, equal ones once.
     pub bodies: u64,
+    /// Origin and one of its several servers → scopes that it feeds, which are authorities and node groups.
+    pub in_use: BTreeMap<(String, String), u64>,
     /// Origin → resources that are known from before a restart, and of which it has said nothing since.
     pub stale: BTreeMap<String, u64>,
     /// How old these are, in seconds.
@@ -44,6 +46,14 @@ impl Metrics {
         for (origin, count) in &now.stale {
             stale.with_label_values(&[origin]).set(signed(*count));
         }
+        let in_use = gauges(
+            "origin_in_use",
+            "Authorities and node groups that are fed by this server of an origin.",
+            &["origin", "server"],
+        );
+        for ((origin, server), scopes) in &now.in_use {
+            in_use.with_label_values(&[origin, server]).set(signed(*scopes));
+        }
         let age = gauges("stale_seconds", "How long ago resources that are stale were known to be so.", &[]);
         if !now.stale.is_empty() {
             age.with_label_values::<&str>(&[]).set(signed(now.stale_seconds));
@@ -52,6 +62,9 @@ impl Metrics {
         if let Some(kept) = now.state {
             state.with_label_values::<&str>(&[]).set(i64::from(kept));
         }
-        [info, ready, subscribers, resources, bodies, stale, age, state].iter().flat_map(Collector::collect).collect()
+        [info, ready, subscribers, resources, bodies, in_use, stale, age, state]
+            .iter()
+            .flat_map(Collector::collect)
+            .collect()
     }
 }

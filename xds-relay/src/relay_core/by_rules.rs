@@ -4,7 +4,8 @@ use xds_transport::server::NodeError;
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::NodeGroup;
 
-use crate::aggregation::Rules;
+use crate::aggregation::{ExplainedRule, Request, Rules, Verdict};
+use crate::api::RuleExplained;
 use crate::config::Unmatched;
 use crate::relay_core::client_node::ClientNode;
 use crate::relay_core::node_group::NodeGrouping;
@@ -69,6 +70,27 @@ impl NodeGrouping for ByRules {
             Unmatched::Reject => Err(NodeError::new(format!("no aggregation rule is for its {type_url}: {why}"))),
         }
     }
+
+    fn explain(&self, node: &ClientNode, type_url: &TypeUrl, name: &str) -> Vec<RuleExplained> {
+        let (type_url, resource_names) = (type_url.as_str(), &[name.to_owned()]);
+        let explained = self.rules.explain(&Request { node: node.message(), type_url, resource_names });
+        let fragments = explained.fragments.into_iter().enumerate();
+        let of_fragment = |(fragment, rules): (usize, Vec<ExplainedRule>)| {
+            let rules = rules.into_iter().enumerate();
+            rules.map(move |(rule, explained)| told(fragment + 1, rule + 1, explained))
+        };
+        fragments.flat_map(of_fragment).collect()
+    }
+}
+
+fn told(fragment: usize, rule: usize, ExplainedRule { line, verdict, .. }: ExplainedRule) -> RuleExplained {
+    let (verdict, words) = match verdict {
+        Verdict::Matched(value) => ("matched", value),
+        Verdict::NotMatched(reason) => ("not_matched", reason),
+        Verdict::Failed(error) => ("failed", error.to_string()),
+        Verdict::NotReached => ("not_reached", String::new()),
+    };
+    RuleExplained { fragment, rule, line, verdict: verdict.to_owned(), words }
 }
 
 // The keys of the two kinds of group differ in their first byte.

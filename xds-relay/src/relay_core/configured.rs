@@ -8,7 +8,7 @@ use xdstp_client::federation::{
     Authorities, ByNode, Dial, Interner, Origin, Realm, Scope, ServerOrigin, ServerSettings, SnapshotOrigin, Speaker,
 };
 
-use crate::config::{self, Config, OriginKind, XdstpStreams, canonical_authority};
+use crate::config::{self, Config, OriginKind, ServerAddress, XdstpStreams, canonical_authority};
 use crate::metrics::Metrics;
 use crate::relay_core::loops::{Relays, Upwards};
 
@@ -65,9 +65,9 @@ impl Configured {
         let (mut all, mut files) = (Vec::<Arc<dyn Origin>>::new(), BTreeMap::new());
         for (position, origin) in config.origins.iter().enumerate() {
             match &origin.kind {
-                OriginKind::Server { protocol, .. } => {
+                OriginKind::Server { servers, protocol } => {
                     let realm = Realm { origin: position, authorities: authorities.clone() };
-                    all.push(Arc::new(server(config, origin, *protocol, realm, common)));
+                    all.push(Arc::new(server(config, origin, (servers, *protocol), realm, common)));
                 }
                 OriginKind::Files { .. } => {
                     let origin = Arc::new(SnapshotOrigin::new("files", common.rules.clone()));
@@ -83,10 +83,21 @@ impl Configured {
     }
 }
 
-fn server(config: &Config, origin: &config::Origin, protocol: Protocol, realm: Realm, common: &Common) -> ServerOrigin {
+fn server(
+    config: &Config,
+    origin: &config::Origin,
+    (servers, protocol): (&[ServerAddress], Protocol),
+    realm: Realm,
+    common: &Common,
+) -> ServerOrigin {
+    let servers: Vec<_> = servers.iter().map(ServerAddress::target).collect();
     common.metrics.declare_origin(&origin.name);
+    if servers.len() > 1 {
+        servers.iter().for_each(|server| common.metrics.declare_server(&origin.name, server));
+    }
     ServerOrigin::new(ServerSettings {
         name: origin.name.clone(),
+        servers,
         protocol,
         rules: common.rules.clone(),
         realm,

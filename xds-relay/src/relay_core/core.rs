@@ -8,7 +8,7 @@ use xds_transport::RateLimit;
 use xds_transport::server::Settings;
 use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, SnapshotOrigin};
 
-use crate::config::{Config, Limits, Unknown};
+use crate::config::{self, Config, Limits, OriginKind, Unknown};
 use crate::file_content::FileContent;
 use crate::metrics::Metrics;
 use crate::relay_core::configured::{Common, Configured};
@@ -19,7 +19,7 @@ use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::state::{Saved, State, StoreError};
+use crate::state::{Moment, Saved, State, StoreError};
 use xdstp_client::federation::LastKnownGood;
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
@@ -31,8 +31,10 @@ pub struct RelayCore {
     pub(crate) federation: Arc<Federation>,
     /// What its origins are called, by position.
     pub(crate) names: Vec<String>,
+    /// Whether each has several servers.
+    pub(crate) have_several: Vec<bool>,
     /// Those of files, by position.
-    files: BTreeMap<usize, Arc<SnapshotOrigin>>,
+    pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     unknown: Unknown,
     limits: Limits,
@@ -66,7 +68,7 @@ impl RelayCore {
         metrics: Arc<Metrics>,
         state: Option<State>,
     ) -> Arc<Self> {
-        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics, state)
+        Self::embedding(config, BTreeMap::new(), grouping, dial, metrics, state.map(Arc::new))
     }
 
     /// The same, with the origins that its configuration calls [embedded](crate::config::OriginKind::Embedded), by name.
@@ -76,11 +78,10 @@ impl RelayCore {
         grouping: Box<dyn NodeGrouping>,
         dial: Box<dyn Dial>,
         metrics: Arc<Metrics>,
-        state: Option<State>,
+        state: Option<Arc<State>>,
     ) -> Arc<Self> {
         let settings = settings(config);
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
-        let state = state.map(Arc::new);
         state.iter().for_each(|_| metrics.declare_state());
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());
         let common = Common {
@@ -104,6 +105,7 @@ impl RelayCore {
         Arc::new(Self {
             federation,
             names: config.origins.iter().map(|origin| origin.name.clone()).collect(),
+            have_several: config.origins.iter().map(has_several).collect(),
             files,
             grouping,
             unknown: config.unknown,
@@ -135,6 +137,7 @@ impl RelayCore {
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
         self.federation.sweep(now);
+        self.state.iter().for_each(|state| state.watched.look(now));
     }
 
     /// Writes down what was heard since the last time, if it is kept anywhere: to be called every second or so. It may take as
@@ -144,6 +147,8 @@ impl RelayCore {
     /// It could not be written: it is the next time.
     pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let Some(state) = &self.state else { return Ok(Saved::default()) };
+        let _busy = state.watched.begin(now);
+        state.try_open(Moment { now, wall });
         let saved = state.save(&self.federation.scopes(), now, wall);
         if saved.as_ref().map_or(true, |saved| saved.keys > 0) {
             self.metrics.state_commit(saved.is_ok());
@@ -184,6 +189,10 @@ impl RelayCore {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
+}
+
+fn has_several(origin: &config::Origin) -> bool {
+    matches!(&origin.kind, OriginKind::Server { servers, .. } if servers.len() > 1)
 }
 
 fn settings(config: &Config) -> Settings {

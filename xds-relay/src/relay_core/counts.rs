@@ -78,6 +78,10 @@ impl Observer for Metrics {
         self.upstream_loop(origin);
     }
 
+    fn switched(&self, origin: &str, server: &str) {
+        self.origin_switched(origin, server);
+    }
+
     fn received(&self, origin: &str, type_url: &TypeUrl, responses: u64, resources: u64) {
         let metrics = self.upstream(origin, type_url.as_str());
         metrics.responses.add(responses);

@@ -8,6 +8,7 @@ use xds_transport::wire::{Node, Value, value};
 use xdstp_cache::TypeUrl;
 use xdstp_client::federation::NodeGroup;
 
+use crate::api::RuleExplained;
 use crate::config::NodeField;
 use crate::hex::hex;
 use crate::relay_core::client_node::ClientNode;
@@ -56,6 +57,12 @@ pub trait NodeGrouping: Send + Sync + 'static {
     fn group_for(&self, node: &ClientNode, type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
         let _ = type_url;
         self.group(node).map(Some)
+    }
+
+    /// What became of each rule that could have been for a node that asks for a name of a type, where there are rules.
+    fn explain(&self, node: &ClientNode, type_url: &TypeUrl, name: &str) -> Vec<RuleExplained> {
+        let _ = (node, type_url, name);
+        Vec::new()
     }
 }
 

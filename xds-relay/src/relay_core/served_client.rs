@@ -32,9 +32,8 @@ const ALONE: u8 = 2;
 
 impl Client for ServedClient {
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError> {
-        let node = ClientNode::decode(node.clone())?;
-        let group = self.relay.grouping.group(&node)?;
-        lock(&self.entry.node_id).clone_from(&node.message().id);
+        let group = self.relay.grouping.group(&ClientNode::decode(node.clone())?)?;
+        lock(&self.entry.node).clone_from(node);
         Ok(group)
     }
 
@@ -66,7 +65,7 @@ impl Client for ServedClient {
 
     fn named_too_long(&self) {
         self.relay.metrics.downstream_refused("name_bytes");
-        let node = lock(&self.entry.node_id).clone();
+        let node = self.entry.node().id;
         tracing::warn!(%node, "a name is longer than limits.name_bytes: it is answered as that of nothing");
     }
 

@@ -1,9 +1,13 @@
 //! A stream that a relay serves, as others than its own task see it.
 
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
+use bytes::Bytes;
+use prost::Message as _;
 use xds_transport::Protocol;
 use xds_transport::server::Stream;
+use xds_transport::wire::Node;
 use xdstp_client::federation::{OverLimit, View};
 
 use crate::lock::lock;
@@ -30,8 +34,9 @@ pub(crate) struct StreamEntry {
     pub(crate) outside: Option<Arc<dyn ServedStream>>,
     pub(crate) protocol: Protocol,
     pub(crate) view: Arc<View>,
-    /// What its client calls itself.
-    pub(crate) node_id: Mutex<String>,
+    /// What its client says of itself, encoded; empty before that.
+    pub(crate) node: Mutex<Bytes>,
+    pub(crate) opened: Instant,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
     must_end: Mutex<Option<MustEnd>>,
     _open: StreamGuard,
@@ -50,7 +55,14 @@ impl StreamEntry {
         view: Arc<View>,
         open: StreamGuard,
     ) -> Self {
-        Self { outside, protocol, view, node_id: Mutex::default(), must_end: Mutex::default(), _open: open }
+        let (node, opened, must_end) = (Mutex::default(), Instant::now(), Mutex::default());
+        Self { outside, protocol, view, node, opened, must_end, _open: open }
+    }
+
+    /// What its client says of itself.
+    pub(crate) fn node(&self) -> Node {
+        let encoded = lock(&self.node).clone();
+        Node::decode(encoded).unwrap_or_default()
     }
 
     /// Has the stream ended by the next [`sweep`](crate::relay_core::RelayCore::sweep).

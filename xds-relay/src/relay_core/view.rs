@@ -7,15 +7,15 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Origin, Scope, Status};
+use xdstp_client::federation::{Origin, Scope, ServerState, ServerStatus, SnapshotOrigin, Status};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
-    ClientDump, ClientTypeDump, ConfigDump, NackDump, OriginDump, Readiness, ResourceDump, ScopeDump, ScopeTypeDump,
-    StateDump, UpstreamDump,
+    ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
+    ResourceDump, ScopeDump, ScopeTypeDump, ServerDump, StateDump, UpstreamDump,
 };
 
 impl RelayCore {
@@ -33,7 +33,7 @@ impl RelayCore {
         self.origins().find_map(|(name, origin)| Some((name, origin.ready().err()?)))
     }
 
-    fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
+    pub(crate) fn origins(&self) -> impl Iterator<Item = (&str, &Arc<dyn Origin>)> {
         self.names.iter().map(String::as_str).zip(self.federation.origins())
     }
 
@@ -46,16 +46,20 @@ impl RelayCore {
             for scope in scopes.iter().filter(|scope| scope.origin == index) {
                 let Some(supply) = scope.supply() else { continue };
                 let group = || supply.label().to_owned();
+                let Status { connected, relays, last_error, hint, servers } = supply.status();
                 let stream = streams.entry(group()).or_insert_with(|| {
-                    let Status { connected, relays, last_error, hint } = supply.status();
-                    UpstreamDump { group: group(), connected, relays, last_error, hint, subscriptions: 0 }
+                    let of_server = |of: &ServerStatus| ServerDump { server: of.name.clone(), ..ServerDump::default() };
+                    let servers = servers.iter().map(of_server).collect();
+                    UpstreamDump { group: group(), connected, relays, last_error, hint, servers, subscriptions: 0 }
                 });
+                stream.servers.iter_mut().zip(servers).for_each(|(dump, status)| add(dump, status));
                 stream.subscriptions += scope.subscription_count();
             }
             origins.push(OriginDump {
                 name: name.to_owned(),
                 protocol: origin.kind().to_owned(),
                 streams: streams.into_values().collect(),
+                content: self.files.get(&index).map(|files| content(files)).unwrap_or_default(),
             });
         }
         // A stream that ends has its own lock when it takes this one.
@@ -70,24 +74,38 @@ impl RelayCore {
         }
     }
 
+    /// How many scopes each of several servers of an origin feeds.
+    fn in_use(&self, scope: &Scope, in_use: &mut BTreeMap<(String, String), u64>) {
+        let several = self.have_several.get(scope.origin).copied().unwrap_or_default();
+        let Some(origin) = self.names.get(scope.origin).filter(|_| several) else { return };
+        for server in scope.supply().into_iter().flat_map(|supply| supply.status().servers) {
+            *in_use.entry((origin.clone(), server.name)).or_default() += u64::from(server.in_use);
+        }
+    }
+
     fn state_dump(&self) -> StateDump {
         let Some(state) = &self.state else { return StateDump::default() };
         StateDump {
-            kept: true,
+            kept: state.is_kept(),
             read_seconds_ago: state.age().map(|age| age.as_secs()),
             waiting_scopes: state.waiting(),
             damaged: state.damaged(),
         }
     }
 
-    /// Tells the metrics what happened since they were told last.
+    /// Tells the metrics what happened since they were told last. Whether the relay is ready is more than [what it
+    /// holds](Self::readiness) says: that is left out.
     pub fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges { ready: self.readiness() == Readiness::Ready, ..Gauges::default() };
+        let mut gauges = Gauges::default();
         let mut resources: HashMap<TypeUrl, u64> = HashMap::new();
         for scope in self.all_scopes() {
             gauges.subscribers += scope.subscriber_count() as u64;
+            self.in_use(&scope, &mut gauges.in_use);
             if let Some(origin) = self.names.get(scope.origin).filter(|_| self.state.is_some()) {
-                *gauges.stale.entry(origin.clone()).or_default() += scope.stale_count() as u64;
+                let stale = scope.stale_count() as u64;
+                *gauges.stale.entry(origin.clone()).or_default() += stale;
+                let age = self.state.as_ref().filter(|_| stale > 0).and_then(|state| state.stale_for(&scope));
+                gauges.stale_seconds = gauges.stale_seconds.max(age.unwrap_or_default().as_secs());
             }
             let type_of = |stored: Stored<'_, Frame>| stored.resource.is_some().then(|| stored.type_url.clone());
             scope.visit_stored(type_of, |type_url| {
@@ -97,11 +115,7 @@ impl RelayCore {
             });
         }
         gauges.resources = resources.into_iter().map(|(type_url, count)| (type_url.to_string(), count)).collect();
-        if gauges.stale.values().any(|stale| *stale > 0) {
-            let age = self.state.as_ref().and_then(|state| state.age());
-            gauges.stale_seconds = age.unwrap_or_default().as_secs();
-        }
-        gauges.state = self.keeps.then_some(self.state.is_some());
+        gauges.state = self.keeps.then(|| self.state.as_ref().is_some_and(|state| state.is_kept()));
         gauges.bodies = self.federation.bodies() as u64;
         self.counts.tell(&self.metrics, |sessions| {
             for stream in self.streams() {
@@ -114,7 +128,7 @@ impl RelayCore {
     }
 
     /// The shared scopes, and those of one stream alone (rule 121).
-    fn all_scopes(&self) -> Vec<Arc<Scope>> {
+    pub(crate) fn all_scopes(&self) -> Vec<Arc<Scope>> {
         let mut scopes = self.federation.scopes();
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
@@ -129,6 +143,34 @@ impl RelayCore {
         }
         scopes
     }
+}
+
+/// What one more scope of a stream has to do with a server.
+fn add(dump: &mut ServerDump, ServerStatus { in_use, state, .. }: ServerStatus) {
+    dump.feeds += usize::from(in_use);
+    // Of several scopes that which says most.
+    const ORDER: [&str; 4] = ["", "not asked", "asked", "answers"];
+    let of = |state: &str| ORDER.iter().position(|other| *other == state).unwrap_or(ORDER.len());
+    if of(state.as_str()) >= of(dump.state) {
+        dump.state = state.as_str();
+    }
+    if let ServerState::Fails(reason) = state {
+        dump.last_error = Some(reason);
+    }
+}
+
+fn content(files: &SnapshotOrigin) -> Vec<ContentDump> {
+    let mut types: BTreeMap<String, Vec<ContentResourceDump>> = BTreeMap::new();
+    for (type_url, name, resource) in files.resources().iter() {
+        let (version, bytes) = (resource.version.to_string(), resource.value.any().len());
+        let resource = ContentResourceDump { name: name.to_string(), version, bytes };
+        types.entry(type_url.to_string()).or_default().push(resource);
+    }
+    let of_type = |(type_url, mut resources): (String, Vec<ContentResourceDump>)| {
+        resources.sort_by(|a, b| a.name.cmp(&b.name));
+        ContentDump { type_url, resources }
+    };
+    types.into_iter().map(of_type).collect()
 }
 
 fn dump(scope: &Scope, now: Instant) -> ScopeDump {
@@ -219,7 +261,7 @@ fn client(stream: &StreamEntry, now: Instant) -> ClientDump {
     }
     ClientDump {
         peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
-        node_id: lock(&stream.node_id).clone(),
+        node_id: stream.node().id,
         protocol: stream.protocol.as_str().to_owned(),
         busy,
         types: types.into_values().collect(),

@@ -10,6 +10,7 @@ use xdstp_cache::{Extent, Interest, Known, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::hex::hex;
+use crate::state::keys::Keys;
 
 /// In front of every key: there may be other things in a store.
 pub(crate) const PREFIX: &str = "xds-relay/v1/";
@@ -46,6 +47,10 @@ impl ScopeId {
     /// Of a key behind [`SCOPES`], or the first part of one behind [`KNOWN`].
     pub(crate) fn read(text: &str) -> Self {
         Self(text.to_owned())
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.0
     }
 
     pub(crate) fn key(&self) -> String {
@@ -87,6 +92,12 @@ pub(crate) struct ScopeRecord {
     /// When it was in use last, in seconds since 1970.
     #[prost(uint64, tag = "2")]
     pub(crate) used: u64,
+    /// Since when nobody has said that what is known of it is so, in seconds since 1970: not at all, if its origin has since.
+    #[prost(uint64, optional, tag = "3")]
+    pub(crate) stale_since: Option<u64>,
+    /// Which origin's it is.
+    #[prost(string, tag = "4")]
+    pub(crate) whose: String,
 }
 
 /// What is known of a name, or of a collection.
@@ -121,6 +132,9 @@ pub(crate) struct Record {
     /// A collection was answered: 1 somewhat, 2 completely.
     #[prost(uint32, tag = "9")]
     answered: u32,
+    /// Such a record, encrypted: there is nothing beside but when it went.
+    #[prost(bytes = "vec", optional, tag = "11")]
+    encrypted: Option<Vec<u8>>,
 }
 
 /// One moment, by two clocks.
@@ -172,6 +186,20 @@ impl Record {
             }
         }
         (record != Self::default()).then_some((record, body))
+    }
+
+    /// The same, which nobody reads without the key: none if it cannot be encrypted.
+    pub(crate) fn encrypt(self, key: &str, keys: &Keys) -> Option<Self> {
+        let gone = self.gone;
+        let encrypted = keys.encrypt(key, self.encode_to_vec())?;
+        Some(Self { gone, encrypted: Some(encrypted), ..Self::default() })
+    }
+
+    /// The same as it was, if it was encrypted; and whether it is to be anew, by another key. None if that cannot be read.
+    pub(crate) fn decrypt(self, key: &str, keys: Option<&Keys>) -> Option<(Self, bool)> {
+        let Some(encrypted) = &self.encrypted else { return Some((self, false)) };
+        let (plain, is_current) = keys?.decrypt(key, encrypted)?;
+        Some((Self::decode(&*plain).ok()?, !is_current))
     }
 
     /// What it says of a name, or of a collection; `body` is that of its hash. Nothing of what is over.

@@ -1,6 +1,8 @@
 //! Which scope is which, over restarts and changes of the configuration: versions mean nothing to another origin than the one
 //! that gave them, nor has a group of nodes anything of another.
 
+use std::collections::BTreeMap;
+
 use crate::config::{Config, OriginKind};
 use crate::relay_core::NodeGrouping;
 use crate::state::format::ScopeId;
@@ -19,8 +21,9 @@ pub(crate) struct Identities {
 impl Identities {
     pub(crate) fn new(config: &Config, grouping: &dyn NodeGrouping) -> Self {
         let origin = |origin: &crate::config::Origin| match &origin.kind {
-            OriginKind::Server { uri, protocol } => {
-                Some(format!("{} {uri} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
+            OriginKind::Server { servers, protocol } => {
+                let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+                Some(format!("{} {servers} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
             }
             OriginKind::Files { .. } | OriginKind::Embedded => None,
         };
@@ -29,6 +32,36 @@ impl Identities {
             grouping: grouping.identity(),
             node: format!("{:?}", config.node),
         }
+    }
+
+    /// Which origin's a scope is, of which nothing else is said: none if it is not kept.
+    pub(crate) fn whose(&self, key: &ScopeKey, origin: usize) -> Option<String> {
+        let origin = self.origins.get(origin)?.as_ref()?;
+        match key {
+            ScopeKey::Authority(_) => Some(self.of_authorities(origin)),
+            ScopeKey::Group(..) => self.of_groups(origin),
+            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
+        }
+    }
+
+    /// All that there may be, and the positions of the origins.
+    pub(crate) fn whose_all(&self) -> BTreeMap<String, usize> {
+        let origins =
+            self.origins.iter().enumerate().filter_map(|(position, origin)| Some((position, origin.as_ref()?)));
+        let all = origins.flat_map(|(position, origin)| {
+            let whose = [Some(self.of_authorities(origin)), self.of_groups(origin)];
+            whose.into_iter().flatten().map(move |whose| (whose, position))
+        });
+        all.collect()
+    }
+
+    fn of_authorities(&self, origin: &str) -> String {
+        ScopeId::of(&[b"authorities", origin.as_bytes(), self.node.as_bytes()]).into_text()
+    }
+
+    fn of_groups(&self, origin: &str) -> Option<String> {
+        let grouping = self.grouping.as_ref()?;
+        Some(ScopeId::of(&[b"groups", origin.as_bytes(), grouping.as_bytes()]).into_text())
     }
 
     /// What a scope is kept as, if it is.

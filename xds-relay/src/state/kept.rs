@@ -1,56 +1,91 @@
 //! The last that origins said, as it was read from a store, and as it is written there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
 use xds_transport::Frame;
-use xdstp_cache::{Known, TypeUrl};
+use xdstp_cache::Known;
 
 use crate::config::Config;
 use crate::lock::lock;
 use crate::relay_core::NodeGrouping;
-use crate::state::bodies::Bodies;
-use crate::state::format::{
-    BODIES, FORMAT, FORMAT_KEY, Hash, KNOWN, Moment, PREFIX, Record, SAVED_KEY, SCOPES, ScopeId, ScopeRecord, hash_of,
-    read_key, unseal,
-};
+use crate::state::format::{Moment, ScopeId};
 use crate::state::identity::Identities;
+use crate::state::keys::Keys;
+use crate::state::read::Read;
 use crate::state::save::Saver;
-use crate::state::store::{Op, Store, StoreError};
+use crate::state::store::{Store, StoreError};
+use crate::state::watched::Watched;
 use xdstp_client::federation::{LastKnownGood, Scope, ScopeKey};
 
-/// How long what nobody asked for is kept, in seconds.
-const UNUSED: u64 = 7 * 24 * 3600;
-/// What is not kept: who has a key is who it says.
-const OMITTED: [&str; 1] = ["type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"];
 /// How many scopes that are not there any more wait to be written.
 const DROPPED: usize = 1024;
+/// How often a store is opened anew that could not be.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// What a relay knows of its origins, kept in a [`Store`]: it is served after a restart while they are away, and marked as
 /// stale.
 ///
 /// It is written by whoever calls [`RelayCore::save`](crate::relay_core::RelayCore::save), from time to time.
 pub struct State {
-    pub(crate) store: Arc<dyn Store>,
     pub(crate) identities: Identities,
     inner: Mutex<Inner>,
     pub(crate) saver: Mutex<Saver>,
-    /// When the relay of before saved last, in seconds since 1970.
-    saved: u64,
-    /// What was read that is not what was written.
-    damaged: usize,
+    opener: Option<Opener>,
+    /// Whether a disk answers.
+    pub(crate) watched: Watched,
+}
+
+/// Opens the store: called until it succeeds, and again when the store is lost.
+/// What can only be read need not be once it was.
+pub(crate) type Opener = Box<dyn Fn(&Identities, Moment, WasRead) -> Result<Opened, StoreError> + Send + Sync>;
+pub(crate) type WasRead = bool;
+
+/// A store, and what is in it; none if that can be read and not written.
+pub(crate) struct Opened {
+    pub(crate) store: Result<Arc<dyn Store>, StoreError>,
+    pub(crate) read: Read,
+    pub(crate) saver: Saver,
 }
 
 struct Inner {
-    /// What nobody asked for yet.
-    loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
+    /// None before it is opened.
+    store: Option<Arc<dyn Store>>,
+    read: Read,
     /// When that was read, and now.
     read_at: Instant,
     now: Moment,
+    /// What was asked for, and is there or was not read yet.
+    asked: HashSet<ScopeId>,
+    /// What of that was not looked for in the store that is open now.
+    unread: HashSet<ScopeId>,
     /// Scopes that are not there any more, and noted something that was not written.
     dropped: Vec<Arc<Scope>>,
+    opening: Opening,
+}
+
+#[derive(Default)]
+struct Opening {
+    is_under_way: bool,
+    /// There was one, or what could only be read.
+    was_read: WasRead,
+    next: Option<Instant>,
+    /// Why there is no store, as it was said last.
+    said: Option<String>,
+}
+
+impl Opened {
+    pub(crate) fn of(
+        store: impl Store,
+        identities: &Identities,
+        keys: Option<Arc<Keys>>,
+        at: Moment,
+    ) -> Result<Self, StoreError> {
+        let mut saver = Saver::new(keys);
+        let read = Read::of(&store, identities, at, &mut saver)?;
+        Ok(Self { store: Ok(Arc::new(store)), read, saver })
+    }
 }
 
 impl State {
@@ -65,41 +100,182 @@ impl State {
         now: Instant,
         wall: SystemTime,
     ) -> Result<Self, StoreError> {
-        Self::read(store, Identities::new(config, grouping), now, wall)
+        let (at, identities) = (Moment { now, wall }, Identities::new(config, grouping));
+        let opened = Opened::of(store, &identities, Keys::of(config)?, at)?;
+        let state = Self::new(identities, None, at);
+        state.install(opened, at);
+        Ok(state)
     }
 
-    pub(crate) fn read(
-        store: impl Store,
-        identities: Identities,
+    /// The same of a store that need not be there yet: it is opened by [`RelayCore::save`](crate::relay_core::RelayCore::save),
+    /// which tries that every ten seconds, and again when the store says that it is [gone](StoreError::Gone). What is read then is
+    /// served where nothing is known yet.
+    ///
+    /// # Errors
+    /// The configuration has a file of keys that is not good.
+    pub fn later<S: Store>(
+        open: impl Fn() -> Result<S, StoreError> + Send + Sync + 'static,
+        config: &Config,
+        grouping: &dyn NodeGrouping,
         now: Instant,
         wall: SystemTime,
     ) -> Result<Self, StoreError> {
-        let at = Moment { now, wall };
-        let mut saver = Saver::new(OMITTED.map(TypeUrl::from).into());
-        let Read { loaded, saved, damaged } = read(&store, at, &mut saver)?;
-        Ok(Self {
-            store: Arc::new(store),
-            identities,
-            inner: Mutex::new(Inner { loaded, read_at: now, now: at, dropped: Vec::new() }),
-            saver: Mutex::new(saver),
-            saved,
-            damaged,
-        })
+        let keys = Keys::of(config)?;
+        let opener: Opener = Box::new(move |identities, at, _| Opened::of(open()?, identities, keys.clone(), at));
+        Ok(Self::new(Identities::new(config, grouping), Some(opener), Moment { now, wall }))
+    }
+
+    /// The same, opened by [`try_open`](Self::try_open) for the first time.
+    pub(crate) fn opened_by(opener: Opener, identities: Identities, at: Moment) -> Self {
+        Self::new(identities, Some(opener), at)
+    }
+
+    fn new(identities: Identities, opener: Option<Opener>, at: Moment) -> Self {
+        let inner = Inner {
+            store: None,
+            read: Read::default(),
+            read_at: at.now,
+            now: at,
+            asked: HashSet::new(),
+            unread: HashSet::new(),
+            dropped: Vec::new(),
+            opening: Opening::default(),
+        };
+        Self { identities, inner: Mutex::new(inner), saver: Mutex::default(), opener, watched: Watched::default() }
+    }
+
+    /// Opens the store, if there is none and it is time to. It takes as long as the disk takes, and says what is wrong.
+    pub(crate) fn try_open(&self, at: Moment) {
+        let Some(opener) = &self.opener else { return };
+        let was_read;
+        {
+            let Inner { store, opening, .. } = &mut *lock(&self.inner);
+            was_read = opening.was_read;
+            if store.is_some() || opening.is_under_way || opening.next.is_some_and(|next| at.now < next) {
+                return;
+            }
+            (opening.is_under_way, opening.next) = (true, Some(at.now + AGAIN));
+        }
+        let opened = opener(&self.identities, at, was_read);
+        let failed = match opened {
+            Ok(opened) => self.install(opened, at),
+            Err(error) => Some(error),
+        };
+        let opening = &mut lock(&self.inner).opening;
+        opening.is_under_way = false;
+        let words = failed.map(|error| error.to_string());
+        match &words {
+            Some(words) if opening.said.as_ref() != Some(words) => {
+                tracing::error!("nothing is kept, which is tried every {} s: {words}", AGAIN.as_secs());
+            }
+            None if opening.said.is_some() => tracing::info!("what is known is kept from now on"),
+            _ => {}
+        }
+        opening.said = words;
+    }
+
+    /// Why it is not written, if it is only read.
+    fn install(&self, opened: Opened, at: Moment) -> Option<StoreError> {
+        let Opened { store, mut read, saver } = opened;
+        // Who saves takes them in this order.
+        let mut writes = lock(&self.saver);
+        let inner = &mut *lock(&self.inner);
+        let scopes = read.loaded.len();
+        if scopes > 0 || read.damaged > 0 {
+            let seconds = at.seconds().saturating_sub(read.saved);
+            tracing::info!(scopes, seconds, "what was known before was read");
+        }
+        if read.damaged > 0 {
+            tracing::warn!(damaged = read.damaged, "some of it is not what was written, and is left out");
+        }
+        // What was read of a store that is lost counts as long as nobody knows better.
+        for (id, known) in inner.read.loaded.drain() {
+            read.loaded.entry(id).or_insert(known);
+        }
+        for (id, since) in inner.read.since.drain() {
+            read.since.entry(id).or_insert(since);
+        }
+        read.origins.append(&mut inner.read.origins);
+        (inner.read, inner.read_at, *writes) = (read, at.now, saver);
+        inner.unread.clone_from(&inner.asked);
+        inner.opening.was_read = true;
+        match store {
+            Ok(store) => {
+                inner.store = Some(store);
+                None
+            }
+            Err(error) => Some(error),
+        }
+    }
+
+    /// Where it is written, once that is open.
+    pub(crate) fn store(&self) -> Option<Arc<dyn Store>> {
+        lock(&self.inner).store.clone()
+    }
+
+    /// The store is not there any more: all that is known is written to the next.
+    pub(crate) fn lose(&self) {
+        if self.opener.is_some() {
+            lock(&self.inner).store = None;
+        }
+    }
+
+    /// Gives scopes that were made before the store was read what is kept of them.
+    pub(crate) fn catch_up(&self, scopes: &[Arc<Scope>]) {
+        let unread = std::mem::take(&mut lock(&self.inner).unread);
+        for scope in scopes.iter().filter(|_| !unread.is_empty()) {
+            let Some(id) = self.identities.of(&scope.key, scope.origin).filter(|id| unread.contains(id)) else {
+                continue;
+            };
+            scope.recall(self.take(&id));
+        }
+    }
+
+    /// Whether what is known is kept now.
+    pub fn is_kept(&self) -> bool {
+        lock(&self.inner).store.is_some() && !self.watched.hangs()
     }
 
     /// How many resources, collections and scopes were not what was written: they count as unknown.
     pub fn damaged(&self) -> usize {
-        self.damaged
+        lock(&self.inner).read.damaged
     }
 
     /// How many scopes were read that nobody asked for yet.
     pub fn waiting(&self) -> usize {
-        lock(&self.inner).loaded.len()
+        lock(&self.inner).read.loaded.len()
     }
 
     /// How long ago the relay of before knew what was read: none, if nothing was.
     pub fn age(&self) -> Option<Duration> {
-        (self.saved > 0).then(|| Duration::from_secs(lock(&self.inner).now.seconds().saturating_sub(self.saved)))
+        let inner = lock(&self.inner);
+        let saved = inner.read.saved;
+        (saved > 0).then(|| Duration::from_secs(inner.now.seconds().saturating_sub(saved)))
+    }
+
+    /// Whether anything was read that an origin said, by its position in the configuration.
+    pub fn has_read(&self, origin: usize) -> bool {
+        lock(&self.inner).read.origins.contains(&origin)
+    }
+
+    /// How long nobody has said that what is known of a scope is so, over as many restarts as there were.
+    pub(crate) fn stale_for(&self, scope: &Scope) -> Option<Duration> {
+        let id = self.identities.of(&scope.key, scope.origin)?;
+        let inner = lock(&self.inner);
+        let since = *inner.read.since.get(&id)?;
+        Some(Duration::from_secs(inner.now.seconds().saturating_sub(since)))
+    }
+
+    /// Since when, in seconds since 1970; and whether that is over just now.
+    pub(crate) fn stale_since(&self, id: &ScopeId, scope: &Scope) -> (Option<u64>, bool) {
+        let since = &mut lock(&self.inner).read.since;
+        match since.get(id) {
+            Some(_) if !scope.is_recalled() => {
+                since.remove(id);
+                (None, true)
+            }
+            since => (since.copied(), false),
+        }
     }
 
     /// It is this time.
@@ -111,13 +287,11 @@ impl State {
     pub(crate) fn take_dropped(&self) -> Vec<Arc<Scope>> {
         std::mem::take(&mut lock(&self.inner).dropped)
     }
-}
 
-impl LastKnownGood for State {
-    fn load(&self, key: &ScopeKey, origin: usize) -> Option<Vec<Known<Frame>>> {
-        let id = self.identities.of(key, origin)?;
+    /// What was read of a scope, once.
+    fn take(&self, id: &ScopeId) -> Vec<Known<Frame>> {
         let mut inner = lock(&self.inner);
-        let mut known = inner.loaded.remove(&id).unwrap_or_default();
+        let mut known = inner.read.loaded.remove(id).unwrap_or_default();
         let now = inner.now.now;
         let since = now.saturating_duration_since(inner.read_at);
         drop(inner);
@@ -129,104 +303,31 @@ impl LastKnownGood for State {
             }
             _ => true,
         });
-        Some(known)
+        known
+    }
+}
+
+impl LastKnownGood for State {
+    fn load(&self, key: &ScopeKey, origin: usize) -> Option<Vec<Known<Frame>>> {
+        let id = self.identities.of(key, origin)?;
+        {
+            let inner = &mut *lock(&self.inner);
+            inner.asked.insert(id.clone());
+            if inner.store.is_none() {
+                inner.unread.insert(id.clone());
+            }
+        }
+        Some(self.take(&id))
     }
 
     fn dropped(&self, scope: Arc<Scope>) {
-        let dropped = &mut lock(&self.inner).dropped;
+        let Some(id) = self.identities.of(&scope.key, scope.origin) else { return };
+        let inner = &mut *lock(&self.inner);
+        inner.asked.remove(&id);
+        inner.unread.remove(&id);
         // Of more, what is kept is there until nobody has asked for it for long.
-        if dropped.len() < DROPPED && self.identities.of(&scope.key, scope.origin).is_some() {
-            dropped.push(scope);
+        if inner.dropped.len() < DROPPED {
+            inner.dropped.push(scope);
         }
     }
-}
-
-#[derive(Default)]
-struct Read {
-    loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
-    saved: u64,
-    damaged: usize,
-}
-
-fn read(store: &dyn Store, at: Moment, saver: &mut Saver) -> Result<Read, StoreError> {
-    let format = store.list(FORMAT_KEY)?.entries.into_iter().find(|entry| entry.key == FORMAT_KEY);
-    match format.map(|entry| entry.value) {
-        Some(format) if format == FORMAT => {}
-        Some(other) => return Err(StoreError::Format(String::from_utf8_lossy(&other).into_owned())),
-        None if store.list(PREFIX)?.entries.is_empty() => {
-            saver.add(Op::put(FORMAT_KEY, FORMAT));
-            return Ok(Read::default());
-        }
-        None => return Err(StoreError::Format("none is said".to_owned())),
-    }
-    let mut read = Read::default();
-    let saved = store.list(SAVED_KEY)?.entries.into_iter().next().map(|entry| entry.value);
-    read.saved = saved.and_then(|saved| str::from_utf8(&saved).ok()?.parse().ok()).unwrap_or_default();
-    let used = scopes(store, at, saver, &mut read.damaged)?;
-    let bodies = bodies(store, &mut saver.bodies, &mut read.damaged)?;
-    let mut known = store.list(KNOWN)?.entries;
-    // What changed last comes last.
-    known.sort_by_key(|entry| entry.revision);
-    for entry in known {
-        let good = read_key(&entry.key).and_then(|(scope, of, interest)| {
-            let record: Record = unseal(&entry.key, &entry.value)?;
-            let hash: Option<Hash> = record.body.as_slice().try_into().ok();
-            let alone = record.content.clone().map(|content| (hash_of(&content), content));
-            let body = alone.or_else(|| Some((hash?, bodies.get(&hash?)?.clone())));
-            (record.body.is_empty() || body.is_some()).then_some((scope, of, interest, record, body))
-        });
-        let Some((scope, of, interest, record, body)) = good else {
-            read.damaged += 1;
-            saver.add(Op::delete(entry.key));
-            continue;
-        };
-        if !used.contains(&scope) {
-            saver.add(Op::delete(entry.key));
-            continue;
-        }
-        if let Some((hash, _)) = &body {
-            saver.bodies.read(&entry.key, *hash, record.content.is_some());
-        }
-        saver.note_gone(&entry.key, record.gone);
-        let known = record.known(of, interest, body.map(|(_, body)| body), at);
-        read.loaded.entry(scope).or_default().extend(known);
-    }
-    Ok(read)
-}
-
-/// The scopes that were in use not too long ago.
-fn scopes(
-    store: &dyn Store,
-    at: Moment,
-    saver: &mut Saver,
-    damaged: &mut usize,
-) -> Result<HashSet<ScopeId>, StoreError> {
-    let mut used = HashSet::new();
-    for entry in store.list(SCOPES)?.entries {
-        let id = entry.key.strip_prefix(SCOPES).map(ScopeId::read);
-        match unseal::<ScopeRecord>(&entry.key, &entry.value).zip(id) {
-            Some((record, id)) if record.used.saturating_add(UNUSED) >= at.seconds() => _ = used.insert(id),
-            Some(_) => saver.add(Op::delete(entry.key)),
-            None => {
-                *damaged += 1;
-                saver.add(Op::delete(entry.key));
-            }
-        }
-    }
-    Ok(used)
-}
-
-/// The bodies that are what they were.
-fn bodies(store: &dyn Store, kept: &mut Bodies, damaged: &mut usize) -> Result<HashMap<Hash, Bytes>, StoreError> {
-    let mut bodies = HashMap::new();
-    for entry in store.list(BODIES)?.entries {
-        let hash = hash_of(&entry.value);
-        if crate::state::format::body_key(&hash) == entry.key {
-            kept.orphan(hash);
-            bodies.insert(hash, entry.value);
-        } else {
-            *damaged += 1;
-        }
-    }
-    Ok(bodies)
 }

@@ -3,70 +3,149 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::config::Config;
+use crate::error::Error;
 use crate::relay_core::NodeGrouping;
+use crate::state::format::Moment;
 use crate::state::identity::Identities;
-use crate::state::kept::State;
+use crate::state::kept::{Opened, Opener, State, WasRead};
+use crate::state::keys::Keys;
 use crate::state::redb::Redb;
 use crate::state::store::StoreError;
 
 /// How long a process that is ending may have the file still.
 const LOCKED: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(50);
-/// How long a disk may take for all of it.
-const READS: Duration = Duration::from_secs(20);
+/// How long the relay waits for what was known before it starts without.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 const FILE: &str = "state.redb";
 /// What could not be read, the last time that was so.
 const ASIDE: &str = "state.redb.aside";
 
-/// What is kept in the directory of a configuration: none if it names none, or if that cannot be used.
-pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Option<State> {
-    let directory = config.state.as_ref()?.path.clone();
-    let shown = directory.display().to_string();
-    let identities = Identities::new(config, grouping);
-    let reading = tokio::task::spawn_blocking(move || read(&directory, &identities));
-    let why = match tokio::time::timeout(READS, reading).await {
-        Ok(Ok(Ok(state))) => {
-            let (scopes, damaged) = (state.waiting(), state.damaged());
-            let seconds = state.age().map(|age| age.as_secs());
-            tracing::info!(state = shown, scopes, seconds, "what was known before was read");
-            if damaged > 0 {
-                tracing::warn!(state = shown, damaged, "some of it is not what was written, and is left out");
+/// What is kept in the directory of a configuration: none if it names none. What cannot be opened yet is, later.
+///
+/// # Errors
+/// The keys that secrets are to be kept with are not good.
+pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
+    let Some(state) = &config.state else { return Ok(None) };
+    let (directory, keys) = (state.path.clone(), Keys::of(config)?);
+    bear_limits();
+    let said = AtomicBool::new(false);
+    let opener: Opener = Box::new(move |identities, at, was_read| {
+        let opening = Opens { identities, keys: keys.clone(), at, said: &said };
+        opening.read(&directory, was_read)
+    });
+    let state = Arc::new(State::opened_by(opener, Identities::new(config, grouping), moment()));
+    let opening = state.clone();
+    let opening = tokio::task::spawn_blocking(move || opening.try_open(moment()));
+    if tokio::time::timeout(PATIENCE, opening).await.is_err() {
+        tracing::error!(
+            "what was known before was not read within {} s: the relay starts without, and has it once it was read",
+            PATIENCE.as_secs()
+        );
+    }
+    Ok(Some(state))
+}
+
+/// A file that may not grow any more is an error of who writes it, and no reason to end the process: there is a handler, and
+/// nothing that it does.
+fn bear_limits() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        if let Err(error) = signal(limit) {
+            tracing::warn!("a limit of the size of files would end the relay: {error}");
+        }
+    }
+}
+
+fn moment() -> Moment {
+    Moment { now: Instant::now(), wall: SystemTime::now() }
+}
+
+/// What it takes to open a file.
+struct Opens<'a> {
+    identities: &'a Identities,
+    keys: Option<Arc<Keys>>,
+    at: Moment,
+    /// That another process is waited for, which is said once.
+    said: &'a AtomicBool,
+}
+
+impl Opens<'_> {
+    fn opened(&self, store: Redb) -> Result<Opened, StoreError> {
+        Opened::of(store, self.identities, self.keys.clone(), self.at)
+    }
+
+    fn read(&self, directory: &Path, was_read: WasRead) -> Result<Opened, StoreError> {
+        private_directory(directory)?;
+        let (file, aside) = (directory.join(FILE), directory.join(ASIDE));
+        match self.read_file(&file) {
+            Err(error @ (StoreError::Corrupt(_) | StoreError::Format(_))) => {
+                fs::rename(&file, &aside)?;
+                tracing::error!(file = %file.display(), aside = %aside.display(), "it was put aside: {error}");
+                self.read_file(&file)
             }
-            return Some(state);
+            // What may not be written may be good.
+            Err(StoreError::Io(error)) if !was_read && is_full_or_closed(&error) && file.exists() => {
+                let opened = self.opened(Redb::read_only(&file)?)?;
+                Ok(Opened { store: Err(StoreError::Io(error)), ..opened })
+            }
+            other => other,
         }
-        Ok(Ok(Err(error))) => error.to_string(),
-        Ok(Err(_)) => "reading it failed".to_owned(),
-        Err(_) => format!("it was not read in {} s", READS.as_secs()),
-    };
-    tracing::error!(state = shown, "nothing is kept: {why}");
-    None
+    }
+
+    fn read_file(&self, file: &Path) -> Result<Opened, StoreError> {
+        let until = Instant::now() + LOCKED;
+        loop {
+            match Redb::open(file) {
+                Err(StoreError::Locked) if Instant::now() < until => {
+                    if !self.said.swap(true, Ordering::Relaxed) {
+                        let seconds = LOCKED.as_secs();
+                        tracing::warn!(file = %file.display(), "another process has it: it is waited for, at most {seconds} s");
+                    }
+                    std::thread::sleep(RETRY);
+                }
+                opened => {
+                    let store = opened?;
+                    let went_back = store.went_back();
+                    let mut opened = self.opened(store)?;
+                    if let Some((is, was)) = went_back {
+                        opened.read.damaged += 1;
+                        tracing::error!(
+                            file = %file.display(),
+                            "it is older than it was: {} of {was} commits are lost, and what is served of it may be older, too",
+                            was - is
+                        );
+                    }
+                    return Ok(opened);
+                }
+            }
+        }
+    }
 }
 
-fn read(directory: &Path, identities: &Identities) -> Result<State, StoreError> {
+fn is_full_or_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Whether there can be a file in a directory, which is left as it was.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return tempfile::tempfile_in(directory).map(drop);
+    }
     private_directory(directory)?;
-    let (file, aside) = (directory.join(FILE), directory.join(ASIDE));
-    match read_file(&file, identities) {
-        Err(error @ (StoreError::Corrupt(_) | StoreError::Format(_))) => {
-            fs::rename(&file, &aside)?;
-            tracing::error!(file = %file.display(), aside = %aside.display(), "it was put aside: {error}");
-            read_file(&file, identities)
-        }
-        other => other,
-    }
-}
-
-fn read_file(file: &Path, identities: &Identities) -> Result<State, StoreError> {
-    let until = Instant::now() + LOCKED;
-    loop {
-        match Redb::open(file) {
-            Err(StoreError::Locked) if Instant::now() < until => std::thread::sleep(RETRY),
-            opened => return State::read(opened?, identities.clone(), Instant::now(), SystemTime::now()),
-        }
-    }
+    fs::remove_dir(directory)
 }
 
 /// There are keys in what clients are sent.
@@ -85,4 +164,41 @@ fn private_directory(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::relay_core::EveryNode;
+    use crate::state::store::{Op, Store as _};
+
+    #[test]
+    fn what_may_not_be_written_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(FILE);
+        let _ = Redb::open(&file).unwrap().commit(&[Op::put("a", "1")], &[]).unwrap();
+        let before = fs::read(&file).unwrap();
+        let store = Redb::read_only(&file).unwrap();
+        assert_eq!(store.list("").unwrap().entries[0].value, "1");
+        drop(store);
+        assert_eq!(fs::read(&file).unwrap(), before);
+        fs::write(&file, "no database").unwrap();
+        assert!(matches!(Redb::read_only(&file), Err(StoreError::Corrupt(_))));
+    }
+
+    #[test]
+    fn only_what_is_closed_or_full_is_only_read() {
+        for (number, is_so) in [(13, true), (27, true), (28, true), (30, true), (5, false), (2, false)] {
+            assert_eq!(is_full_or_closed(&io::Error::from_raw_os_error(number)), is_so, "{number}");
+        }
+        let config = Config::parse("relay.yaml", "origins: [{ name: a, server: 'a:1' }]").unwrap();
+        let identities = Identities::new(&config, &EveryNode);
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join(FILE)).unwrap();
+        assert!(matches!(
+            Opens { identities: &identities, keys: None, at: moment(), said: &AtomicBool::new(false) }
+                .read(directory.path(), false),
+            Err(StoreError::Io(_))
+        ));
+    }
 }

@@ -1,17 +1,21 @@
 //! An engine for one machine: a file of redb.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use redb::{Builder, Database, ReadableTable, TableDefinition};
+use redb::backends::InMemoryBackend;
+use redb::{Builder, Database, DatabaseError, ReadableTable, StorageBackend as _, TableDefinition};
 
+use self::reached::{FileId, Reached};
 use crate::lock::lock;
 use crate::state::changes::{Changes, Watch};
 use crate::state::store::{Commit, Compare, Entry, Listing, Op, Revision, Store, StoreError};
+
+mod reached;
 
 /// By key: when it was put, and what.
 const VALUES: TableDefinition<'_, &str, (Revision, &[u8])> = TableDefinition::new("values");
@@ -44,8 +48,25 @@ impl<E: Into<redb::Error>> From<E> for Failure {
 pub struct Redb {
     path: PathBuf,
     /// None after an error, until it is opened anew: it does nothing any more after one.
-    database: Mutex<Option<Arc<Database>>>,
+    database: Mutex<Option<Arc<Open>>>,
     changes: Arc<Changes>,
+    reached: Reached,
+    went_back: Option<(Revision, Revision)>,
+}
+
+#[derive(Debug)]
+struct Open {
+    /// None when it is dropped.
+    database: Option<Database>,
+    file: FileId,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // It writes as it ends, and may give up on that as on anything else.
+        let database = self.database.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
+    }
 }
 
 impl Redb {
@@ -55,9 +76,39 @@ impl Redb {
     /// It is locked, damaged, of another format, or the file system says no.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, StoreError> {
         let path = path.into();
-        let database = database(&path)?;
-        let revision = guarded(|| revision_in(&database.begin_read()?.open_table(REVISION)?))?;
-        Ok(Self { path, database: Mutex::new(Some(Arc::new(database))), changes: Changes::since(revision) })
+        let reached = Reached::beside(&path);
+        if fs::metadata(&path).map_or(true, |there| there.len() == 0) {
+            reached.forget();
+        }
+        let open = Open::at(&path)?;
+        let revision = open.revision()?;
+        let went_back = reached.last().filter(|last| *last > revision).map(|last| (revision, last));
+        let (database, changes) = (Mutex::new(Some(Arc::new(open))), Changes::since(revision));
+        Ok(Self { path, database, changes, reached, went_back })
+    }
+
+    /// Opens what is in a file that may not be written: what is committed is not kept.
+    ///
+    /// # Errors
+    /// It is damaged, of another format, or the file system says no.
+    pub(crate) fn read_only(path: &Path) -> Result<Self, StoreError> {
+        let content = fs::read(path)?;
+        let database = guarded(|| {
+            let backend = InMemoryBackend::new();
+            backend.set_len(content.len() as u64)?;
+            backend.write(0, &content)?;
+            made(|builder| builder.create_with_backend(backend))
+        })?;
+        let open = Open { database: Some(database), file: FileId::of(&File::open(path)?)? };
+        let changes = Changes::since(open.revision()?);
+        let (path, reached) = (path.to_owned(), Reached::nowhere());
+        Ok(Self { path, database: Mutex::new(Some(Arc::new(open))), changes, reached, went_back: None })
+    }
+
+    /// Its revision, and the one that it had before, if that was higher: the engine goes back to what was committed before what
+    /// is damaged, and a file may be replaced by an older one.
+    pub fn went_back(&self) -> Option<(Revision, Revision)> {
+        self.went_back
     }
 
     /// Does something with the database. After an error that is opened anew by the next.
@@ -66,10 +117,21 @@ impl Redb {
             let mut open = lock(&self.database);
             match &*open {
                 Some(database) => database.clone(),
-                None => open.insert(Arc::new(database(&self.path)?)).clone(),
+                // What would be made anew has nothing of what was there.
+                None if !self.path.exists() => return Err(StoreError::Gone),
+                None => open.insert(Arc::new(Open::at(&self.path)?)).clone(),
             }
         };
-        guarded(|| work(&open)).inspect_err(|_| *lock(&self.database) = None)
+        open.guarded(work).inspect_err(|_| *lock(&self.database) = None)
+    }
+
+    /// What is written to a file that was removed is lost, and the system does not say so.
+    fn is_there(&self) -> Result<(), StoreError> {
+        let open = lock(&self.database).clone();
+        match open {
+            Some(open) if !open.file.is_at(&self.path) => Err(StoreError::Gone),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -96,6 +158,7 @@ impl Store for Redb {
     }
 
     fn commit(&self, ops: &[Op], compares: &[Compare]) -> Result<Commit, StoreError> {
+        self.is_there()?;
         self.with(|database| {
             // One at a time: this waits for the one before.
             let writing = database.begin_write()?;
@@ -119,25 +182,41 @@ impl Store for Redb {
                 revision
             };
             writing.commit()?;
+            self.reached.note(revision);
             self.changes.record(revision, ops);
             Ok(Commit::Done(revision))
         })
     }
 }
 
-fn database(path: &Path) -> Result<Database, StoreError> {
-    let file = private_file(path)?;
-    guarded(|| {
-        let mut builder = Builder::new();
-        // What later versions of the engine can read.
-        builder.set_cache_size(CACHE).create_with_file_format_v3(true);
-        let database = builder.create_file(file)?;
-        let writing = database.begin_write()?;
-        writing.open_table(VALUES)?;
-        writing.open_table(REVISION)?;
-        writing.commit()?;
-        Ok(database)
-    })
+impl Open {
+    fn at(path: &Path) -> Result<Self, StoreError> {
+        let file = private_file(path)?;
+        let id = FileId::of(&file)?;
+        let database = guarded(|| made(|builder| builder.create_file(file)))?;
+        Ok(Self { database: Some(database), file: id })
+    }
+
+    fn revision(&self) -> Result<Revision, StoreError> {
+        self.guarded(|database| revision_in(&database.begin_read()?.open_table(REVISION)?))
+    }
+
+    fn guarded<T>(&self, work: impl FnOnce(&Database) -> Result<T, Failure>) -> Result<T, StoreError> {
+        let Some(database) = &self.database else { return Err(StoreError::Gone) };
+        guarded(|| work(database))
+    }
+}
+
+fn made(make: impl FnOnce(&Builder) -> Result<Database, DatabaseError>) -> Result<Database, Failure> {
+    let mut builder = Builder::new();
+    // What later versions of the engine can read.
+    builder.set_cache_size(CACHE).create_with_file_format_v3(true);
+    let database = make(&builder)?;
+    let writing = database.begin_write()?;
+    writing.open_table(VALUES)?;
+    writing.open_table(REVISION)?;
+    writing.commit()?;
+    Ok(database)
 }
 
 fn revision_in(revisions: &impl ReadableTable<(), Revision>) -> Result<Revision, Failure> {
@@ -155,7 +234,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     {
         use std::os::unix::fs::PermissionsExt as _;
         if file.metadata()?.permissions().mode() & 0o077 != 0 {
-            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
     }
     Ok(file)

@@ -1,6 +1,6 @@
 //! Writing down what changed: whatever it is since the last time, each once.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -12,7 +12,8 @@ use crate::lock::lock;
 use crate::state::bodies::Bodies;
 use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
 use crate::state::kept::State;
-use crate::state::store::{Op, StoreError};
+use crate::state::keys::Keys;
+use crate::state::store::{Op, Store, StoreError};
 use xdstp_client::federation::{Knows, LastKnownGood as _, Scope, ScopeKey, Unsaved};
 
 /// How much is written at once, more or less: the rest is, the next time.
@@ -27,11 +28,20 @@ const GONE: u64 = 3600;
 /// Of how many names at most.
 const MOST_GONE: usize = 100_000;
 
+/// What is kept encrypted or not at all, by the names of types: who has a key is who it says.
+const SECRETS: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
+
+/// Of whatever host the type is said to be.
+pub(crate) fn is_secret(of: &TypeUrl) -> bool {
+    of.as_str().rsplit('/').next().is_some_and(|name| SECRETS.contains(&name))
+}
+
 /// What is written, and is to be.
+#[derive(Default)]
 pub(crate) struct Saver {
     pub(crate) bodies: Bodies,
-    /// Types that are not written.
-    omitted: HashSet<TypeUrl>,
+    /// What secrets are kept with, if they are.
+    keys: Option<Arc<Keys>>,
     /// What is to be written, or was perhaps: it is written until it surely is, and nothing else before.
     ops: Vec<Op>,
     bytes: usize,
@@ -55,17 +65,27 @@ pub struct Saved {
 }
 
 impl Saver {
-    pub(crate) fn new(omitted: HashSet<TypeUrl>) -> Self {
-        Self {
-            bodies: Bodies::default(),
-            omitted,
-            ops: Vec::new(),
-            bytes: 0,
-            said: 0,
-            used: BTreeMap::new(),
-            gone: BTreeSet::new(),
-            gone_at: BTreeMap::new(),
-        }
+    /// One that keeps secrets, if there are keys.
+    pub(crate) fn new(keys: Option<Arc<Keys>>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_deref()
+    }
+
+    /// Whether resources of a type are not kept.
+    pub(crate) fn omits(&self, of: &TypeUrl) -> bool {
+        self.keys.is_none() && is_secret(of)
+    }
+
+    /// Writes what is known of a secret: nothing of it is kept with what others have.
+    pub(crate) fn set_secret(&mut self, key: String, record: Record) {
+        let _ = self.bodies.set(&key, None);
+        self.note_gone(&key, record.gone);
+        let encrypted = self.keys().and_then(|keys| record.encrypt(&key, keys));
+        let op = encrypted.map_or_else(|| Op::delete(key.clone()), |record| Op::Put(key.clone(), seal(&key, &record)));
+        self.add(op);
     }
 
     pub(crate) fn add(&mut self, op: Op) {
@@ -91,7 +111,7 @@ impl Saver {
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
     fn set(&mut self, scope: &ScopeId, authority: Option<&str>, ((of, interest), known): Knows, at: Moment) {
         let is_kept = match &interest {
-            _ if self.omitted.contains(&of) => false,
+            _ if self.omits(&of) => false,
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
             Interest::Wildcard => true,
         };
@@ -100,6 +120,10 @@ impl Saver {
         let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
         match Record::of(known, at) {
+            Some((mut record, body)) if is_secret(&of) => {
+                (record.body, record.content) = (Vec::new(), body.map(|(_, content)| content));
+                self.set_secret(key, record);
+            }
             Some((mut record, body)) => {
                 let content = body.as_ref().map(|(_, content)| content.clone());
                 self.bytes += content.as_ref().map_or(0, Bytes::len);
@@ -137,11 +161,16 @@ impl Saver {
     }
 
     /// Says of a scope that it is in use.
-    fn uses(&mut self, scope: &ScopeKey, id: &ScopeId, at: Moment) {
-        self.used.insert(scope.clone(), at.seconds());
-        let (key, record) = (id.key(), ScopeRecord { label: scope.to_string(), used: at.seconds() });
-        let value = seal(&key, &record);
+    fn uses(&mut self, scope: &ScopeKey, id: &ScopeId, record: &ScopeRecord) {
+        self.used.insert(scope.clone(), record.used);
+        let key = id.key();
+        let value = seal(&key, record);
         self.add(Op::Put(key, value));
+    }
+
+    /// What was said long ago is to be said again, if it is asked for: it need not be known.
+    fn forget_used(&mut self, at: Moment) {
+        self.used.retain(|_, said| *said + USED > at.seconds());
     }
 }
 
@@ -150,26 +179,41 @@ impl State {
     pub(crate) fn save(&self, scopes: &[Arc<Scope>], now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let at = Moment { now, wall };
         self.set_time(at);
+        let Some(store) = self.store() else { return Ok(Saved::default()) };
+        self.catch_up(scopes);
         let saver = &mut *lock(&self.saver);
-        let more = saver.is_full() || !self.collect(saver, scopes, at)?;
-        self.commit(saver, at, more)
+        let more = saver.is_full() || !self.collect(saver, &*store, scopes, at)?;
+        let saved = commit(saver, &*store, at, more);
+        if matches!(saved, Err(StoreError::Gone)) {
+            self.lose();
+        }
+        saved
     }
 
     /// Whether that was all.
-    fn collect(&self, saver: &mut Saver, scopes: &[Arc<Scope>], at: Moment) -> Result<bool, StoreError> {
+    fn collect(
+        &self,
+        saver: &mut Saver,
+        store: &dyn Store,
+        scopes: &[Arc<Scope>],
+        at: Moment,
+    ) -> Result<bool, StoreError> {
         let dropped = self.take_dropped();
-        let mut all = true;
-        for scope in scopes.iter().chain(&dropped) {
+        let collected = scopes.iter().chain(&dropped).try_fold(true, |all, scope| {
             let is_due = saver.is_due(&scope.key, at);
+            // When an origin has confirmed what is known, all of that is noted.
             if !is_due && !scope.is_unsaved() {
-                continue;
+                return Ok(all);
             }
-            let Some(id) = self.identities.of(&scope.key, scope.origin) else { continue };
-            if is_due {
-                saver.uses(&scope.key, &id, at);
+            let Some(id) = self.identities.of(&scope.key, scope.origin) else { return Ok(all) };
+            let (stale_since, is_over) = self.stale_since(&id, scope);
+            if is_due || is_over {
+                let whose = self.identities.whose(&scope.key, scope.origin).unwrap_or_default();
+                let record = ScopeRecord { label: scope.key.to_string(), used: at.seconds(), stale_since, whose };
+                saver.uses(&scope.key, &id, &record);
             }
-            all &= self.collect_scope(saver, scope, &id, at)?;
-        }
+            Ok(all & collect_scope(saver, store, scope, &id, at)?)
+        });
         // What could not be taken now of what is not there any more, is taken the next time.
         for scope in dropped {
             if scope.is_unsaved() {
@@ -177,46 +221,76 @@ impl State {
             }
         }
         saver.forget_gone(at);
-        Ok(all)
+        collected
     }
+}
 
-    fn collect_scope(&self, saver: &mut Saver, scope: &Scope, id: &ScopeId, at: Moment) -> Result<bool, StoreError> {
-        let authority = scope.key.authority();
-        while !saver.is_full() {
-            let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
-            match unsaved {
-                Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(id, authority, known, at)),
-                Unsaved::All => {
-                    let stored = self.store.list(&id.prefix()).inspect_err(|_| scope.unsave())?;
-                    let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
-                    let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
-                    scope.known(before.clone(), at.now, |(wish, known)| {
-                        // Of most collections there is nothing to say, and was nothing.
-                        if !known.is_empty() || before.contains(&wish) {
-                            saver.set(id, authority, (wish, known), at);
-                        }
-                    });
-                }
+fn collect_scope(
+    saver: &mut Saver,
+    store: &dyn Store,
+    scope: &Scope,
+    id: &ScopeId,
+    at: Moment,
+) -> Result<bool, StoreError> {
+    let authority = scope.key.authority();
+    while !saver.is_full() {
+        let Some(unsaved) = scope.take_unsaved(at.now) else { return Ok(true) };
+        match unsaved {
+            Unsaved::Some(known) => known.into_iter().for_each(|known| saver.set(id, authority, known, at)),
+            Unsaved::All => {
+                let stored = store.list(&id.prefix()).inspect_err(|_| scope.unsave())?;
+                let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
+                let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
+                scope.known(before.clone(), at.now, |(wish, known)| {
+                    // Of most collections there is nothing to say, and was nothing.
+                    if !known.is_empty() || before.contains(&wish) {
+                        saver.set(id, authority, (wish, known), at);
+                    }
+                });
             }
         }
-        Ok(!scope.is_unsaved())
     }
+    Ok(!scope.is_unsaved())
+}
 
-    fn commit(&self, saver: &mut Saver, at: Moment, more: bool) -> Result<Saved, StoreError> {
-        let bodies = saver.bodies.take_ops();
-        bodies.into_iter().for_each(|op| saver.add(op));
-        if saver.ops.is_empty() && at.seconds() < saver.said + HEARTBEAT {
-            return Ok(Saved { keys: 0, more });
+fn commit(saver: &mut Saver, store: &dyn Store, at: Moment, more: bool) -> Result<Saved, StoreError> {
+    let bodies = saver.bodies.take_ops();
+    bodies.into_iter().for_each(|op| saver.add(op));
+    if saver.ops.is_empty() && at.seconds() < saver.said + HEARTBEAT {
+        return Ok(Saved { keys: 0, more });
+    }
+    saver.said = at.seconds();
+    saver.forget_used(at);
+    saver.ops.retain(|op| op.key() != SAVED_KEY);
+    saver.add(Op::put(SAVED_KEY, at.seconds().to_string()));
+    // What is beside another is written with it; of one key, the last counts.
+    saver.ops.sort_by(|one, other| one.key().cmp(other.key()));
+    // Nobody else writes what this one does.
+    let _ = store.commit(&saver.ops, &[])?;
+    let keys = saver.ops.len();
+    (saver.ops, saver.bytes) = (Vec::new(), 0);
+    Ok(Saved { keys, more })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_of_scopes_long_ago_is_not_known() {
+        let mut saver = Saver::default();
+        let at = |seconds| Moment {
+            now: Instant::now(),
+            wall: SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds),
+        };
+        for seconds in [10, 20] {
+            let (key, record) =
+                (ScopeKey::Authority(seconds.to_string()), ScopeRecord { used: seconds, ..ScopeRecord::default() });
+            saver.uses(&key, &ScopeId::of(&[b"a"]), &record);
         }
-        saver.said = at.seconds();
-        saver.ops.retain(|op| op.key() != SAVED_KEY);
-        saver.add(Op::put(SAVED_KEY, at.seconds().to_string()));
-        // What is beside another is written with it; of one key, the last counts.
-        saver.ops.sort_by(|one, other| one.key().cmp(other.key()));
-        // Nobody else writes what this one does.
-        let _ = self.store.commit(&saver.ops, &[])?;
-        let keys = saver.ops.len();
-        (saver.ops, saver.bytes) = (Vec::new(), 0);
-        Ok(Saved { keys, more })
+        saver.forget_used(at(USED + 15));
+        assert_eq!(saver.used.len(), 1);
+        assert!(saver.is_due(&ScopeKey::Authority("10".into()), at(USED + 15)));
+        assert!(!saver.is_due(&ScopeKey::Authority("20".into()), at(USED + 15)));
     }
 }

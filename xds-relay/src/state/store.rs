@@ -5,6 +5,7 @@ use std::io;
 use bytes::Bytes;
 
 use crate::state::changes::Watch;
+use crate::state::keys::KeysError;
 
 /// How often something was committed to a store: it only grows. Versions that clients see are never made of it.
 pub type Revision = u64;
@@ -154,6 +155,12 @@ pub enum StoreError {
     /// It is not what was written.
     #[error("it is damaged: {0}")]
     Corrupt(String),
+    /// What secrets are kept with is not good.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// It was removed while it was open.
+    #[error("its file is not there any more")]
+    Gone,
     /// What was done after the revision that is asked about is not known any more.
     #[error("the changes since then are not kept")]
     Compacted,

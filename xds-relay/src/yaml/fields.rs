@@ -1,7 +1,7 @@
 //! Reading a tree by hand, where the meaning of a value is more than its type: every error gets its place and path on
 //! the way out.
 
-use super::error::Error;
+use super::error::{Error, Position};
 use super::scalar::is_null;
 use super::tree::{Content, Key, Node};
 
@@ -9,6 +9,20 @@ impl Node {
     /// The value at `key`, where this is a mapping that has it.
     pub(crate) fn entry(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|(candidate, _)| candidate.text == key).map(|(_, node)| node)
+    }
+
+    /// Where the value of a field such as `origins[1].tls.ca` is: what is around it, where there is none.
+    pub(crate) fn place_of(&self, field: &str) -> Position {
+        let mut node = self;
+        for step in field.split(['.', '[']).filter(|step| !step.is_empty()) {
+            let inner = match (&node.content, step.strip_suffix(']')) {
+                (Content::Sequence(items), Some(index)) => index.parse().ok().and_then(|index: usize| items.get(index)),
+                _ => node.entry(step),
+            };
+            let Some(inner) = inner else { break };
+            node = inner;
+        }
+        node.position
     }
 
     /// The first key that is none of `known`.

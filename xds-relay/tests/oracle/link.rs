@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_relay::relay_core::{Dial, Dialed};
+use xds_relay::relay_core::{Dial, Dialed, Position};
 use xds_transport::Protocol;
 use xds_transport::TypeRules;
 use xds_transport::client::{Event, Silence, Stream};
@@ -34,7 +34,7 @@ pub(crate) struct Dialer {
 }
 
 impl Dial for Dialer {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, Position { origin, .. }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let protocol = self.protocols[origin];

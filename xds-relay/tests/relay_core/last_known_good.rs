@@ -11,7 +11,7 @@ use crate::support::*;
 const GLOB: &str = "xdstp://a/envoy.config.cluster.v3.Cluster/g/*";
 const SECRETS: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
-fn text(protocol: Protocol) -> String {
+pub(crate) fn text(protocol: Protocol) -> String {
     let protocol = if protocol == DELTA { "delta" } else { "sotw" };
     format!(
         "origins: [{{ name: o0, server: 127.0.0.1:1, protocol: {protocol}, authorities: [a] }}]\nshare_by: [cluster]\n"
@@ -23,7 +23,7 @@ fn member(name: &str) -> String {
 }
 
 /// A relay that keeps what it hears, and an origin.
-fn world(protocol: Protocol) -> (World, Memory) {
+pub(crate) fn world(protocol: Protocol) -> (World, Memory) {
     let mut world = World::of(&[protocol], &[&["a"]], "");
     let store = Memory::default();
     world.restart(0, &text(protocol), store.clone());
@@ -31,7 +31,7 @@ fn world(protocol: Protocol) -> (World, Memory) {
 }
 
 /// A fleet's first client has been here, and the relay is killed and restarted while the origin is away.
-fn restarted(protocol: Protocol) -> (World, Memory) {
+pub(crate) fn restarted(protocol: Protocol) -> (World, Memory) {
     let (mut world, store) = world(protocol);
     for name in ["a", "b", &member("a"), &member("b")] {
         world.put(0, CLUSTERS, name, "1");
@@ -46,11 +46,11 @@ fn restarted(protocol: Protocol) -> (World, Memory) {
     (world, store)
 }
 
-fn stale(world: &World) -> usize {
+pub(crate) fn stale(world: &World) -> usize {
     world.counted(0, "stale_resources{origin=\"o0\"}") as usize
 }
 
-fn keys(store: &Memory) -> Vec<String> {
+pub(crate) fn keys(store: &Memory) -> Vec<String> {
     store.list("").unwrap().entries.into_iter().map(|entry| entry.key).collect()
 }
 
@@ -166,7 +166,7 @@ fn who_comes_back_with_another_version_keeps_it_until_the_origin_answers() {
     }
 }
 
-fn copy(store: &Memory) -> Memory {
+pub(crate) fn copy(store: &Memory) -> Memory {
     let copy = Memory::default();
     let entries = store.list("").unwrap().entries;
     let ops: Vec<_> = entries.into_iter().map(|entry| Op::Put(entry.key, entry.value)).collect();
@@ -406,7 +406,7 @@ fn with_bad_store() -> (World, Bad, usize) {
 }
 
 /// What a client of a relay that was restarted with this store is served.
-fn served_from(world: &mut World, store: impl Store) -> Vec<String> {
+pub(crate) fn served_from(world: &mut World, store: impl Store) -> Vec<String> {
     world.set_up(0, false);
     world.restart(0, &text(DELTA), store);
     let client = world.client(DELTA, "later");

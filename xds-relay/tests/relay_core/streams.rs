@@ -110,7 +110,7 @@ fn what_a_session_did_is_counted_once() {
 
 /// What a driver shows of a stream, and why it was ended.
 #[derive(Default)]
-struct Ended(Mutex<Option<String>>);
+pub(crate) struct Ended(pub(crate) Mutex<Option<String>>);
 
 impl ServedStream for Ended {
     fn peer(&self) -> &str {
@@ -125,7 +125,7 @@ impl ServedStream for Ended {
 }
 
 /// A stream with one request, watched until it is ended or `seconds` are over; and whether it was told anything.
-fn watched(world: &mut World, interests: &[&str], seconds: u32) -> (Option<String>, bool) {
+pub(crate) fn watched(world: &mut World, interests: &[&str], seconds: u32) -> (Option<String>, bool) {
     let core = world.relays[0].core.clone();
     let ended = Arc::new(Ended::default());
     let mut routes = core.open_stream(DELTA, Waker::noop().clone(), Some(ended.clone()));

@@ -1,6 +1,7 @@
 //! Faults that are planted to see them found: around the relay's core, so that the core stays as it is.
 
 mod feed;
+mod servers;
 mod starved;
 
 use std::sync::Arc;
@@ -13,12 +14,13 @@ use xdstp_cache::Interest;
 use xdstp_uri::ResourceName;
 
 pub(crate) use self::feed::{Feed, Strays};
+pub(crate) use self::servers::Spoken;
 pub(crate) use self::starved::Starved;
 use crate::history::{History, Step};
 use crate::hops::Served;
 use crate::messages::{Request, Response};
 use crate::world::{GROUPS, ORIGINS, Of, REFERRED, REFERRERS, Setup, World};
-use crate::{REFERRING, SEEDS};
+use crate::{REFERRING, SEEDS, SEVERAL};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub(crate) enum Fault {
@@ -51,10 +53,15 @@ pub(crate) enum Fault {
     StarveReferrers,
     StarveWhileClustersAreBusy,
     CountNamesOfOthers,
+    // Of several servers of an origin, and all further ones.
+    KeepVersionsOfBefore,
+    RemoveOnSwitch,
+    NeverReturn,
+    CountEveryEnd,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 25] = [
+    pub(crate) const ALL: [Self; 29] = [
         Self::ShareAcrossGroups,
         Self::RemoveOnOutage,
         Self::NeverUnsubscribe,
@@ -80,11 +87,19 @@ impl Fault {
         Self::StarveReferrers,
         Self::StarveWhileClustersAreBusy,
         Self::CountNamesOfOthers,
+        Self::KeepVersionsOfBefore,
+        Self::RemoveOnSwitch,
+        Self::NeverReturn,
+        Self::CountEveryEnd,
     ];
 
     /// A history with what it takes to find the fault, where few have it all.
     pub(crate) fn sought_in(self, seed: u64) -> History {
-        let mut history = if self.is_of_order() { History::referring(seed) } else { History::random(seed) };
+        let mut history = match self {
+            _ if self.is_of_servers() => History::several(seed),
+            _ if self.is_of_order() => History::referring(seed),
+            _ => History::random(seed),
+        };
         let setup = &mut history.setup;
         match self {
             Self::TakePieceForWhole => {
@@ -117,11 +132,19 @@ impl Fault {
 
     /// In how many seeds it is looked for.
     pub(crate) fn seeds(self) -> u64 {
-        if self.is_of_order() { REFERRING } else { SEEDS }
+        match self {
+            _ if self.is_of_servers() => SEVERAL,
+            _ if self.is_of_order() => REFERRING,
+            _ => SEEDS,
+        }
     }
 
     fn is_of_order(self) -> bool {
-        self >= Self::ClustersLast
+        self >= Self::ClustersLast && !self.is_of_servers()
+    }
+
+    pub(crate) fn is_of_servers(self) -> bool {
+        self >= Self::KeepVersionsOfBefore
     }
 
     /// A world without what it takes to find the fault.
@@ -133,6 +156,7 @@ impl Fault {
             }
             Self::ForgetAliases | Self::AliasesOfOneAuthority => Some(Setup { aliases: false, ..setup }),
             Self::SpellCanonically | Self::ForgetTombstones => Some(Setup { envoy: Default::default(), ..setup }),
+            _ if self.is_of_servers() => Some(Setup { servers: [1; ORIGINS], ..setup }),
             // One whose order nobody looks at.
             _ if self.is_of_order() => Some(Setup { refers: false, calm: false, ..setup }),
             _ => None,

@@ -5,9 +5,10 @@ mod referring;
 use xdstp_uri::ResourceName;
 
 use crate::random::Random;
-use crate::world::{GROUPS, ORIGINS, Of, Place, Setup, World, place_of};
+use crate::world::{GROUPS, ORIGINS, Of, Place, SERVERS, Setup, World, place_of};
 
-/// Numbers stand for clients, types, names, interests and origins of the [`World`].
+/// Numbers stand for clients, types, names, interests and origins of the [`World`]; those of origins go on with their second
+/// servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Subscribe(usize, Of, usize),
@@ -101,6 +102,30 @@ impl History {
         let names: Vec<_> = (0..random.pick(&[2, 3, 6])).map(|_| random.index(World::NAMES)).collect();
         let steps = (0..STEPS / 2 + random.below(STEPS)).map(|_| step(&mut random, &setup, &types, &names)).collect();
         Self { setup, seed, steps }
+    }
+
+    /// The same of a world in which an origin has two servers: either of these goes and comes back by itself.
+    pub(crate) fn several(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x7365_7276);
+        let Self { steps, .. } = Self::random(seed);
+        let setup = Setup::several(&mut random);
+        let mut history = Self { setup, seed, steps };
+        for step in &mut history.steps {
+            match step {
+                Step::CutOrigin(server)
+                | Step::Outage(server, _)
+                | Step::Restart(server, _)
+                | Step::Silence(server, _)
+                | Step::HangUp(server, _)
+                | Step::Slow(server, _) => *server += ORIGINS * random.index(SERVERS),
+                // There are outages enough for both.
+                Step::CutClient(_) if random.one_in(2) => {
+                    *step = Step::Outage(random.index(ORIGINS * SERVERS), random.pick(&[100, 3000, 60_000]));
+                }
+                _ => {}
+            }
+        }
+        history
     }
 
     /// The same, of every second one whose resources refer to each other, with a relay that looks at few names at a time.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
-use xds_relay::relay_core::{Dial, Dialed, Routes};
+use xds_relay::relay_core::{Dial, Dialed, Position, Routes};
 use xds_transport::server;
 use xds_transport::{Protocol, TypeRules, client};
 use xdstp_cache::Interest;
@@ -14,7 +14,7 @@ use xdstp_client::upstream::{Consumer as Feeds, Upstream};
 use xdstp_uri::ResourceName;
 
 use crate::consumer::Consumer;
-use crate::faults::{Fault, Feed, Starved, Strays};
+use crate::faults::{Fault, Feed, Spoken, Starved, Strays};
 use crate::flag::Flag;
 use crate::link::Link;
 use crate::messages::{Request, Response, Sent};
@@ -22,7 +22,7 @@ use crate::order::Books;
 use crate::order::heard::Heard;
 use crate::origin::group_of;
 use crate::random::Random;
-use crate::world::{Body, GROUPS, Narrow, Of, Place, World};
+use crate::world::{Body, GROUPS, Narrow, ORIGINS, Of, Place, World};
 
 /// The two directions of a stream, in messages.
 #[derive(Default)]
@@ -60,6 +60,12 @@ impl Wire {
 /// A stream that a relay keeps to an origin.
 pub(crate) struct UpHop {
     pub(crate) origin: usize,
+    /// Which of the origin's.
+    pub(crate) server: usize,
+    /// The stream had a response.
+    pub(crate) answered: bool,
+    /// The last one that is over had none, or there was none.
+    pub(crate) fails: bool,
     pub(crate) protocol: Protocol,
     /// The node group it is for; the relay speaks for itself where names do not depend on the node.
     pub(crate) group: Option<usize>,
@@ -100,6 +106,11 @@ impl UpHop {
         }
     }
 
+    /// Among the servers of all origins.
+    pub(crate) fn number(&self) -> usize {
+        self.origin + ORIGINS * self.server
+    }
+
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.due_at.is_some_and(|at| at <= now) || self.nudged.upgrade().is_some_and(|nudged| nudged.is_set())
     }
@@ -118,22 +129,30 @@ pub(crate) struct Dialer {
     pub(crate) dialed: Arc<Mutex<Vec<UpHop>>>,
     pub(crate) heard: Heard,
     pub(crate) strays: Strays,
+    /// How many servers each origin has.
+    pub(crate) servers: [usize; ORIGINS],
+    pub(crate) spoken: Spoken,
 }
 
 impl Dial for Dialer {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
+    fn dial(&self, Position { origin, server }: Position, node: Bytes, consumer: Box<dyn Feeds>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let protocol = self.protocols[origin];
         let group = group_of(&node);
         let stream =
             client::Stream::new(protocol, node, Arc::new(TypeRules::envoy())).with_silence(client::Silence::IsNoAnswer);
+        let several = (self.servers[origin] > 1).then_some(server);
+        let of = (Place { origin, group }, several, self.spoken.clone());
         let hop = UpHop {
             origin,
+            server,
+            answered: false,
+            fails: false,
             protocol,
             group,
             nudged: Arc::downgrade(&nudged),
-            feed: Feed::new(consumer, self.fault, Place { origin, group }, self.heard.clone(), self.strays.clone()),
+            feed: Feed::new(consumer, self.fault, of, self.heard.clone(), self.strays.clone()),
             machine: Upstream::new(stream, Backoff::default(), self.start),
             far: None,
             due_at: Some(0),

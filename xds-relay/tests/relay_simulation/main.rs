@@ -48,6 +48,8 @@ const SEEDS: u64 = 1400;
 const REFERRING: u64 = 1000;
 /// And of both with a relay that looks at few names at a time.
 const PAUSING: u64 = 500;
+/// And of worlds in which an origin has several servers.
+const SEVERAL: u64 = 1000;
 /// Further ones that failed once.
 const FAILED: [u64; 19] = [
     1483, 3218, 4447, 5254, 5376, 12159, 15721, 35620, 35_694, 44482, 61243, 80_736, 94_096, 105_419, 139_609, 141_925,
@@ -71,6 +73,11 @@ fn what_belongs_together_is_told_in_order() {
 #[test]
 fn who_looks_at_little_at_a_time_says_the_same() {
     keeps_the_rules(History::pausing, PAUSING, &[]);
+}
+
+#[test]
+fn whichever_server_feeds_a_client_it_converges_and_loses_nothing() {
+    keeps_the_rules(History::several, SEVERAL, &[]);
 }
 
 #[test]

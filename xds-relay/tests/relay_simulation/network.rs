@@ -16,7 +16,7 @@ use xds_transport::Protocol;
 use xds_transport::client::Command;
 use xdstp_cache::{Interest, TypeUrl};
 
-use crate::faults::{Fault, Strays};
+use crate::faults::{Fault, Spoken, Strays};
 use crate::history::{History, Step};
 use crate::hops::{Dialer, DownHop, Served, UpHop};
 use crate::network::down::close;
@@ -25,7 +25,7 @@ use crate::network::up::disconnected;
 use crate::order::heard::{Heard, Words};
 use crate::origin::{Origins, node};
 use crate::random::Random;
-use crate::world::{AUTHORITIES, Body, GROUPS, ORIGINS, Of, Place, World, place_of};
+use crate::world::{ALL_SERVERS, AUTHORITIES, Body, GROUPS, ORIGINS, Of, Place, World, place_of};
 
 /// After the last change all comes to rest within this time and this many messages.
 const REST: u64 = 180_000;
@@ -60,14 +60,14 @@ struct Network<'a> {
     up: Vec<UpHop>,
     down: Vec<DownHop>,
     origins: Origins,
-    /// No stream to an origin is made before.
-    away_until: [u64; ORIGINS],
+    /// No stream to a server is made before.
+    away_until: [u64; ALL_SERVERS],
     /// What an origin has to say waits until then.
-    silent_until: [u64; ORIGINS],
+    silent_until: [u64; ALL_SERVERS],
     /// Streams to an origin end as they begin until then.
-    hangs_up_until: [u64; ORIGINS],
+    hangs_up_until: [u64; ALL_SERVERS],
     /// What an origin says takes long to come in until then.
-    slow_until: [u64; ORIGINS],
+    slow_until: [u64; ALL_SERVERS],
     busy: Vec<Busy>,
     /// What a planted fault keeps open.
     leaked: Vec<Served>,
@@ -99,10 +99,10 @@ impl<'a> Network<'a> {
             heard,
             up: Vec::new(),
             origins: Origins::new(),
-            away_until: [0; ORIGINS],
-            silent_until: [0; ORIGINS],
-            hangs_up_until: [0; ORIGINS],
-            slow_until: [0; ORIGINS],
+            away_until: [0; ALL_SERVERS],
+            silent_until: [0; ALL_SERVERS],
+            hangs_up_until: [0; ALL_SERVERS],
+            slow_until: [0; ALL_SERVERS],
             busy: Vec::new(),
             leaked: Vec::new(),
             messages: 0,
@@ -156,7 +156,8 @@ impl<'a> Network<'a> {
                 self.away_until[origin] = self.now + ms;
                 self.cut_origin(origin);
             }
-            Step::Restart(origin, replica) => {
+            Step::Restart(server, replica) => {
+                let origin = server % ORIGINS;
                 for hop in self.up.iter_mut().filter(|hop| hop.origin == origin) {
                     if let Some(far) = hop.far.take_if(|far| far.replica == replica) {
                         drop(far);
@@ -219,7 +220,7 @@ impl<'a> Network<'a> {
     /// Everybody returns; soon nobody has anything to say, and every client holds what the origins have for it.
     fn settle(&mut self) -> Result<(), String> {
         for until in [&mut self.away_until, &mut self.silent_until, &mut self.hangs_up_until, &mut self.slow_until] {
-            *until = [self.now; ORIGINS];
+            *until = [self.now; ALL_SERVERS];
         }
         self.busy.clear();
         self.rest()?;
@@ -269,7 +270,14 @@ impl<'a> Network<'a> {
                 let of = self.world.of(session.type_url.as_str()).ok_or("a type that nobody asked for")?;
                 asked.extend(cache.interests(session.subscriber).map(|interest| (of, interest)));
             }
-            if asked != wanted {
+            if hop.server > 0 && hop.protocol == Protocol::Delta && !asked.is_empty() {
+                return Err(format!(
+                    "client rule 69: server {} of origin {} is asked for {asked:?}",
+                    hop.server, hop.origin
+                ));
+            }
+            // Over SotW the first may have nothing to say to those who went on to another.
+            if asked != wanted && (hop.server == 0 || !asked.is_subset(&wanted)) {
                 return Err(format!("rule 141: {asked:?} is subscribed upstream, and {wanted:?} is wanted"));
             }
         }
@@ -333,7 +341,9 @@ impl<'a> Network<'a> {
         loop {
             let mut progress = false;
             let mut hops = std::mem::take(&mut self.up);
-            hops.append(&mut self.dialed.lock().unwrap());
+            let dialed = std::mem::take(&mut *self.dialed.lock().unwrap());
+            check_choice(&hops, &dialed)?;
+            hops.extend(dialed);
             for mut hop in hops {
                 if hop.nudged.strong_count() == 0 {
                     // The relay dropped its end.
@@ -389,6 +399,22 @@ impl<'a> Network<'a> {
     }
 }
 
+/// No server is asked before the one above it failed.
+fn check_choice(hops: &[UpHop], dialed: &[UpHop]) -> Result<(), String> {
+    let above = |hop: &UpHop| {
+        let is_above =
+            |other: &&UpHop| (other.origin, other.group) == (hop.origin, hop.group) && other.server + 1 == hop.server;
+        hops.iter().find(is_above).is_some_and(|above| above.fails)
+    };
+    match dialed.iter().find(|hop| hop.server > 0 && !above(hop)) {
+        Some(hop) => Err(format!(
+            "client rule 66: server {} of origin {} is asked, and the one above did not fail",
+            hop.server, hop.origin
+        )),
+        None => Ok(()),
+    }
+}
+
 /// A relay that knows nothing.
 fn relay(
     world: &World,
@@ -402,7 +428,9 @@ fn relay(
     let _ = writeln!(text, "limits: {{ names_per_turn: {} }}\norigins:", world.setup.names_per_turn);
     for (at, authorities) in AUTHORITIES.iter().enumerate() {
         let protocol = if world.setup.up[at] == Protocol::Delta { "delta" } else { "sotw" };
-        let _ = writeln!(text, "  - name: o{at}\n    server: 127.0.0.1:1\n    protocol: {protocol}");
+        let servers =
+            if world.setup.servers[at] == 1 { "server: 127.0.0.1:1" } else { "servers: [127.0.0.1:1, 127.0.0.1:2]" };
+        let _ = writeln!(text, "  - name: o{at}\n    {servers}\n    protocol: {protocol}");
         let _ = writeln!(text, "    authorities: [{authorities}]");
     }
     let config = Config::parse("relay.yaml", &text).unwrap();
@@ -413,6 +441,8 @@ fn relay(
         dialed: dialed.clone(),
         heard: heard.clone(),
         strays: Strays::default(),
+        servers: world.setup.servers,
+        spoken: Spoken::default(),
     };
     let metrics = Arc::new(Metrics::new(world.kinds.iter().map(|kind| kind.url.as_str())));
     RelayCore::new(&config, Fault::grouping(fault), Box::new(dialer), metrics)

@@ -74,8 +74,9 @@ impl Origins {
             // Who has it by that alias alone has it no more.
             self.removed.insert(key.clone(), self.serial);
         }
-        self.content.insert(key, (body, resource.clone()));
-        for replica in &mut self.replicas[place.origin] {
+        self.content.insert(key, (body.clone(), resource.clone()));
+        for (at, replica) in self.replicas[place.origin].iter_mut().enumerate() {
+            let resource = world.replicated(place.origin, at, &resource, &body);
             upsert(replica.cache(place.group), world, of, name, &resource, now);
         }
     }
@@ -93,9 +94,10 @@ impl Origins {
     /// A replica that starts anew knows what there is, and not what there was.
     pub(crate) fn restart(&mut self, world: &World, origin: usize, replica: usize, now: Instant) {
         let mut anew = Replica::default();
-        for ((place, of, name), (_, resource)) in &self.content {
+        for ((place, of, name), (body, resource)) in &self.content {
             if place.origin == origin {
-                upsert(anew.cache(place.group), world, *of, name, resource, now);
+                let resource = world.replicated(origin, replica, resource, body);
+                upsert(anew.cache(place.group), world, *of, name, &resource, now);
             }
         }
         self.replicas[origin][replica] = anew;

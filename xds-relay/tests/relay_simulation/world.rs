@@ -30,6 +30,10 @@ const GLOBS: [&str; 4] = ["x d/*", "y d/*", "y d/*?k=1&l=2", "z d/*"];
 /// origin is configured for.
 pub(crate) const AUTHORITIES: [&str; ORIGINS] = ["x, z", "y"];
 pub(crate) const ORIGINS: usize = 2;
+/// As many servers an origin has at most. Of two, each is a replica of its own.
+pub(crate) const SERVERS: usize = 2;
+/// The servers of all origins: the first of each, and then the second of each.
+pub(crate) const ALL_SERVERS: usize = ORIGINS * SERVERS;
 /// Clients, and the node group of each.
 pub(crate) const GROUPS: [usize; 3] = [0, 0, 1];
 
@@ -44,6 +48,8 @@ pub(crate) type Of = usize;
 pub(crate) struct Setup {
     /// What each origin speaks.
     pub(crate) up: [Protocol; ORIGINS],
+    /// How many servers each origin has.
+    pub(crate) servers: [usize; ORIGINS],
     /// What each client speaks.
     pub(crate) down: [Protocol; GROUPS.len()],
     /// Clients understand wrapped resources in SotW (rule 110).
@@ -90,6 +96,7 @@ impl Setup {
         let large = random.one_in(4);
         Self {
             up: std::array::from_fn(|_| random.pick(&both)),
+            servers: [1; ORIGINS],
             down: std::array::from_fn(|_| random.pick(&both)),
             wrapped: random.one_in(2),
             own_versions: random.one_in(2),
@@ -107,6 +114,14 @@ impl Setup {
             calm: false,
             names_per_turn: 4096,
         }
+    }
+
+    /// Of histories in which an origin has several servers.
+    pub(crate) fn several(random: &mut Random) -> Self {
+        let setup = Self::random(random);
+        let servers = random.pick(&[[2, 2], [2, 1], [1, 2]]);
+        // Their content is hashed, which takes long where it is large.
+        Self { servers, large: false, own_versions: true, linger: random.pick(&[1, 30_000]), ..setup }
     }
 
     /// Of histories whose resources refer to each other.
@@ -233,6 +248,9 @@ impl World {
 
     /// Whether a resource keeps its version on its way to a client (rule 146).
     pub(crate) fn keeps_version(&self, place: Place, client: usize) -> bool {
+        if self.setup.servers[place.origin] > 1 {
+            return false;
+        }
         let delta = |protocol| protocol == Protocol::Delta;
         delta(self.setup.up[place.origin]) && (delta(self.setup.down[client]) || self.setup.wrapped)
     }
@@ -254,6 +272,21 @@ impl World {
             resource.value = frame(&payload);
         }
         resource
+    }
+
+    /// What a replica calls by a version of its own: that which another calls something else by.
+    pub(crate) fn replicated(
+        &self,
+        origin: usize,
+        replica: usize,
+        resource: &Resource<Frame>,
+        body: &Body,
+    ) -> Resource<Frame> {
+        if self.setup.servers[origin] == 1 || replica == 0 {
+            return resource.clone();
+        }
+        let version = Version::from(format!("v{}", body.serial + replica as u64));
+        Resource::new(version, resource.digest(), resource.value.clone())
     }
 
     /// The bit of an alias.

@@ -8,17 +8,23 @@
     reason = "the helpers of these tests"
 )]
 
+mod api;
 mod connections;
+mod failover;
 mod health;
+mod identity;
 mod killed;
 mod layers;
 mod limits;
 mod load_reports;
 mod loops;
+mod pages;
 mod returning;
 mod strangers;
 mod stream;
 mod tls;
+#[cfg(unix)]
+mod unix;
 
 use std::net::SocketAddr;
 
@@ -47,8 +53,8 @@ impl Running {
     }
 
     fn run(relay: Relay) -> Self {
-        let address = relay.listen_address().unwrap();
-        let admin = relay.admin_address().unwrap();
+        let address = relay.listen_address().unwrap().tcp().unwrap();
+        let admin = relay.admin_address().unwrap().and_then(|admin| admin.tcp());
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
         Self { address, admin, stop: Some(stop), running }

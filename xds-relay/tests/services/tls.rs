@@ -14,19 +14,19 @@ use xdstp_client::{Backoff, Client, Endpoint, Error, Event, Watch};
 
 use super::Running;
 
-const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+pub(crate) const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// A directory with certificates, keys and resources.
-struct Files(TempDir);
+pub(crate) struct Files(TempDir);
 
 /// Somebody who vouches for others.
-struct Authority {
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    pem: String,
+    pub(crate) pem: String,
 }
 
 impl Authority {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
@@ -36,7 +36,7 @@ impl Authority {
     }
 
     /// A certificate and its key.
-    fn vouches_for(&self, name: &str, until: Option<(i32, u8, u8)>) -> (String, String) {
+    pub(crate) fn vouches_for(&self, name: &str, until: Option<(i32, u8, u8)>) -> (String, String) {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         if let Some((year, month, day)) = until {
             params.not_after = rcgen::date_time_ymd(year, month, day);
@@ -46,24 +46,34 @@ impl Authority {
     }
 }
 
+impl Authority {
+    /// The same for a URI.
+    pub(crate) fn vouches_for_uri(&self, uri: &str) -> (String, String) {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        params.subject_alt_names.push(rcgen::SanType::URI(uri.try_into().unwrap()));
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+}
+
 impl Files {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let files = Self(tempfile::tempdir().unwrap());
         fs::create_dir(files.path("resources")).unwrap();
         files.serve(1);
         files
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).unwrap();
     }
 
     /// NAME.pem and NAME.key.
-    fn identity(&self, name: &str, (certificate, key): (String, String)) {
+    pub(crate) fn identity(&self, name: &str, (certificate, key): (String, String)) {
         self.write(&format!("{name}.pem"), &certificate);
         self.write(&format!("{name}.key"), &key);
     }
@@ -83,12 +93,12 @@ impl Files {
     }
 
     /// With the directory in place of `$`.
-    fn filled(&self, text: &str) -> String {
+    pub(crate) fn filled(&self, text: &str) -> String {
         text.replace('$', &format!("{}/", self.0.path().display()))
     }
 
     /// Who trusts `ca`, and has the identity of NAME.pem.
-    fn tls(&self, ca: &str, identity: Option<&str>) -> Tls {
+    pub(crate) fn tls(&self, ca: &str, identity: Option<&str>) -> Tls {
         let mut files = TlsFiles::default();
         files.ca_certificate = Some(self.path(ca));
         files.identity = identity.map(|name| (self.path(&format!("{name}.pem")), self.path(&format!("{name}.key"))));
@@ -96,16 +106,16 @@ impl Files {
     }
 }
 
-fn endpoint(address: SocketAddr) -> Endpoint {
+pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
     let at_once = Backoff::new(Duration::from_millis(1), Duration::from_millis(20));
     Endpoint::new(&address.to_string()).unwrap().with_backoff(at_once)
 }
 
-fn watch(address: SocketAddr, tls: Tls) -> Watch {
+pub(crate) fn watch(address: SocketAddr, tls: Tls) -> Watch {
     Client::connect(endpoint(address).with_tls(tls)).watch(CDS, "a")
 }
 
-async fn version_of(watch: &mut Watch) -> String {
+pub(crate) async fn version_of(watch: &mut Watch) -> String {
     loop {
         match watch.changed().await {
             Event::Put { version, .. } => return version.to_string(),
@@ -117,7 +127,7 @@ async fn version_of(watch: &mut Watch) -> String {
 }
 
 /// Why there is no stream.
-async fn why_not(endpoint: Endpoint) -> String {
+pub(crate) async fn why_not(endpoint: Endpoint) -> String {
     let client = Client::connect(endpoint);
     match client.watch(CDS, "a").changed().await {
         Event::Failed { error: Error::Unreachable { reason, .. }, .. } => reason.to_string(),
@@ -162,7 +172,7 @@ async fn who_is_not_vouched_for_is_refused_with_words() {
         (secure("ca.pem", Some("late")), "CertificateExpired"),
         (secure("stranger.pem", None), "UnknownIssuer"),
         (secure("none.pem", None), "none.pem: No such file"),
-        (endpoint(relay.address), "before it spoke HTTP/2"),
+        (endpoint(relay.address), "it speaks TLS, and was spoken to in clear text"),
     ] {
         let said = why_not(endpoint).await;
         assert!(said.contains(words), "{words}: {said}");
@@ -178,7 +188,7 @@ async fn who_is_not_vouched_for_is_refused_with_words() {
 
     let clear = Running::start(&format!("[{{ name: files, files: {} }}]", files.path("resources").display())).await;
     let said = why_not(endpoint(clear.address).with_tls(files.tls("ca.pem", None))).await;
-    assert!(said.contains("InvalidContentType"), "{said}");
+    assert!(said.contains("it does not speak TLS: http://") && said.contains("InvalidContentType"), "{said}");
 }
 
 /// As Kubernetes replaces what it mounts: a link to the directory of the files is moved.
@@ -214,6 +224,24 @@ async fn certificates_that_are_replaced_count_for_new_connections_and_open_strea
     assert_ne!(version_of(&mut new).await, first);
 }
 
+#[test]
+fn a_check_names_what_is_expired_on_either_side() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.identity("good", ca.vouches_for("a", None));
+    files.identity("late", ca.vouches_for("a", Some((2001, 1, 1))));
+    let check = |tls: &str, origin: &str| {
+        let text = format!("tls: {tls}\norigins: [{{ name: up, server: 'a:1', tls: {origin} }}]\n");
+        let config = Config::parse(Path::new("relay.yaml"), &files.filled(&text)).unwrap();
+        xds_relay::check(&config).map(drop).map_err(|error| error.to_string())
+    };
+    let identity = |name: &str| format!("{{ certificate: ${name}.pem, key: ${name}.key }}");
+    assert_eq!(check(&identity("good"), &identity("good")), Ok(()));
+    for (tls, origin) in [("late", "good"), ("good", "late")] {
+        let said = check(&identity(tls), &identity(origin)).unwrap_err();
+        assert!(said.contains("late.pem: ") && said.contains("expired"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_certificate_is_named_at_the_start() {
     let (files, ca) = (Files::new(), Authority::new("ours"));
@@ -231,15 +259,21 @@ async fn what_is_no_certificate_is_named_at_the_start() {
     };
     let origins = "origins: [{ name: up, server: 'a:1' }]\n";
     for (tls, words) in [
-        ("{ certificate: $empty.pem, key: $a.key }", "tls: $empty.pem: there is no certificate in it; expected PEM"),
-        ("{ certificate: $a.pem, key: $a.pem }", "tls: $a.pem: there is no private key in it; expected PEM"),
-        ("{ certificate: $torn.pem, key: $a.key }", "tls: $torn.pem: "),
-        ("{ certificate: $a.pem, key: $b.key }", "tls: $a.pem with the key $b.key: "),
-        ("{ certificate: $a.pem, key: $a.key, client_ca: $empty.pem }", "tls: $empty.pem: there is no certificate"),
+        (
+            "{ certificate: $empty.pem, key: $a.key }",
+            "tls.certificate: $empty.pem: there is no certificate in it; expected PEM",
+        ),
+        ("{ certificate: $a.pem, key: $a.pem }", "tls.key: $a.pem: there is no private key in it; expected PEM"),
+        ("{ certificate: $torn.pem, key: $a.key }", "tls.certificate: $torn.pem: "),
+        ("{ certificate: $a.pem, key: $b.key }", "tls.key: $a.pem with the key $b.key: "),
+        (
+            "{ certificate: $a.pem, key: $a.key, client_ca: $empty.pem }",
+            "tls.client_ca: $empty.pem: there is no certificate",
+        ),
     ] {
         let said = error(&format!("{origins}tls: {tls}\n")).await;
         assert!(said.starts_with(words), "{said}");
     }
     let said = error("origins: [{ name: up, server: 'a:1', tls: { ca: $a.key } }]\n").await;
-    assert_eq!(said, "origin \"up\": $a.key: there is no certificate in it; expected PEM");
+    assert_eq!(said, "origins[0].tls.ca: $a.key: there is no certificate in it; expected PEM");
 }

@@ -133,9 +133,19 @@ impl Session {
 
     /// What is held from before there was any stream.
     pub(crate) fn hold(&mut self, resources: Vec<(ResourceName, Resource<Frame>)>, collections: &[Interest]) {
+        if matches!(self, Self::Sotw(session) if !session.may_hold()) {
+            return;
+        }
         let held = self.common_mut().hold(resources);
         if let Self::Delta(session) = self {
             session.held(held, collections);
+        }
+    }
+
+    /// What is in use is of another origin since. Over delta it is the user who unsubscribes it.
+    pub(crate) fn forget(&mut self) {
+        if let Self::Sotw(session) = self {
+            session.forget();
         }
     }
 

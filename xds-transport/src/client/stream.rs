@@ -180,6 +180,11 @@ impl Stream {
                     session.hold(resources, &collections);
                 }
             }
+            Command::Forget(type_url) => {
+                if let Some(session) = self.session(type_url) {
+                    session.forget();
+                }
+            }
             Command::Intern(intern) => self.intern = Some(intern),
             Command::Finish(id, verdict) => {
                 for session in self.sessions.values_mut() {

@@ -1,5 +1,6 @@
-//! One ADS stream to an origin over gRPC: bytes in, bytes out, and no queue.
+//! One ADS stream to an origin over gRPC: bytes in, bytes out, and no queue. And what [clients have](fetch_client_status).
 
+mod client_status;
 mod codec;
 mod not_grpc;
 mod received;
@@ -18,14 +19,13 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
+pub use self::client_status::fetch_client_status;
 use self::codec::BytesCodec;
+pub use self::codec::DEFAULT_MAX_MESSAGE_SIZE;
 pub use self::not_grpc::NotGrpc;
 use self::received::{Noting, Received};
 use self::whole::Handed;
 use crate::Protocol;
-
-/// What a response may measure by default: gRPC's own 4 MiB are too few for real fleets (rule 131).
-pub const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// An open ADS stream.
 ///

@@ -4,6 +4,7 @@
 //! - [`ControlPlane`]: resources for everybody. [`NodeGroups`]: one for each group of nodes.
 //! - [`Service`]: what is added to tonic's server, with limits. [`Streams`]: its streams, to count, end and drain.
 //! - [`Events`] and [`Client`]: what clients do, and what they have.
+//! - [`ClientStatusService`]: the same for who asks from elsewhere (CSDS).
 //! - [`Accept`]: who decides what a stream is served from, where that is your own [`Source`](crate::server::Source).
 
 mod accept;
@@ -11,8 +12,11 @@ mod age;
 mod alarm;
 mod apart;
 mod body;
+mod certificate;
 mod change;
 mod client;
+mod client_config;
+mod client_status;
 mod control_plane;
 mod events;
 mod gate;
@@ -31,8 +35,11 @@ mod unfinished;
 
 pub use accept::{Accept, Accepted, Opened};
 pub use alarm::Alarm;
+pub use certificate::ClientCertificate;
 pub use change::{Change, PutError};
 pub use client::{Client, Held};
+pub use client_config::{config_of_missing, config_of_resource};
+pub use client_status::{ClientStatus, ClientStatusService};
 pub use control_plane::ControlPlane;
 pub use events::{Event, Events, Missed, What};
 pub use handle::{StreamHandle, Wake};

@@ -1,6 +1,7 @@
 //! One type of one stream. What both protocols do alike is here and in the [`Subscriber`]; where they differ, each has a
 //! file of its own.
 
+mod counts;
 mod delta;
 mod located;
 mod odd;
@@ -134,6 +135,12 @@ impl Session {
             Self::Sotw(session) => session.accepted_version(),
             Self::Delta(_) => None,
         }
+    }
+
+    /// Since when a response is not answered.
+    pub(crate) fn unanswered_since(&self) -> Option<Instant> {
+        let awaits = either!(self, session => session.awaits_answer());
+        self.subscriber().turn_since.filter(|_| awaits)
     }
 
     /// Whether a response that has this resource is not answered.

@@ -22,6 +22,8 @@ pub struct SessionView<'a> {
     pub tally: &'a Tally,
     /// The newest response that its client accepted.
     pub accepted: Option<Mark>,
+    /// Since when it is the client's turn, where it has not answered what it was sent.
+    pub unanswered_since: Option<Instant>,
     session: &'a Session,
 }
 
@@ -54,7 +56,8 @@ impl<'a> SessionView<'a> {
     pub(crate) fn new(type_url: &'a TypeUrl, session: &'a Session) -> Self {
         let (subscriber, wildcard, tally) = (session.id(), session.is_wildcard(), session.tally());
         let accepted = session.accepted().map(|(nonce, at)| Mark { nonce, at });
-        Self { type_url, subscriber, wildcard, tally, accepted, session }
+        let unanswered_since = session.unanswered_since();
+        Self { type_url, subscriber, wildcard, tally, accepted, unanswered_since, session }
     }
 
     /// What the client said of a resource that it was sent: which these are, its source knows. Of more than a thousand
@@ -80,6 +83,7 @@ impl<'a> SessionView<'a> {
     /// // A client asks for clusters, is sent one, and has not answered.
     /// let session = stream.sessions().next().unwrap();
     /// assert_eq!(session.reception(&backend), Reception::Unanswered);
+    /// assert_eq!(session.unanswered_since, Some(now));
     /// # Ok::<(), xdstp_uri::ParseError>(())
     /// ```
     pub fn reception(&self, name: &ResourceName) -> Reception {
@@ -97,13 +101,14 @@ impl<'a> SessionView<'a> {
 
 impl fmt::Debug for SessionView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { type_url, subscriber, wildcard, tally, accepted, session: _ } = self;
+        let Self { type_url, subscriber, wildcard, tally, accepted, unanswered_since, session: _ } = self;
         f.debug_struct("SessionView")
             .field("type_url", type_url)
             .field("subscriber", subscriber)
             .field("wildcard", wildcard)
             .field("tally", tally)
             .field("accepted", accepted)
+            .field("unanswered_since", unanswered_since)
             .finish_non_exhaustive()
     }
 }

@@ -119,15 +119,15 @@ impl Locator {
 
 /// How a resource is called, and which of its variants it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct VariantName {
-    pub(crate) name: String,
+pub(crate) struct VariantName<'a> {
+    pub(crate) name: &'a str,
     /// `None` where the message does not say.
     pub(crate) variant: Option<Variant>,
 }
 
-impl VariantName {
+impl<'a> VariantName<'a> {
     /// Decodes an `envoy.service.discovery.v3.ResourceName`, which is of the final form.
-    pub(crate) fn decode(message: &[u8]) -> Result<Self, LocatorError> {
+    pub(crate) fn decode(message: &'a [u8]) -> Result<Self, LocatorError> {
         let (mut name, mut constraints) = ("", None);
         for field in Fields::of(message) {
             let field = field.map_err(|_| Undecodable::not_a_message("resource_name"))?;
@@ -146,7 +146,7 @@ impl VariantName {
                 Some(Variant::Constraints(message.lower().map_err(|error| of_name(error.into()))?))
             }
         };
-        Ok(Self { name: name.to_owned(), variant })
+        Ok(Self { name, variant })
     }
 }
 
@@ -278,6 +278,26 @@ impl From<Undecodable> for LocatorError {
     fn from(error: Undecodable) -> Self {
         Self::Malformed(error.to_string())
     }
+}
+
+/// What the messages of either form are called where one is none.
+const CONSTRAINTS: &str = "dynamic_parameter_constraints";
+
+fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, FieldValue<'_>), Fault>> {
+    Fields::of(message).map(|field| match field {
+        Ok(field) => Ok((field.number, field.value)),
+        Err(_) => Err(Undecodable::not_a_message(CONSTRAINTS).into()),
+    })
+}
+
+fn not_of_its_type() -> Fault {
+    Undecodable::new(CONSTRAINTS, "not of its type").into()
+}
+
+/// What is a member of a oneof, or of a list, is there also where it is empty.
+fn put(into: &mut Vec<u8>, number: u32, value: &[u8]) {
+    walk::put_delimited(into, number, value.len());
+    into.extend_from_slice(value);
 }
 
 /// Counts what is decoded: a message of two bytes is a constraint of many.

@@ -6,7 +6,7 @@ use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest};
 
 use crate::CDS;
-use crate::call::{ack, delta_wildcard};
+use crate::call::{ack, apart, delta_wildcard};
 use crate::plane::{Plane, WAITS};
 
 /// More than are handled at once; to subscribe to the last takes until the plane lets it.
@@ -25,6 +25,7 @@ async fn at_rest() {
 
 #[tokio::test(start_paused = true)]
 async fn others_are_served_while_a_client_asks_for_many_names() {
+    let _turn = apart().await;
     for protocol in [Protocol::Delta, Protocol::Sotw] {
         let plane = Plane::small();
         let mut served = plane.serve();
@@ -53,6 +54,7 @@ async fn others_are_served_while_a_client_asks_for_many_names() {
 
 #[tokio::test(start_paused = true)]
 async fn who_leaves_meanwhile_is_closed_when_it_is_done() {
+    let _turn = apart().await;
     let plane = Plane::small();
     let mut served = plane.serve();
     let connection = served.connect().await;
@@ -74,6 +76,7 @@ async fn who_leaves_meanwhile_is_closed_when_it_is_done() {
 
 #[tokio::test(start_paused = true)]
 async fn who_had_many_names_is_closed_when_it_leaves() {
+    let _turn = apart().await;
     let plane = Plane::small();
     let served = plane.serve();
     plane.waits.end();

@@ -8,6 +8,7 @@ use h2::{RecvStream, SendStream};
 use http::{HeaderMap, Request, Response, Version};
 use prost::Message;
 use tokio::io::DuplexStream;
+use tokio::sync::{Mutex, MutexGuard};
 use xds_transport::Protocol;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Node};
 
@@ -107,6 +108,13 @@ impl Call {
         let trailers = self.body.as_mut().unwrap().trailers().await.unwrap().unwrap();
         status_of(&trailers)
     }
+}
+
+/// Tests in which a stream does something apart take turns: the places for that are those of the process, and a clock that does
+/// not run would jump while one test waits for what another has.
+pub(crate) async fn apart() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
 }
 
 /// Longer than any test waits for something: the clock jumps there when nothing else can happen.

@@ -10,6 +10,7 @@
 mod apart;
 mod beside;
 mod call;
+mod client_status;
 mod consistent;
 mod control_plane;
 mod ending;

@@ -8,7 +8,7 @@ use prost::Message;
 use xds_transport::Protocol;
 use xds_transport::wire::DeltaDiscoveryRequest;
 
-use crate::call::{Call, Connection, ack, delta_wildcard, framed};
+use crate::call::{Call, Connection, ack, apart, delta_wildcard, framed};
 use crate::plane::{Plane, Rules, Served};
 
 #[tokio::test(start_paused = true)]
@@ -131,6 +131,7 @@ async fn compressing(served: &Served) -> (Connection, Call) {
 /// What is sent to many is not compressed for one.
 #[tokio::test(start_paused = true)]
 async fn compressed_requests_are_taken_and_responses_are_not_compressed_and_say_so() {
+    let _turn = apart().await;
     let plane = Plane::with((0..3000).map(|at| format!("cluster-{at}")), 10, None);
     let served = plane.serve();
     let (_connection, mut call) = compressing(&served).await;
@@ -156,6 +157,7 @@ async fn compressed_requests_are_taken_and_responses_are_not_compressed_and_say_
 /// A bomb: a few bytes that are many.
 #[tokio::test(start_paused = true)]
 async fn rule_132_a_compressed_request_over_the_limit_is_refused_when_it_gets_there() {
+    let _turn = apart().await;
     let served = Plane::small().serve_with(Rules { max_request_bytes: Some(100_000), ..Rules::default() });
     let packed = gzip(&DeltaDiscoveryRequest { type_url: "a".repeat(1 << 20), ..Default::default() });
     assert!(packed.len() < 10_000);
@@ -173,6 +175,7 @@ async fn rule_132_a_compressed_request_over_the_limit_is_refused_when_it_gets_th
 /// A client that does not read while it writes is read from nevertheless: two full windows do not wait for each other.
 #[tokio::test(start_paused = true)]
 async fn requests_are_read_while_responses_are_not() {
+    let _turn = apart().await;
     let plane = Plane::with((0..200).map(|at| format!("cluster-{at}")), 4096, None);
     // A request of more than a MiB waits for its turn, and is kept meanwhile.
     let served = plane.serve_with(Rules { max_unfinished_bytes: Some(8 << 20), ..Rules::default() });

@@ -56,7 +56,7 @@ impl Identity {
     /// It is no address, or a file is not good.
     pub(super) fn endpoint(&self, server: &str) -> Result<Endpoint, Box<dyn Error>> {
         let node = Node { id: self.node.clone(), cluster: self.cluster.clone(), ..Node::default() };
-        Ok(self.secure.secure(self.introduce(Endpoint::new(server)?, &node)?)?)
+        self.secure.secure(server, self.introduce(Endpoint::new(server)?, &node)?)
     }
 
     /// The endpoint, told who we are, in the protocol of the arguments.

@@ -10,6 +10,7 @@ use xdstp_client::Client;
 use super::progress::{Event, Progress};
 use super::servers::Servers;
 use super::wanted::Wanted;
+use crate::stdout;
 
 /// A collection may be answered in several responses: this much silence ends it.
 const QUIET: Duration = Duration::from_millis(250);
@@ -19,14 +20,14 @@ const QUIET: Duration = Duration::from_millis(250);
 pub(crate) enum Until {
     /// All that was asked for is known, or this much time is over.
     Known(Duration),
-    /// This much time is over, if it is limited; or ^C.
+    /// This much time is over, if it is limited; or ^C, or nobody reads what is printed.
     Over(Option<Duration>),
 }
 
 /// Of the watch at this place.
 struct News(usize, xdstp_client::Event);
 
-/// Asks the servers, and prints what comes; what there is in the end, unless it was ^C.
+/// Asks the servers, and prints what comes; what there is in the end, unless it was ^C, or nobody reads that.
 ///
 /// # Errors
 /// That of `print`.
@@ -93,7 +94,7 @@ async fn known(
     progress.give_up(patience).into_iter().try_for_each(print)
 }
 
-/// Whether it was not ^C.
+/// Whether there is somebody to tell what there is in the end: it was not ^C, and what was printed is read.
 async fn over(
     progress: &mut Progress,
     mut news: mpsc::Receiver<News>,
@@ -108,12 +109,14 @@ async fn over(
         }
     };
     let interrupted = tokio::signal::ctrl_c();
-    tokio::pin!(ended, interrupted);
+    let closed = stdout::closed();
+    tokio::pin!(ended, interrupted, closed);
     loop {
         tokio::select! {
             // First, so that it is listened to before anything is printed.
             biased;
             interrupted = &mut interrupted => return interrupted.map(|()| false),
+            () = &mut closed => return Ok(false),
             () = &mut ended => break,
             Some(next) = news.recv() => progress.seen(next.0, next.1).map_or(Ok(()), &mut *print)?,
         }

@@ -52,13 +52,20 @@ pub(crate) enum Kind {
     Timeout,
 }
 
+impl Kind {
+    /// Whether it was not said if there is such a thing.
+    pub(crate) fn is_unknown(self) -> bool {
+        matches!(self, Self::Unreachable | Self::Refused | Self::Timeout)
+    }
+}
+
 /// What came of all that was asked for, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Verdict {
     There,
     /// Something does not exist, or was not to be asked for.
     Wrong,
-    /// Something is not known: nobody answered.
+    /// Something is not known: nobody answered, or the server does not want to be asked.
     Unknown,
 }
 
@@ -224,7 +231,12 @@ impl Progress {
 
     pub(crate) fn verdict(&self) -> Verdict {
         let states = || self.asked.iter().map(|asked| asked.state);
-        if states().any(|state| matches!(state, State::Waiting | State::Failed(Kind::Unreachable | Kind::Timeout))) {
+        let unknown = |state| match state {
+            State::Waiting => true,
+            State::Failed(kind) => kind.is_unknown(),
+            State::There => false,
+        };
+        if states().any(unknown) {
             return Verdict::Unknown;
         }
         let wrong = self.is_wrong || states().any(|state| state != State::There);

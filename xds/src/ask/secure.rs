@@ -1,15 +1,16 @@
 //! TLS, as the command line asks for it.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use xdstp_client::Endpoint;
 use xdstp_client::bootstrap::TlsFiles;
-use xdstp_client::tls::{Tls, TlsError};
+use xdstp_client::tls::Tls;
 
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
 #[group(skip)]
-pub(super) struct Args {
+pub(crate) struct Args {
     /// Speak TLS, with whom the system trusts; so do the next four
     #[arg(long)]
     tls: bool,
@@ -28,14 +29,24 @@ pub(super) struct Args {
 }
 
 impl Args {
-    /// The endpoint, with TLS if it is asked for.
+    /// The endpoint of `server`, with TLS if it is asked for.
     ///
     /// # Errors
-    /// A file is not good, or the name is none.
-    pub(super) fn secure(&self, endpoint: Endpoint) -> Result<Endpoint, TlsError> {
+    /// A file is not good, the name is none, or the server is to be spoken to in clear text.
+    pub(crate) fn secure(&self, server: &str, endpoint: Endpoint) -> Result<Endpoint, Box<dyn Error>> {
         let Self { tls, ca, cert, key, server_name } = self;
-        if !tls && ca.is_none() && cert.is_none() && server_name.is_none() {
-            return Ok(endpoint);
+        let asked = [
+            (*tls, "--tls"),
+            (ca.is_some(), "--ca"),
+            (cert.is_some(), "--cert"),
+            (server_name.is_some(), "--server-name"),
+        ];
+        let Some((_, option)) = asked.into_iter().find(|(given, _)| *given) else { return Ok(endpoint) };
+        let scheme = server.split_once("://").map_or("", |(scheme, _)| scheme);
+        if scheme.eq_ignore_ascii_case("http") {
+            return Err(
+                format!("{option} is for TLS, and {server} is clear text; expected https:// or no scheme").into()
+            );
         }
         let mut files = TlsFiles::default();
         files.ca_certificate.clone_from(ca);

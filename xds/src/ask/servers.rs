@@ -15,7 +15,7 @@ use crate::show::with_causes;
 // Flattened into the arguments of another command, whose group has this name.
 #[group(skip)]
 pub(crate) struct Where {
-    /// The server, as host:port or URI
+    /// The server, as host:port, URI or unix:PATH
     #[arg(long, default_value = "127.0.0.1:18000")]
     server: String,
     /// A gRPC bootstrap, which has servers by the authorities of names, and the node: a file, or `env` for what

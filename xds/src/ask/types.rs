@@ -19,7 +19,7 @@ const TYPES: [(&str, &str); 10] = [
 ///
 /// # Errors
 /// It is no short name.
-pub(super) fn type_url(text: &str) -> Result<String, String> {
+pub(crate) fn type_url(text: &str) -> Result<String, String> {
     if text.contains('/') {
         return Ok(text.to_owned());
     }

@@ -79,8 +79,7 @@ impl<'a> Sides<'a> {
                     complain(visible(&message));
                     // An attempt that failed may be followed by another.
                     if event.name.is_some() {
-                        let unknown = matches!(kind, Kind::Unreachable | Kind::Timeout);
-                        verdict = verdict.max(Some(if unknown { Verdict::Unknown } else { Verdict::Wrong }));
+                        verdict = verdict.max(Some(if kind.is_unknown() { Verdict::Unknown } else { Verdict::Wrong }));
                     }
                 }
                 _ => {}

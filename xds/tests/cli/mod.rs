@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// What a run of the tool left behind.
+#[derive(Debug)]
 pub struct Run {
     pub code: i32,
     pub out: String,

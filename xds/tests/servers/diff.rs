@@ -1,6 +1,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use tonic::Status;
 
 use super::origin::{Origin, Scene, nobody};
 use super::{CDS, GLOB, MEMBER, objects, run};
@@ -76,7 +77,8 @@ fn a_server_and_files_are_compared() {
 fn of_who_does_not_answer_nothing_is_said() {
     let (a, _) = two();
     let silent = Origin::play(&[Scene::Silence]);
-    for b in [nobody(), silent.address()] {
+    let refusing = Origin::play(&[Scene::Refuse(Status::permission_denied("not you"))]);
+    for b in [nobody(), silent.address(), refusing.address()] {
         let run = run(&["diff", &a.address(), &b, "--timeout", "0.5", "cluster"]);
         assert_eq!((run.code, &*run.out), (3, ""), "{b}");
         assert!(!run.err.is_empty());

@@ -12,19 +12,41 @@ fn what_is_wrong_with_the_command_line_is_2() {
         &["get", "clusterr"],
         &["get", "--output", "xml", "cluster"],
         &["get", "--timeout", "-1", "cluster"],
-        &["get", "--server", "unix:///x", "cluster"],
+        &["get", "--server", "dns:///x", "cluster"],
+        &["get", "--server", "unix://x", "cluster"],
         &["get", "--ca", missing, "cluster"],
         &["get", "--bootstrap", missing, "cluster"],
         &["get", "--bootstrap", missing, "--server", "a:1", "cluster"],
         &["get", "--attribute", "x", "cluster"],
         &["watch", "--bootstrap", missing, "cluster"],
         &["diff", "a:1"],
-        &["diff", "unix:///x", "a:1", "cluster"],
+        &["diff", "dns:///x", "a:1", "cluster"],
         &["diff", "a:1", "b:1", "cluster", "xdstp://a"],
     ] {
         let run = run(args);
         assert_eq!((run.code, &*run.out), (2, ""), "{args:?}");
         assert!(!run.err.is_empty());
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_once_and_with_what_to_do() {
+    let missing = "/no/such/file";
+    let unread = format!("xds: {missing}: No such file or directory (os error 2)\n");
+    for (args, words) in [
+        (&["get", "--ca", missing, "cluster"][..], &*unread),
+        (&["get", "--bootstrap", missing, "cluster"], &unread),
+        (
+            &["get", "--server", "http://a:1", "--ca", missing, "cluster"],
+            "xds: --ca is for TLS, and http://a:1 is clear text; expected https:// or no scheme\n",
+        ),
+        (
+            &["diff", "HTTP://a:1", "b:1", "--tls", "cluster"],
+            "xds: --tls is for TLS, and HTTP://a:1 is clear text; expected https:// or no scheme\n",
+        ),
+    ] {
+        let run = run(args);
+        assert_eq!((run.code, &*run.err), (2, words), "{args:?}");
     }
 }
 
@@ -53,12 +75,12 @@ fn a_server_that_says_nothing_is_3_because_silence_is_no_absence() {
 }
 
 #[test]
-fn a_server_that_does_not_want_to_be_asked_is_1_and_not_waited_for() {
+fn a_server_that_does_not_want_to_be_asked_is_3_and_not_waited_for() {
     for status in [Status::permission_denied("not you"), Status::unimplemented("what is that")] {
         let origin = Origin::play(&[Scene::Refuse(status.clone())]);
         let run = run(&["get", "--server", &origin.address(), "--timeout", "1e9", "-o", "json", "cluster", "web"]);
         let errors = events(&run, "error");
-        assert_eq!((run.code, errors.len()), (1, 2), "{}", run.err);
+        assert_eq!((run.code, errors.len()), (3, 2), "{}", run.err);
         assert!(errors.iter().all(|error| error["kind"] == "refused"), "{errors:?}");
         assert!(run.err.contains(status.message()), "{}", run.err);
     }

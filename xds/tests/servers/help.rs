@@ -6,6 +6,7 @@ fn the_help_of_every_command_has_an_example_that_begins_with_it() {
         "get",
         "watch",
         "diff",
+        "conformance",
         "names parse",
         "names match",
         "names listener",

@@ -1,4 +1,4 @@
-//! `xds get`, `watch` and `diff`, against origins that play a script.
+//! `xds get`, `watch`, `diff` and `csds`, against origins that play a script.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -11,11 +11,13 @@
 mod cli;
 
 mod bootstrap;
+mod csds;
 mod diff;
 mod exit_codes;
 mod get;
 mod help;
 mod origin;
+mod relay;
 mod tls;
 mod watch;
 

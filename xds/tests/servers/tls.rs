@@ -6,6 +6,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
 use xds_relay::{Config, Relay};
 
+use super::origin::{Origin, Scene};
 use super::{CDS, run, run_until};
 
 /// Certificates and keys, and a relay that has them and a cluster.
@@ -42,7 +43,7 @@ impl Secure {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let relay = Relay::bind(Config::parse("relay.yaml", &config).unwrap()).await.unwrap();
-                address.send(relay.listen_address().unwrap()).unwrap();
+                address.send(relay.listen_address().unwrap().tcp().unwrap()).unwrap();
                 relay.run(std::future::pending()).await
             })
         });
@@ -87,4 +88,13 @@ fn a_server_that_is_not_who_it_should_be_is_not_asked() {
     let run = run_until(|run| run.err.contains("no stream to"), &args);
     assert_eq!((run.code, &*run.out), (3, ""));
     assert!(run.err.contains("certificate"), "{}", run.err);
+
+    let clear = run_until(|run| run.err.contains("no stream to"), &["get", "--server", &server, "cluster", "web"]);
+    assert_eq!(clear.code, 3);
+    assert!(clear.err.contains("it speaks TLS, and was spoken to in clear text: https://"), "{}", clear.err);
+    let origin = Origin::play(&[Scene::clusters(&["web"])]).address();
+    let args = ["get", "--server", &origin, "--ca", &ca, "--server-name", "other", "cluster", "web"];
+    let secure = run_until(|run| run.err.contains("no stream to"), &args);
+    assert_eq!(secure.code, 3);
+    assert!(secure.err.contains("it does not speak TLS: http://"), "{}", secure.err);
 }

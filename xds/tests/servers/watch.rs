@@ -1,5 +1,7 @@
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tonic::Status;
@@ -8,13 +10,13 @@ use super::origin::{Origin, Scene};
 use super::{CDS, events, run, run_until};
 
 /// A watch that runs, until it is dropped.
-struct Watching {
+pub(crate) struct Watching {
     child: Child,
-    out: BufReader<ChildStdout>,
+    out: BufReader<Box<dyn Read>>,
 }
 
 impl Watching {
-    fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_xds"))
             .arg("watch")
             .args(args)
@@ -22,11 +24,11 @@ impl Watching {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
+        let out = BufReader::new(Box::new(child.stdout.take().unwrap()) as Box<dyn Read>);
         Self { child, out }
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         assert!(self.out.read_line(&mut line).unwrap() > 0, "it ended");
         line
@@ -99,6 +101,27 @@ fn it_ends_by_an_interrupt_which_is_no_failure() {
     let id = watching.child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     assert_eq!(watching.child.wait().unwrap().code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn it_ends_when_nobody_reads_what_it_prints_though_nothing_happens() {
+    let origin = Origin::play(&[Scene::clusters(&["a"])]);
+    let mut watching = Watching::start(&["--server", &origin.address(), "cluster", "a"]);
+    watching.line();
+    // As `head -1` does.
+    let Watching { child, out } = &mut watching;
+    drop(std::mem::replace(out, BufReader::new(Box::new(std::io::empty()))));
+    let (ended, waited) = mpsc::channel();
+    let id = child.id().to_string();
+    std::thread::scope(|scope| {
+        scope.spawn(|| ended.send(child.wait().unwrap().code()));
+        let code = waited.recv_timeout(Duration::from_secs(30));
+        if code.is_err() {
+            Command::new("kill").args(["-KILL", &id]).status().unwrap();
+        }
+        assert_eq!(code, Ok(Some(0)));
+    });
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn expire(demand: &mut Demand, now: Instant, connected: bool, stays: impl Fn(&Wi
 
 fn told(demand: &mut Demand) -> String {
     let mut told = Vec::new();
-    demand.take_asks(None, usize::MAX, &mut |command| match command {
+    demand.take_asks(0, None, usize::MAX, &mut |command| match command {
         Command::Subscribe(_, interest) => told.push(format!("+{interest}")),
         Command::Unsubscribe(_, interest) => told.push(format!("-{interest}")),
         _ => {}
@@ -104,7 +104,7 @@ fn what_is_much_is_told_and_given_up_in_parts() {
         let mut parts = Vec::new();
         loop {
             let mut part = Vec::new();
-            let more = demand.take_asks(None, 2, &mut |command| match command {
+            let more = demand.take_asks(0, None, 2, &mut |command| match command {
                 Command::Subscribe(_, interest) => part.push(format!("+{interest}")),
                 Command::Unsubscribe(_, interest) => part.push(format!("-{interest}")),
                 _ => {}
@@ -137,13 +137,13 @@ fn what_had_no_room_waits_for_the_next_telling() {
         demand.want(wish(&format!("{name}{long}")), false);
     }
     let mut told = 0;
-    while demand.take_asks(Some(&room), 1, &mut |_| told += 1) {}
-    assert_eq!((told, demand.lacking().len()), (1, 1));
+    while demand.take_asks(0, Some(&room), 1, &mut |_| told += 1) {}
+    assert_eq!((told, demand.lacking(0).unwrap().len()), (1, 1));
     assert!(!demand.want(wish(&format!("b{long}")), false), "it is wanted already");
     demand.leave(wish(&format!("a{long}")));
     assert_eq!(expire(&mut demand, Instant::now(), true, |_| false).len(), 1);
     let mut told = Vec::new();
-    while demand.take_asks(Some(&room), 1, &mut |command| told.push(command)) {}
+    while demand.take_asks(0, Some(&room), 1, &mut |command| told.push(command)) {}
     assert!(matches!(told[..], [Command::Unsubscribe(..), Command::Subscribe(..)]));
     assert!(!demand.is_idle());
 }

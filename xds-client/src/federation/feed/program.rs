@@ -35,21 +35,22 @@ impl Feed {
         at.into_iter().any(|place| places.scope(place).is_some_and(|scope| scope.is_watched()))
     }
 
-    /// The stream ended, or there was none: that is nobody's business if it was answered (gRFC A57).
+    /// The stream ended, or there was none: that is nobody's business if it was answered (gRFC A57). Where there are other
+    /// servers, scopes know when none is left.
     pub(super) fn tell_lost(&self, error: Option<&str>) {
         let trouble =
             error.map(|reason| Arc::new(Trouble { server: self.server.name.as_str().into(), reason: reason.into() }));
         lock(&self.state).trouble.clone_from(&trouble);
-        if let Some(trouble) = trouble {
-            self.scopes.all().iter().for_each(|(_, scope)| scope.lost(&trouble));
+        if let Some(trouble) = trouble.filter(|_| !self.server.has_peers) {
+            self.scopes.all().iter().for_each(|(_, scope)| scope.tell_unreachable(&trouble));
         }
     }
 
-    /// The origin is there.
-    pub(super) fn tell_back(&self) {
+    /// The origin is there, which scopes may have heard to be otherwise from this stream, or from `others`.
+    pub(super) fn tell_back(&self, others: bool) {
         let was_lost = lock(&self.state).trouble.take().is_some();
-        if was_lost {
-            self.scopes.all().iter().for_each(|(_, scope)| scope.back());
+        if was_lost || others {
+            self.scopes.all().iter().for_each(|(_, scope)| scope.tell_reachable());
         }
     }
 }

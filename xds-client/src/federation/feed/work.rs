@@ -9,9 +9,11 @@ use xdstp_cache::{Interest, TypeUrl};
 use super::Feed;
 use crate::federation::changes::Changes;
 use crate::federation::demand::Wish;
+use crate::federation::lock::lock;
 use crate::federation::places::Places;
 use crate::federation::scope::Scope;
 use crate::federation::scopes::Seat;
+use crate::federation::server::Server;
 use crate::federation::settling::Settled;
 
 impl Feed {
@@ -28,6 +30,19 @@ impl Feed {
 
     pub(super) fn seated(&self, seats: BTreeSet<Seat>) -> Vec<(Seat, Arc<Scope>)> {
         seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
+    }
+
+    /// Tells a scope of which this server is one how that is doing.
+    pub(super) fn stands(&self, seat: Seat, scope: &Scope, fails: bool) {
+        let answers = lock(&self.state).answered;
+        if answers && scope.answered(seat.server) {
+            let Server { origin, name, observer, .. } = &*self.server;
+            observer.switched(origin, name);
+            tracing::info!(%origin, server = %name, scope = %scope.key, "it answers, and is used from now on");
+        } else if fails {
+            let reason = lock(&self.state).last_error.clone();
+            scope.failed(seat.server, reason.as_deref().unwrap_or("it ended the stream"), false);
+        }
     }
 
     /// Tells the scopes how far their collections are answered.

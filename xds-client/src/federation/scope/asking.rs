@@ -1,6 +1,6 @@
 //! What a scope tells its origin that it wants.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use xds_transport::Frame;
@@ -8,6 +8,7 @@ use xds_transport::client::{Command, name_size};
 use xdstp_cache::{Cache, Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use super::several::Several;
 use super::{Scope, State};
 use crate::federation::demand::{Demand, Wish};
 use crate::federation::request_room::RequestRoom;
@@ -16,24 +17,36 @@ use crate::federation::request_room::RequestRoom;
 pub(crate) const OPENING: Duration = Duration::from_millis(250);
 
 impl Scope {
-    /// What to tell the origin, given that the stream to it is up or not: while it is down nothing that
+    /// What to tell a server, given that the stream to it is up or not: while it is down nothing that
     /// can still be served is dropped. Whether there is more: not all is told at once.
-    pub(crate) fn take_asks(&self, now: Instant, connected: bool, tell: &mut dyn FnMut(Command)) -> bool {
-        let looks = self.look_back(now, connected);
-        let mut commands = Vec::new();
-        let more = self.lock().take_asks(now, self.slice, connected, self.room.as_deref(), &mut commands);
+    pub(crate) fn take_asks(
+        &self,
+        now: Instant,
+        server: usize,
+        connected: bool,
+        tell: &mut dyn FnMut(Command),
+    ) -> bool {
+        let there = connected || self.lock().is_there(connected);
+        let looks = self.look_back(now, there);
+        let (mut commands, mut told) = (Vec::new(), true);
+        let more =
+            self.lock().take_asks(now, (server, self.slice), there, self.room.as_deref(), &mut commands, &mut told);
         commands.into_iter().for_each(tell);
+        // What one server is told is over, others are to be told, too.
+        self.nudge(!told);
         more || looks
     }
 
-    /// Whether the requests to its origin had no room for all it wants.
-    pub(crate) fn is_short(&self) -> bool {
-        self.lock().demand.as_ref().is_some_and(|demand| !demand.lacking().is_empty())
+    /// Whether the requests to a server had no room for all it wants.
+    pub(crate) fn is_short(&self, server: usize) -> bool {
+        let state = self.lock();
+        let lacking = state.demand.as_ref().and_then(|demand| demand.lacking(server));
+        lacking.is_some_and(|lacking| !lacking.is_empty())
     }
 
     /// What the origin cannot be asked for, because a request has no room for it: how many bytes of each type.
     pub(crate) fn lacking(&self) -> BTreeMap<TypeUrl, usize> {
-        self.lock().demand.as_ref().map_or_else(BTreeMap::new, |demand| demand.lacking().clone())
+        self.lock().demand.as_ref().and_then(|demand| demand.lacking(0)).cloned().unwrap_or_default()
     }
 
     /// Gives up what nobody wants any more of a type, however long it lingered: how many bytes of names that is.
@@ -54,20 +67,27 @@ impl Scope {
     /// A stream begins: the origin is asked again for the fate of what clients brought along, and not for what nobody
     /// wants any more and is not here. In a loop of relays one would keep asking for what the next only asks for because
     /// of it (rule 159).
-    pub(crate) fn begin_stream(&self, now: Instant) {
+    pub(crate) fn begin_stream(&self, server: usize, now: Instant) {
         let mut state = self.lock();
+        state.connects(server);
         let State { cache, demand: Some(demand), .. } = &mut *state else { return };
         let over = demand.forgo(now, |(type_url, interest)| cache.holds_any(type_url, interest));
         state.evict(over, now);
-        let State { demand, brought, .. } = &mut *state;
-        let collections = demand.iter().flat_map(Demand::wanted).filter(|(_, interest)| interest.is_collection());
-        brought.extend(collections.map(|(type_url, _)| type_url.clone()));
+        let Some(demand) = &mut state.demand else { return };
+        let collections = demand.wanted().iter().filter(|(_, interest)| interest.is_collection());
+        let types: Vec<_> = collections.map(|(type_url, _)| type_url.clone()).collect();
+        if let Some(telling) = demand.telling_mut(server) {
+            telling.brought.extend(types);
+        }
     }
 
     /// The stream is over: what is here is served, and says nothing of what is not (rule 150).
-    pub(crate) fn origin_lost(&self, now: Instant) {
+    pub(crate) fn origin_lost(&self, server: usize, now: Instant) {
+        if !self.lock().loses(server) {
+            return;
+        }
         // What it said counts, while that is known to be complete.
-        self.fall_back(now);
+        self.lost(now);
         self.lock().cache.origin_lost();
     }
 
@@ -91,22 +111,28 @@ impl State {
     fn take_asks(
         &mut self,
         now: Instant,
-        most: usize,
+        (server, most): (usize, usize),
         connected: bool,
         room: Option<&RequestRoom>,
         commands: &mut Vec<Command>,
+        others_told: &mut bool,
     ) -> bool {
         let Self { cache, demand: Some(demand), .. } = self else { return false };
-        if self.opening > 0 && !demand.is_telling() && now < *self.asks_at.get_or_insert(now + OPENING) {
+        if self.opening > 0 && !demand.is_telling(server) && now < *self.asks_at.get_or_insert(now + OPENING) {
             return false;
         }
         let (over, expires) = demand.expire(now, most, connected, |wish| can_be_served(cache, wish));
+        *others_told = over.is_empty() || !demand.asks_several();
         self.evict(over, now);
-        let Self { demand: Some(demand), .. } = self else { return false };
-        let more = demand.take_asks(room, most, &mut |command| commands.push(command)) || expires;
-        let more = self.hold(most, commands) || more;
-        let Self { cache, brought, .. } = self;
-        for type_url in if more { BTreeSet::new() } else { std::mem::take(brought) } {
+        let Self { demand: Some(demand), several, .. } = self else { return false };
+        let more = demand.take_asks(server, room, most, &mut |command| commands.push(command)) || expires;
+        let more = match several {
+            None => self.hold(most, commands),
+            Some(_) => self.hold_of_others(server, most, commands),
+        } || more;
+        let Self { cache, demand, .. } = self;
+        let brought = demand.as_mut().and_then(|demand| demand.telling_mut(server)).map(|telling| &mut telling.brought);
+        for type_url in brought.filter(|_| !more).map(std::mem::take).unwrap_or_default() {
             let undecided = cache.undecided(&type_url);
             if !undecided.is_empty() {
                 commands.push(Command::Undecided(type_url, undecided.into_iter().collect()));
@@ -118,10 +144,11 @@ impl State {
 
     /// Somebody is the first to want it. Whether the origin must be told.
     pub(super) fn want(&mut self, wish: Wish) -> bool {
-        let Self { cache, demand, .. } = self;
+        let Self { cache, demand, several, .. } = self;
         let Some(demand) = demand else { return false };
         let known = cache.is_known(&wish.0, &wish.1);
-        demand.want(wish, known)
+        let lacks = several.as_deref_mut().filter(|_| !known).map(Several::lacks).is_some();
+        demand.want(wish, known) || lacks
     }
 
     pub(super) fn leave(&mut self, wish: Wish) {

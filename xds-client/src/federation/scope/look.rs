@@ -2,11 +2,31 @@
 
 use std::ops::Bound;
 
-use xdstp_cache::{Interest, Stored, SubscriberId};
+use xdstp_cache::{Interest, Resource, Stored, SubscriberId, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use super::{BATCH, Scope};
 use crate::federation::demand::Wish;
 use xds_transport::Frame;
+
+/// What is known of a name.
+#[derive(Debug)]
+pub struct Look {
+    /// What it is called itself, where it was asked for by an alias.
+    pub name: ResourceName,
+    /// What is there, if anything is: of several variants the one for who selects by nothing, or else the first.
+    pub resource: Option<Resource<Frame>>,
+    /// Whom its variants are for, if it has any.
+    pub variants: Vec<String>,
+    /// Whether the origin has answered for it.
+    pub is_known: bool,
+    /// What the origin found wrong.
+    pub error: Option<String>,
+    /// Whether that is known from before a restart only.
+    pub stale: bool,
+    /// Whether the subscriber that was looked for was sent that.
+    pub is_sent: bool,
+}
 
 impl Scope {
     /// Whether there is anything to see of it.
@@ -24,16 +44,20 @@ impl Scope {
         self.lock().cache.subscriber_count()
     }
 
+    /// What is `picked` of some of the names that something is known of, and where others begin, if there are more; the first
+    /// begin at 0.
+    pub fn stored_from<T>(&self, from: usize, picked: impl Fn(Stored<'_, Frame>) -> T) -> (Vec<T>, Option<usize>) {
+        let state = self.lock();
+        let (part, next) = state.cache.resources_from(from, BATCH);
+        (part.map(&picked).collect(), next)
+    }
+
     /// Visits what is `picked` of every name that something is known of, while others may use the scope.
     pub fn visit_stored<T>(&self, picked: impl Fn(Stored<'_, Frame>) -> T, mut visitor: impl FnMut(T)) {
         let mut next = Some(0);
         while let Some(from) = next {
-            let part: Vec<_>;
-            (part, next) = {
-                let state = self.lock();
-                let (part, next) = state.cache.resources_from(from, BATCH);
-                (part.map(&picked).collect(), next)
-            };
+            let part;
+            (part, next) = self.stored_from(from, &picked);
             part.into_iter().for_each(&mut visitor);
         }
     }
@@ -56,6 +80,33 @@ impl Scope {
     /// How many these are.
     pub fn subscription_count(&self) -> usize {
         self.lock().demand.as_ref().map_or(0, |demand| demand.wanted().len())
+    }
+
+    /// As what a subscriber asked for a name of its type: the name, the glob that has it, or everything.
+    pub fn asked_for_as(&self, id: SubscriberId, name: &ResourceName) -> Option<Interest> {
+        let cache = &self.lock().cache;
+        let everything = (name.is_opaque() || cache.wildcard_covers_xdstp()).then_some(Interest::Wildcard);
+        let named = [Some(name.clone()), name.glob_parent()].into_iter().flatten().map(Interest::Name);
+        named.chain(everything).find(|interest| cache.is_subscribed(id, interest))
+    }
+
+    /// What is known of a name, and whether a subscriber was sent that.
+    pub fn look_at(&self, type_url: &TypeUrl, name: &ResourceName, id: Option<SubscriberId>) -> Look {
+        let cache = &self.lock().cache;
+        let own = cache.canonical(type_url, name).unwrap_or(name);
+        let whichever = || cache.variants(type_url, own).next().map(|(_, resource)| resource);
+        let resource = cache.resource(type_url, own).or_else(whichever).cloned();
+        let variants = cache.variants(type_url, own).map(|(variant, _)| variant).filter(|variant| !variant.is_plain());
+        let is_known = cache.is_known(type_url, &Interest::Name(own.clone()));
+        Look {
+            variants: variants.map(ToString::to_string).collect(),
+            is_known,
+            error: cache.error(type_url, own).map(ToString::to_string),
+            stale: cache.is_stale(type_url, own),
+            is_sent: (is_known || resource.is_some()) && id.is_some_and(|id| cache.is_sent(id, own)),
+            name: own.clone(),
+            resource,
+        }
     }
 
     /// What a subscriber asks for: bounded by what a stream may.

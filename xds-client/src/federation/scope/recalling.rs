@@ -25,9 +25,39 @@ impl Scope {
         self
     }
 
+    /// The same, when that was read later than the scope was made: of what it knows anything of, what is known counts, and is
+    /// noted as a whole.
+    pub fn recall(&self, known: Vec<Known<Frame>>) {
+        let confirms_by_silence = self.room.is_none();
+        {
+            let state = &mut *self.lock();
+            if state.recall.is_some() || state.cache.resources().next().is_some() {
+                state.cache.note_all();
+                return;
+            }
+            if known.is_empty() {
+                return;
+            }
+            state.recall = Some(Box::new(Recall::new(known, confirms_by_silence)));
+        }
+        self.ask();
+    }
+
+    /// Whether anything of it was known before a restart, and its origin has not had the time to say whether that counts.
+    pub fn is_recalled(&self) -> bool {
+        self.lock().recall.is_some()
+    }
+
     /// Whether clients may be served before the origin answers, from what was known before.
     pub(crate) fn recalls(&self) -> bool {
         self.lock().recall.as_ref().is_some_and(|recall| !recall.aside.is_empty())
+    }
+
+    /// A server cannot be reached: if no other answers, clients are served what the origin said before.
+    pub(crate) fn lost(&self, now: Instant) {
+        if !self.lock().is_there(false) {
+            self.fall_back(now);
+        }
     }
 
     /// The origin cannot be reached: clients are served what it said before.

@@ -12,6 +12,7 @@ use xdstp_cache::{
 use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::{Scope, Standing, Use};
+use crate::federation::demand::Demand;
 
 impl Scope {
     pub(crate) fn open(&self, type_url: &TypeUrl, waker: Waker) -> SubscriberId {
@@ -133,9 +134,8 @@ impl Scope {
         let mut held = held.into_iter();
         while held.len() > 0 {
             let mut state = self.lock();
-            if state.demand.is_some() {
-                state.brought.insert(type_url.clone());
-            }
+            let tellings = state.demand.iter_mut().flat_map(Demand::tellings_mut);
+            tellings.for_each(|telling| _ = telling.brought.insert(type_url.clone()));
             state.cache.resume(id, held.by_ref().take(self.slice));
             drop(state);
             std::thread::yield_now();

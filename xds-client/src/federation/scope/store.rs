@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use xds_transport::Frame;
 use xds_transport::client::Changed;
-use xdstp_cache::{Edit, Interest, Resource, TypeUrl};
+use xdstp_cache::{Edit, Interest, Resource, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
 use super::stub::{may_be_held, stub};
@@ -16,8 +16,19 @@ use crate::federation::markers::is_marker;
 
 impl Scope {
     /// Stores what came from upstream, and wakes who is interested.
-    pub(crate) fn store(&self, type_url: &TypeUrl, changes: Changes, now: Instant) {
+    pub(crate) fn store(&self, type_url: &TypeUrl, mut changes: Changes, now: Instant) {
+        {
+            let state = &mut self.lock();
+            if !state.heeds(changes.server) {
+                return;
+            }
+            state.forsake(type_url, &mut changes);
+            let Changes { changed, removed, errors, .. } = &changes;
+            let names = changed.iter().map(|changed| &changed.name).chain(removed);
+            state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
+        }
         let Changes {
+            server,
             changed,
             by_alias,
             mut removed,
@@ -31,14 +42,12 @@ impl Scope {
             system_version,
         } = self.decide(type_url, changes);
         for part in missing.chunks(BATCH) {
-            let cache = &self.lock().cache;
-            let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
-            removed.extend(part.iter().filter(is_gone).cloned());
-        }
-        {
             let state = &mut self.lock();
-            let names = changed.iter().map(|changed| &changed.name).chain(&removed);
-            state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
+            let cache = &state.cache;
+            let is_gone = |name: &&ResourceName| !is_marker(name) && !cache.is_brought_along(type_url, name);
+            let gone: Vec<_> = part.iter().filter(is_gone).cloned().collect();
+            state.hears(type_url, &gone);
+            removed.extend(gone);
         }
         let (mut changed, mut removed) = (changed.into_iter(), removed.into_iter());
         let (mut errors, mut refreshed) = (errors.into_iter(), refreshed.into_iter());
@@ -47,7 +56,11 @@ impl Scope {
         let mut over = false;
         while !over {
             self.change(|state| {
-                let State { cache, demand, system_versions, .. } = state;
+                if !state.heeds(server) {
+                    over = true;
+                    return Woken::default();
+                }
+                let State { cache, demand, system_versions, several, .. } = state;
                 let mut edit = cache.edit(now);
                 // Who asked for just this may have left, and decides how much of it there is.
                 let is_asked =
@@ -67,10 +80,13 @@ impl Scope {
                         bereft.insert(name.clone());
                     }
                     edit.put_with_aliases(type_url, &name, aliases, resource);
+                    // What another server gave may be equal, and live for another time.
+                    if (touched || several.is_some())
+                        && let Some(held) = edit.value_mut(type_url, &name)
+                    {
+                        held.refresh(ttl, expires);
+                    }
                     if touched {
-                        if let Some(held) = edit.value_mut(type_url, &name) {
-                            held.refresh(ttl, expires);
-                        }
                         edit.touch(type_url, &name);
                     }
                 }

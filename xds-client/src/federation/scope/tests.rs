@@ -41,7 +41,7 @@ fn what_comes_as_it_is_given_up_is_not_kept() {
     for interest in &interests {
         scope.subscribe(&type_url, id, interest);
     }
-    while scope.take_asks(now, true, &mut |_| ()) {}
+    while scope.take_asks(now, 0, true, &mut |_| ()) {}
     for left in &interests[..2] {
         scope.unsubscribe(&type_url, id, left);
     }
@@ -62,7 +62,7 @@ fn what_others_want_waits_for_a_first_request_only_for_a_while() {
     let type_url = CDS.into();
     let asked = |now| {
         let mut asked = 0;
-        while scope.take_asks(now, true, &mut |_| asked += 1) {}
+        while scope.take_asks(now, 0, true, &mut |_| asked += 1) {}
         asked
     };
     scope.begin_opening();
@@ -79,4 +79,33 @@ fn what_others_want_waits_for_a_first_request_only_for_a_while() {
     assert_eq!((asked(now + OPENING), scope.poll_timeout()), (0, Some(now + 2 * OPENING)));
     scope.end_opening();
     assert_eq!((asked(now + OPENING), scope.poll_timeout()), (1, None));
+}
+
+/// What one server says crosses what another does, on threads of their own.
+#[test]
+fn client_rule_069_what_a_server_says_that_does_not_count_is_dropped() {
+    #[allow(clippy::disallowed_methods, reason = "any moment will do as the first")]
+    let now = Instant::now();
+    let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None, 1);
+    let type_url = CDS.into();
+    scope.choose_among(2);
+    let id = scope.open(&type_url, Waker::noop().clone());
+    for name in ["a", "b"] {
+        scope.subscribe(&type_url, id, &Interest::Name(name.parse().unwrap()));
+    }
+    let comes = |server, name| {
+        scope.store(&type_url, Changes { server, ..came(now, &[name]) }, now);
+        let mut held = Vec::new();
+        scope.visit_stored(|stored| stored.name.to_string(), |name| held.push(name));
+        held.join(" ")
+    };
+    assert_eq!((scope.asks(), comes(1, "a")), (1, String::new()), "nobody asked the second");
+    scope.failed(0, "refused", true);
+    assert_eq!(scope.asks(), 2);
+    assert!(!scope.answered(1), "none counted before");
+    assert_eq!(comes(0, "a"), "");
+    assert_eq!(comes(1, "a"), "a");
+    assert!(scope.answered(0));
+    assert_eq!((scope.asks(), comes(1, "b")), (1, "a".to_owned()), "it was left");
+    assert_eq!(comes(0, "b"), "a b");
 }

@@ -85,7 +85,7 @@ impl Scope {
     }
 
     /// No server can be reached: all who watch hear of it, once.
-    pub(crate) fn lost(&self, trouble: &Arc<Trouble>) {
+    pub(crate) fn tell_unreachable(&self, trouble: &Arc<Trouble>) {
         self.turn(|reach| {
             let new = reach.trouble.as_ref() != Some(trouble);
             reach.trouble = Some(trouble.clone());
@@ -94,7 +94,7 @@ impl Scope {
     }
 
     /// A server answers, or nothing is known of any.
-    pub(crate) fn back(&self) {
+    pub(crate) fn tell_reachable(&self) {
         self.turn(|reach| reach.trouble.take().is_some());
     }
 

@@ -6,6 +6,7 @@ use tonic::metadata::MetadataMap;
 use xds_transport::{Protocol, TypeRules};
 
 use super::*;
+use crate::federation::dial::Position;
 use crate::federation::loop_guard::{Behind, LoopGuard};
 use crate::federation::realm::{Authorities, Realm};
 
@@ -21,7 +22,7 @@ struct Kept(Arc<AtomicUsize>, Arc<AtomicUsize>);
 struct Alone;
 
 impl Dial for Streams {
-    fn dial(&self, _: usize, _: Bytes, _: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, _: Position, _: Bytes, _: Box<dyn Consumer>) -> Box<dyn Dialed> {
         self.open.fetch_add(1, Ordering::Relaxed);
         Box::new(Kept(self.open.clone(), self.nudged.clone()))
     }
@@ -56,7 +57,10 @@ impl LoopGuard for Alone {
 fn server() -> Arc<Server> {
     let authorities = Arc::new(Authorities { origins: [].into(), default_origin: 0 });
     Arc::new(Server {
+        origin: "origin".to_owned(),
         name: "server".to_owned(),
+        position: Position { origin: 0, server: 0 },
+        has_peers: false,
         protocol: Protocol::Delta,
         rules: Arc::new(TypeRules::envoy()),
         realm: Realm { origin: 0, authorities },
@@ -78,9 +82,10 @@ fn scope(authority: &str) -> Arc<Scope> {
 #[test]
 fn a_scope_that_needs_nothing_leaves_its_seat_and_the_last_ends_the_stream() {
     let (streams, [a, b]) = (Streams::default(), ["a", "b"].map(scope));
-    let upstream = Upstream::dial(&streams, server(), "xdstp".to_owned(), Bytes::new(), &a.key);
+    let speaker = Speaker { label: "xdstp".to_owned(), node: Bytes::new() };
+    let upstream = Upstream::dial(&streams, server(), speaker, Arc::default(), &a.key);
     for scope in [&a, &b] {
-        scope.feed_from(upstream.clone().seat(scope));
+        scope.feed_from(Arc::new(upstream.clone().seat(scope, 0)));
     }
     assert_eq!(streams.nudged.load(Ordering::Relaxed), 2);
     #[allow(clippy::disallowed_methods, reason = "any moment will do")]

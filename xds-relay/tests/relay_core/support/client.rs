@@ -97,6 +97,11 @@ impl Client {
         self.woken.set();
     }
 
+    /// The bodies of a type that it holds, in order of names.
+    pub(crate) fn bodies(&self, of: &str) -> Vec<&str> {
+        self.holds.iter().filter(|((type_url, _), _)| type_url == of).map(|(_, body)| body.as_str()).collect()
+    }
+
     /// The names of a type that it holds, with their bodies.
     pub(crate) fn held(&self, of: &str) -> Vec<String> {
         let of = self.holds.iter().filter(|((type_url, _), _)| type_url == of);

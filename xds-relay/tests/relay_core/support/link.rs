@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_relay::config::{self, OriginKind};
-use xds_relay::relay_core::{AdmitError, Admitted, Dial, Dialed, RelayCore, Routes};
+use xds_relay::relay_core::{AdmitError, Admitted, Dial, Dialed, Position, RelayCore, Routes};
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Stream, Transmit};
 use xds_transport::{Dialect, Protocol, TypeRules};
@@ -26,15 +26,22 @@ pub(crate) fn spoken_with(origin: &config::Origin) -> (Protocol, Dialect) {
     (protocol, origin.dynamic_parameters)
 }
 
+/// How many servers an origin has.
+pub(crate) fn servers_of(origin: &config::Origin) -> usize {
+    if let OriginKind::Server { servers, .. } = &origin.kind { servers.len() } else { 1 }
+}
+
 /// Hands every stream that the relay opens to the world.
 pub(crate) struct Dialer {
     pub(crate) speaks: Vec<(Protocol, Dialect)>,
+    /// Where the servers of each origin begin among what feeds the relay.
+    pub(crate) first: Vec<usize>,
     pub(crate) dialed: Arc<Mutex<Vec<Link>>>,
     pub(crate) now: Instant,
 }
 
 impl Dial for Dialer {
-    fn dial(&self, origin: usize, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+    fn dial(&self, Position { origin, server }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
         let nudged = Arc::new(Flag::default());
         nudged.set();
         let (protocol, dialect) = self.speaks[origin];
@@ -43,7 +50,7 @@ impl Dial for Dialer {
             .selecting(dialect, consumer.selector())
             .unwrap();
         let link = Link {
-            origin,
+            origin: self.first[origin] + server,
             protocol,
             dialect,
             node,

@@ -44,7 +44,7 @@ pub(crate) struct World {
 
 pub(crate) struct Relay {
     pub(crate) core: Arc<RelayCore>,
-    /// What its origins are, in the order of its configuration.
+    /// What its origins are, in the order of its configuration, each server of them.
     pub(crate) fed_by: Vec<Feeder>,
     dialed: Arc<Mutex<Vec<Link>>>,
     links: Vec<Link>,
@@ -87,6 +87,22 @@ impl World {
         world
     }
 
+    /// One relay before one origin of several servers: world origins, in order of preference.
+    pub(crate) fn with_servers(protocol: Protocol, servers: usize) -> Self {
+        let mut world = Self::empty();
+        world.origins.extend((0..servers).map(|_| Origin::new()));
+        let text = Self::several_servers(protocol, servers);
+        world.add_relay(&text, (0..servers).map(Feeder::Origin).collect());
+        world
+    }
+
+    /// The configuration of that.
+    pub(crate) fn several_servers(protocol: Protocol, servers: usize) -> String {
+        let servers: Vec<_> = (0..servers).map(|at| format!("s{at}:1")).collect();
+        let protocol = if protocol == DELTA { "delta" } else { "sotw" };
+        format!("origins:\n  - {{ name: up, servers: [{}], protocol: {protocol} }}\n", servers.join(", "))
+    }
+
     /// A further relay of the same origin; it starts cold.
     pub(crate) fn add_relay_before(&mut self, feeder: Feeder, protocol: Protocol) -> usize {
         let protocol = if protocol == DELTA { "delta" } else { "sotw" };
@@ -105,18 +121,31 @@ impl World {
         fed_by: Vec<Feeder>,
         grouping_of: Option<GroupingOf>,
     ) -> usize {
-        let relay = self.make_relay(text, fed_by, grouping_of, None::<xds_relay::state::Memory>);
+        type NoState = fn(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State;
+        let relay = self.make_relay(text, fed_by, grouping_of, None::<NoState>);
         self.relays.push(relay);
         self.relays.len() - 1
     }
 
     /// A relay takes the place of another, which was killed; it knows what that one kept.
     pub(crate) fn restart(&mut self, relay: usize, text: &str, store: impl Store) {
+        self.restart_with(relay, text, |config, grouping, now, wall| {
+            State::open(store, config, grouping, now, wall).unwrap()
+        });
+    }
+
+    /// The same, with what a function makes of the store.
+    pub(crate) fn restart_with(
+        &mut self,
+        relay: usize,
+        text: &str,
+        state: impl FnOnce(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State,
+    ) {
         for client in &mut self.clients {
             client.disconnect(self.now);
         }
         let fed_by = self.relays[relay].fed_by.clone();
-        let made = self.make_relay(text, fed_by, None, Some(store));
+        let made = self.make_relay(text, fed_by, None, Some(state));
         let before = std::mem::replace(&mut self.relays[relay], made);
         drop(before.core);
         for mut link in before.links.into_iter().chain(before.dialed.lock().unwrap().drain(..)) {
@@ -139,7 +168,7 @@ impl World {
         text: &str,
         fed_by: Vec<Feeder>,
         grouping_of: Option<GroupingOf>,
-        store: Option<impl Store>,
+        state: Option<impl FnOnce(&Config, &dyn NodeGrouping, Instant, SystemTime) -> State>,
     ) -> Relay {
         let config = Config::parse("relay.yaml", text).unwrap();
         let grouping: Box<dyn NodeGrouping> = match &config.share_by {
@@ -152,9 +181,14 @@ impl World {
         };
         let dialed = Arc::new(Mutex::new(Vec::new()));
         let speaks = config.origins.iter().map(link::spoken_with).collect();
-        let dialer = Dialer { speaks, dialed: dialed.clone(), now: self.now };
+        let first = config.origins.iter().scan(0, |next, origin| {
+            let first = *next;
+            *next += link::servers_of(origin);
+            Some(first)
+        });
+        let dialer = Dialer { speaks, first: first.collect(), dialed: dialed.clone(), now: self.now };
         let metrics = Arc::new(Metrics::new([LISTENERS, CLUSTERS, ENDPOINTS]));
-        let state = store.map(|store| State::open(store, &config, &*grouping, self.now, self.wall()).unwrap());
+        let state = state.map(|state| state(&config, &*grouping, self.now, self.wall()));
         let core = RelayCore::with_state(&config, grouping, Box::new(dialer), metrics, state);
         Relay { core, fed_by, dialed, links: Vec::new() }
     }

@@ -12,6 +12,7 @@ use xdstp_client::upstream::{Connection, Consumer};
 use xdstp_uri::ResourceName;
 
 use crate::faults::Fault;
+use crate::faults::servers::{Spoken, faulty};
 use crate::order::heard::Heard;
 use crate::world::{Body, Place, origin_of};
 
@@ -28,6 +29,10 @@ pub(crate) struct Feed {
     pub(crate) fault: Option<Fault>,
     /// Which stream it is of.
     place: Place,
+    /// To which of several servers, if there are several.
+    server: Option<usize>,
+    spoken: Spoken,
+    answered: bool,
     heard: Heard,
     /// Names of others that an origin brought, for the stream of those others.
     strays: Strays,
@@ -42,11 +47,14 @@ impl Feed {
     pub(crate) fn new(
         inner: Box<dyn Consumer>,
         fault: Option<Fault>,
-        place: Place,
+        (place, server, spoken): (Place, Option<usize>, Spoken),
         heard: Heard,
         strays: Strays,
     ) -> Self {
-        Self { inner, fault, place, heard, strays, known: BTreeMap::new(), updates: 0, seen: BTreeMap::new() }
+        // The others are planted where there are several servers.
+        let fault = fault.filter(|fault| !fault.is_of_servers() || server.is_some());
+        let (known, seen) = (BTreeMap::new(), BTreeMap::new());
+        Self { inner, fault, place, server, spoken, answered: false, heard, strays, known, updates: 0, seen }
     }
 
     /// What each origin has is believed of every name.
@@ -84,7 +92,9 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         let Self { fault, heard, place, .. } = self;
         let (fault, place) = (*fault, *place);
-        self.inner.commands(now, &mut |command| match (&command, fault) {
+        let mut commands = Vec::new();
+        self.inner.commands(now, &mut |command| commands.push(command));
+        faulty(fault, commands).into_iter().for_each(|command| match (&command, fault) {
             (Command::Unsubscribe(..), Some(Fault::NeverUnsubscribe)) => {}
             (Command::Unsubscribe(_, interest), Some(Fault::DropUnsubscribeOfNames)) if !interest.is_collection() => {}
             _ => {
@@ -127,6 +137,14 @@ impl Consumer for Feed {
                 let reasons = vec![Rejected::new(update.changed[0].name.as_str(), "not today")];
                 return Verdict::Reject { reasons };
             }
+            Some(Fault::RemoveOnSwitch) => {
+                self.spoken.remove_on_switch(self.place, self.server.unwrap_or_default(), &mut update);
+            }
+            Some(Fault::NeverReturn)
+                if self.spoken.follows_another(self.place, self.server.unwrap_or_default(), Some(&update.type_url)) =>
+            {
+                return Verdict::Accept;
+            }
             Some(Fault::RemoveOnOutage) => {
                 let names = update.changed.iter().map(|changed| changed.name.clone());
                 let seen = self.seen.entry(update.type_url.clone());
@@ -139,6 +157,18 @@ impl Consumer for Feed {
 
     fn connection(&mut self, now: Instant, connection: Connection) {
         let gone = matches!(connection, Connection::Disconnected { .. });
+        let answers = connection == Connection::Answered;
+        if self.fault == Some(Fault::NeverReturn)
+            && answers
+            && self.spoken.follows_another(self.place, self.server.unwrap_or_default(), None)
+        {
+            return;
+        }
+        if self.fault == Some(Fault::CountEveryEnd) && gone && std::mem::take(&mut self.answered) {
+            // As if the next one had ended, too, before anything was said.
+            self.inner.connection(now, connection.clone());
+        }
+        self.answered |= answers;
         self.inner.connection(now, connection);
         if gone {
             for (_, (mut update, names)) in std::mem::take(&mut self.seen) {

@@ -18,8 +18,8 @@ const SLOWEST: u64 = 40_000;
 const BYTE: u64 = 5000;
 
 impl Network<'_> {
-    pub(super) fn cut_origin(&mut self, origin: usize) {
-        for far in self.up.iter_mut().filter(|hop| hop.origin == origin).filter_map(|hop| hop.far.as_mut()) {
+    pub(super) fn cut_origin(&mut self, server: usize) {
+        for far in self.up.iter_mut().filter(|hop| hop.number() == server).filter_map(|hop| hop.far.as_mut()) {
             far.wire.cut(&mut self.random, self.now);
         }
     }
@@ -33,7 +33,7 @@ impl Network<'_> {
 
     /// When something happens by itself between the relay and an origin.
     pub(super) fn next_up(&self, hop: &UpHop) -> Option<u64> {
-        let silent_until = self.silent_until[hop.origin];
+        let silent_until = self.silent_until[hop.number()];
         let silent = silent_until > self.now;
         let arrives = hop.far.as_ref().and_then(|far| far.wire.next());
         // What is long on its way comes byte by byte.
@@ -44,7 +44,7 @@ impl Network<'_> {
     }
 
     pub(super) fn drive_up(&mut self, hop: &mut UpHop) -> Result<bool, String> {
-        let (now, away) = (self.instant(), self.away_until[hop.origin] > self.now);
+        let (now, away) = (self.instant(), self.away_until[hop.number()] > self.now);
         let mut progress = hop.nudged.upgrade().is_some_and(|nudged| nudged.take());
         if hop.far.as_ref().and_then(|far| far.wire.noticed_at).is_some_and(|at| at <= self.now) {
             progress = true;
@@ -57,12 +57,14 @@ impl Network<'_> {
             progress = true;
             if away {
                 disconnected(hop, now, &mut self.random);
-            } else if self.hangs_up_until[hop.origin] > self.now {
+            } else if self.hangs_up_until[hop.number()] > self.now {
                 let connection = hop.machine.connected(now);
                 hop.feed.connection(now, connection);
                 disconnected(hop, now, &mut self.random);
             } else {
-                let (replica, server) = (self.random.index(2), server::Stream::new(hop.protocol, Settings::default()));
+                let several = self.world.setup.servers[hop.origin] > 1;
+                let replica = if several { hop.server } else { self.random.index(2) };
+                let server = server::Stream::new(hop.protocol, Settings::default());
                 hop.far = Some(FarEnd { replica, server, wire: Wire::default() });
                 let connection = hop.machine.connected(now);
                 hop.feed.connection(now, connection);
@@ -70,7 +72,9 @@ impl Network<'_> {
             }
             hop.turn(now);
         }
-        let label = format!("{}/{:?}", hop.origin, hop.group);
+        let label = format!("{}.{}/{:?}", hop.origin, hop.server, hop.group);
+        let silent = self.silent_until[hop.number()] > self.now;
+        let slow = self.slow_until[hop.number()] > self.now;
         let UpHop { far: Some(far), machine, feed, protocol, .. } = hop else { return Ok(progress) };
         while !feed.has_more_commands()
             && let Some(message) = machine.poll_transmit(now)
@@ -89,8 +93,6 @@ impl Network<'_> {
             far.server.handle_message(now, message, cache).map_err(|error| error.to_string())?;
             progress = true;
         }
-        let silent = self.silent_until[hop.origin] > self.now;
-        let slow = self.slow_until[hop.origin] > self.now;
         while !silent
             && far.wire.down.has_room(window)
             && let Some(transmit) = far.server.poll_transmit(now, cache).map_err(|error| error.to_string())?
@@ -116,6 +118,7 @@ impl Network<'_> {
             && let Some(message) = far.wire.down.receive(self.now)
         {
             if let Some(connection) = hop.machine.handle_message(now, message).map_err(|error| error.to_string())? {
+                (hop.answered, hop.fails) = (true, false);
                 hop.feed.connection(now, connection);
             }
             hop.deliver(now);
@@ -129,6 +132,7 @@ impl Network<'_> {
 /// The relay notices that a stream to an origin is over, or that none can be made.
 pub(super) fn disconnected(hop: &mut UpHop, now: Instant, random: &mut Random) {
     let connection = hop.machine.disconnected(now, Some("cut".into()), random.below(u64::MAX));
+    hop.fails = !std::mem::take(&mut hop.answered);
     hop.feed.connection(now, connection);
 }
 

@@ -151,6 +151,15 @@ impl Sotw {
         }
     }
 
+    /// Whether what is held from before can be told from what a response on its way does not have.
+    pub(crate) fn may_hold(&self) -> bool {
+        !self.full_state || !self.common.opened
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.version.clear();
+    }
+
     pub(crate) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
         if let Verdict::Reject { reasons } = &verdict {
             let names = reasons.iter().filter_map(|rejected| ResourceName::parse(&rejected.name).ok());

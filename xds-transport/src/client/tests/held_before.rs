@@ -88,3 +88,29 @@ fn what_a_full_state_lacks_of_what_was_held_before_is_gone() {
     let update = client.accept(&sotw(CDS, "7", "n1", &[("a", "1")]));
     assert_eq!(removed(&update), ["b"]);
 }
+
+/// A response that is on its way does not have it, and was written before it was asked for.
+#[test]
+fn rule_076_what_is_held_since_a_full_state_was_asked_for_is_not_missing_from_that() {
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["x"]);
+    client.subscribe(CDS, &["a"]);
+    hold(&mut client, &[("a", "1")], &[]);
+    let update = client.accept(&sotw(CDS, "1", "n1", &[("x", "1")]));
+    assert_eq!((update.changed.len(), update.removed.len()), (1, 0));
+}
+
+#[test]
+fn what_another_origin_gave_since_is_asked_for_without_a_version() {
+    let mut client = Client::subscribed(Protocol::Sotw, EDS, &["a", "b"]);
+    client.accept(&sotw(EDS, "1", "n1", &[("a", "1"), ("b", "1")]));
+    while client.poll().is_some() {}
+    for forgets in [false, true] {
+        if forgets {
+            client.stream.apply(Command::Forget(EDS.into()));
+        }
+        client.reconnect();
+        let first = client.sotw().unwrap();
+        // What is held is not what it would be at any version that the origin gave.
+        assert_eq!(first.version_info, if forgets { "?" } else { "1" });
+    }
+}

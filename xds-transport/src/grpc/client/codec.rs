@@ -6,6 +6,9 @@ use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder
 
 use super::whole::Handed;
 
+/// What a response may measure by default: gRPC's own 4 MiB are too few for real fleets (rule 131).
+pub const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;
+
 /// How much room a stream has for messages at the beginning, in bytes: those that come in are put together elsewhere.
 const ROOM: usize = 256;
 

@@ -9,6 +9,7 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpConnectInfo;
 
 use crate::Protocol;
+use crate::grpc::server::certificate::ClientCertificate;
 use crate::grpc::server::handle::{StreamHandle, Wake};
 use crate::server::Source;
 
@@ -47,6 +48,11 @@ impl Opened {
     /// Where the client is, if it came over TCP and the connection says so.
     pub fn peer(&self) -> Option<SocketAddr> {
         self.request.extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr)
+    }
+
+    /// What the client proved to be, if the connection says so.
+    pub fn certificate(&self) -> Option<&ClientCertificate> {
+        self.request.extensions.get()
     }
 
     /// What the client said before any request.

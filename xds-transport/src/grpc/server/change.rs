@@ -135,14 +135,19 @@ impl<'a> Change<'a> {
     }
 
     fn put_frame<M: Name>(&mut self, name: &str, frame: Frame) -> Result<(), PutError> {
+        let item = self.item::<M>(name, frame)?;
+        self.items.push(item);
+        Ok(())
+    }
+
+    fn item<M: Name>(&self, name: &str, frame: Frame) -> Result<Item, PutError> {
         let (type_url, name) = (type_of::<M>(), parsed(name)?);
         if name.is_glob() || name.as_str() == "*" {
             return Err(PutError::Collection(name));
         }
         frame.fits(self.shared.rules(), &type_url, &name)?;
         let frame = if self.shared.rules().of(&type_url).never_shared { frame.private() } else { frame };
-        self.items.push(Item { type_url, name, variant: None, resource: Some(frame.into_resource(None)) });
-        Ok(())
+        Ok(Item { type_url, name, variant: None, resource: Some(frame.into_resource(None)) })
     }
 
     /// There is this variant of a resource from now on (TP2), beside the others that the name has: who sends dynamic parameters
@@ -176,8 +181,7 @@ impl<'a> Change<'a> {
         variant: &Variant,
         message: &M,
     ) -> Result<(), PutError> {
-        self.put::<M>(name, message)?;
-        let Some(mut item) = self.items.pop() else { return Ok(()) };
+        let mut item = self.item::<M>(name, Frame::of_message(&type_of::<M>(), &message.encode_to_vec()))?;
         self.check_overlap(&item, variant)?;
         item.variant = Some(variant.clone());
         self.items.push(item);

@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use prost::Message;
 use slab::Slab;
-use xdstp_cache::{TypeUrl, Version};
+use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
 use crate::Protocol;
 use crate::grpc::server::accept::Opened;
+use crate::grpc::server::client_config::{config_of_missing, config_of_resource};
 use crate::grpc::server::handle::{StreamHandle, Wake};
 use crate::grpc::server::served::{self, Served};
 use crate::server::{Reception, SessionView};
 use crate::wire::Node;
+use crate::wire::client_status::{ClientConfig, GenericXdsConfig};
 
 /// Whose a stream is: a client that comes by several is there as often. Cheap to clone, and there for longer than its stream.
 #[derive(Clone, Debug)]
@@ -105,6 +107,21 @@ impl Client {
         });
         held
     }
+
+    /// The same in the words of CSDS, with what it asked for and there is nothing of; `contents` says whether resources
+    /// themselves are told. `None` as [`held`](Self::held).
+    pub fn config(&self, contents: bool) -> Option<ClientConfig> {
+        let served = self.0.served.upgrade()?;
+        let mut config = None;
+        self.handle().inspect(&mut |stream| {
+            let node = self.0.node.get().cloned().unwrap_or_default();
+            let config = config.get_or_insert_with(|| ClientConfig { node, ..ClientConfig::default() });
+            for session in stream.sessions() {
+                visit_configs(&served, &session, contents, &mut config.generic_xds_configs);
+            }
+        });
+        config
+    }
 }
 
 /// The clients there are.
@@ -139,6 +156,30 @@ fn visit(served: &Mutex<Served>, session: &SessionView<'_>, held: &mut Vec<Held>
         let (type_url, name, version) = (session.type_url.clone(), name.clone(), resource.version.clone());
         held.push(Held { type_url, name, version, reception });
     });
+}
+
+/// One hold of the lock for each type.
+fn visit_configs(
+    served: &Mutex<Served>,
+    session: &SessionView<'_>,
+    contents: bool,
+    configs: &mut Vec<GenericXdsConfig>,
+) {
+    let served = served::lock(served);
+    let (id, cache) = (session.subscriber, &served.cache);
+    cache.visit(id, &mut |name, resource| {
+        let reception = cache.is_sent(id, name).then(|| session.reception(name));
+        configs.push(config_of_resource(session, name.as_str(), resource, reception, contents));
+    });
+    for interest in cache.interests(id) {
+        if let Interest::Name(name) = &interest
+            && !name.is_glob()
+            && cache.resource(session.type_url, name).is_none()
+        {
+            let is_known = cache.is_known(session.type_url, &interest);
+            configs.push(config_of_missing(session.type_url, name.as_str(), is_known));
+        }
+    }
 }
 
 #[cfg(all(test, feature = "testing"))]

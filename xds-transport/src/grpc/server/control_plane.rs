@@ -7,11 +7,13 @@ use xdstp_cache::{Cache, Options, SubscriberId, Variant};
 
 use crate::grpc::server::change::{Change, Item, PutError};
 use crate::grpc::server::client::Client;
+use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Events, Sender};
 use crate::grpc::server::served::Served;
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::Shared;
 use crate::server::Settings;
+use crate::wire::client_status::ClientConfig;
 
 /// Resources, and the streams that are served from them. What is put goes to all who ask for it. Cheap to clone: all clones
 /// are the same control plane.
@@ -96,7 +98,7 @@ impl ControlPlane {
     /// What `describe` ends with.
     pub fn change<E>(&self, describe: impl FnOnce(&mut Change<'_>) -> Result<(), E>) -> Result<(), E> {
         let items = Change::described_by(&self.shared, false, describe)?;
-        self.shared.edit(|served, woken| self.take(items, served, woken));
+        self.shared.edit(|served, woken| take(items, served, woken));
         Ok(())
     }
 
@@ -126,24 +128,10 @@ impl ControlPlane {
             let there = served.cache.resources().filter(|stored| stored.resource.is_some());
             let there = there.map(|of| (of.type_url.clone(), of.name.clone(), variant(of.variant)));
             let gone: Vec<_> = there.filter(|stored| !kept.contains(stored)).collect();
-            self.take(items, served, woken);
+            take(items, served, woken);
             served.vary(gone.into_iter().map(|(of, name, variant)| (of, name, variant, None)), woken);
         });
         Ok(())
-    }
-
-    fn take(&self, items: Vec<Item>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
-        let mut variants = Vec::new();
-        for Item { type_url, name, variant, resource } in items {
-            match (resource, variant) {
-                (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
-                // It was found to fit.
-                (Some(resource), None) => _ = served.put(self.shared.rules(), &type_url, &name, resource, woken),
-                (None, None) => served.remove(&type_url, &name, woken),
-            }
-        }
-        // What takes the place of another does so in one step.
-        served.vary(variants, woken);
     }
 
     /// A service of streams that are served from this.
@@ -191,4 +179,23 @@ impl ControlPlane {
     pub fn shared(&self) -> &Shared {
         &self.shared
     }
+}
+
+impl ClientStatus for ControlPlane {
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
+        self.shared.client_configs(contents)
+    }
+}
+
+fn take(items: Vec<Item>, served: &mut Served, woken: &mut Vec<SubscriberId>) {
+    let mut variants = Vec::new();
+    for Item { type_url, name, variant, resource } in items {
+        match (resource, variant) {
+            (resource, Some(variant)) => variants.push((type_url, name, variant, resource)),
+            (Some(resource), None) => _ = served.put_fitting(&type_url, &name, resource, woken),
+            (None, None) => served.remove(&type_url, &name, woken),
+        }
+    }
+    // What takes the place of another does so in one step.
+    served.vary(variants, woken);
 }

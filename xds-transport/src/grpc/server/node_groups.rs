@@ -18,12 +18,14 @@ use xdstp_uri::{CanonicalText, ResourceName};
 use crate::frame::Frame;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::client::{Caller, Client};
+use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::control_plane::ControlPlane;
 use crate::grpc::server::events::{Events, Sender};
 use crate::grpc::server::service::Service;
 use crate::grpc::server::shared::SharedSource;
 use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 use crate::wire::Node;
+use crate::wire::client_status::ClientConfig;
 
 /// A [`ControlPlane`] for each group of nodes, where resources are not for everybody. Which group a node belongs to is what a
 /// key says, such as its `id` or its `cluster`. Cheap to clone: all clones are the same groups.
@@ -59,6 +61,8 @@ struct Groups<K> {
     key_of: Box<KeyOf<K>>,
     settings: Settings,
     events: Sender,
+    /// It says nothing to streams whose node is not known yet.
+    waiting: ControlPlane,
     groups: Mutex<HashMap<K, Group>>,
 }
 
@@ -81,7 +85,8 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
         key_of: impl Fn(&Node) -> Result<K, NodeError> + Send + Sync + 'static,
     ) -> Self {
         let (events, groups) = (Sender::default(), Mutex::default());
-        Self(Arc::new(Groups { key_of: Box::new(key_of), settings, events, groups }))
+        let waiting = ControlPlane::unfilled(settings.clone(), events.clone());
+        Self(Arc::new(Groups { key_of: Box::new(key_of), settings, events, waiting, groups }))
     }
 
     /// The control plane of a group, which is there from now on.
@@ -143,13 +148,16 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> NodeGroups<K> {
     }
 }
 
+impl<K: Clone + Eq + Hash + Send + Sync + 'static> ClientStatus for NodeGroups<K> {
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
+        self.clients().iter().filter_map(|client| client.config(contents)).collect()
+    }
+}
+
 impl<K> Groups<K> {
     fn group(&self) -> Group {
-        Group { plane: self.unfilled(), streams: 0, kept: false }
-    }
-
-    fn unfilled(&self) -> ControlPlane {
-        ControlPlane::unfilled(self.settings.clone(), self.events.clone())
+        let plane = ControlPlane::unfilled(self.settings.clone(), self.events.clone());
+        Group { plane, streams: 0, kept: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<K, Group>> {
@@ -174,7 +182,7 @@ impl<K: Clone + Eq + Hash + Send + Sync + 'static> Accept for NodeGroups<K> {
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<GroupSource<K>>, Status> {
         let caller = Caller::from(opened);
-        let source = self.0.unfilled().shared().source(caller.clone());
+        let source = self.0.waiting.shared().source(caller.clone());
         Ok(GroupSource { groups: self.clone(), caller, source, place: None }.into())
     }
 }

@@ -14,8 +14,7 @@ use crate::grpc::now;
 use crate::grpc::server::gate::Gate;
 use crate::grpc::server::handle::Wake;
 use crate::grpc::server::lives::Lives;
-use crate::put::{Misfit, Put};
-use crate::types::TypeRules;
+use crate::put::put_fitting;
 
 /// What is served.
 pub(crate) struct Served {
@@ -52,18 +51,16 @@ impl Served {
         Gate { open: self.open, cache: &mut self.cache }
     }
 
-    pub(crate) fn put(
+    /// There is what was found to fit.
+    pub(crate) fn put_fitting(
         &mut self,
-        rules: &TypeRules,
         type_url: &TypeUrl,
         name: &ResourceName,
         resource: Resource<Frame>,
         woken: &mut Vec<SubscriberId>,
-    ) -> Result<Outcome, Misfit> {
-        let ends = resource.value.expires();
-        let outcome = self.cache.put(rules, type_url, name, resource, now(), woken)?;
-        self.lives.set(type_url, name, ends);
-        Ok(outcome)
+    ) -> Outcome {
+        self.lives.set(type_url, name, resource.value.expires());
+        put_fitting(&mut self.cache, type_url, name, resource, now(), woken)
     }
 
     pub(crate) fn remove(&mut self, type_url: &TypeUrl, name: &ResourceName, woken: &mut Vec<SubscriberId>) {

@@ -15,6 +15,7 @@ use crate::frame::Frame;
 use crate::grpc::now;
 use crate::grpc::server::accept::{Accept, Accepted, Opened};
 use crate::grpc::server::client::{Caller, Client, Clients};
+use crate::grpc::server::client_status::ClientStatus;
 use crate::grpc::server::events::{Event, Events, Sender, What};
 use crate::grpc::server::handle::Wake;
 use crate::grpc::server::served::{self, Served};
@@ -22,6 +23,7 @@ use crate::grpc::server::service::Service;
 use crate::put::Misfit;
 use crate::server::{Answer, NodeError, ProtocolError, Refused, Settings, Source, Tally, forward};
 use crate::types::TypeRules;
+use crate::wire::client_status::ClientConfig;
 
 /// A cache that every stream is served from, whoever its client is: what is put into it goes to all who ask for it. Cheap to
 /// clone.
@@ -77,7 +79,8 @@ impl Shared {
     /// # Errors
     /// When it does not fit its type or its name: nothing is changed then.
     pub fn put(&self, type_url: &TypeUrl, name: &ResourceName, resource: Resource<Frame>) -> Result<Outcome, Misfit> {
-        self.edit(|served, woken| served.put(&self.settings.rules, type_url, name, resource, woken))
+        resource.value.fits(&self.settings.rules, type_url, name)?;
+        Ok(self.edit(|served, woken| served.put_fitting(type_url, name, resource, woken)))
     }
 
     /// It is gone.
@@ -134,6 +137,12 @@ impl Shared {
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+impl ClientStatus for Shared {
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig> {
+        self.clients().iter().filter_map(|client| client.config(contents)).collect()
     }
 }
 

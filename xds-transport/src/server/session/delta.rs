@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use xdstp_cache::{Pull, Pulled, Removals, Version};
 use xdstp_uri::ResourceName;
 
+use crate::server::session::counts::Counts;
 use crate::server::session::delta::unacked::{Puts, Unacked};
 use crate::server::session::odd::{Odd, name_of};
 use crate::server::session::outgoing::{BUDGET, Outgoing, Tells};
@@ -47,19 +48,8 @@ pub(crate) struct Delta {
     /// (rule 106).
     holds: HashSet<ResourceName>,
     absent_by_alias: bool,
-    fields: Fields,
+    counts: Counts,
     dialect: Dialect,
-}
-
-/// Which fields of its requests count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Fields {
-    /// By the final form of TP2, names and locators may be mixed (rule 120).
-    #[default]
-    Both,
-    /// By the draft the first request of a type decides, and the other field is ignored.
-    Names,
-    Locators,
 }
 
 /// The names in a response that is being written.
@@ -86,7 +76,7 @@ impl Delta {
             refuses: false,
             holds: HashSet::new(),
             absent_by_alias: rule.absent_by_alias,
-            fields: Fields::Both,
+            counts: Counts::Both,
             dialect: Dialect::Final,
         }
     }
@@ -122,6 +112,10 @@ impl Delta {
 
     pub(crate) fn has_responded(&self) -> bool {
         self.responded
+    }
+
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.unacked.len() > 0
     }
 
     pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
@@ -174,11 +168,14 @@ impl Delta {
         (self.owes_answer, self.responded) = (false, true);
         let nonce = outgoing.nonce();
         self.unacked.told_gone(named.gone);
+        if self.unacked.len() == 0 {
+            self.subscriber.turn_since = Some(outgoing.now);
+        }
         self.unacked.push(nonce, transmit.resources + transmit.refreshed, named.puts);
         // Rule 36: for people, and what the origin said.
         let version = source.system_version(self.subscriber.id);
         let version = version.as_ref().map(Version::as_str);
-        self.subscriber.close(&mut transmit, Protocol::Delta, version, nonce, outgoing.identifier);
+        self.subscriber.close(&mut transmit, Protocol::Delta, version, nonce, outgoing);
         Some(transmit)
     }
 

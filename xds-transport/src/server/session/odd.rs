@@ -1,4 +1,4 @@
-//! Texts that are no names.
+//! Texts that are no names, and locators that are none.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use xdstp_uri::{ParseError, ParseErrorKind, ResourceName};
 use crate::server::error::ProtocolError;
 use crate::server::source::Source;
 use crate::server::weight::weight;
+use crate::wire::parameters::LocatorError;
 
 /// `google.rpc.Code.INVALID_ARGUMENT`.
 const INVALID_ARGUMENT: i32 = 3;
@@ -47,6 +48,18 @@ impl NoName {
             Self::Malformed(error) => error.to_string(),
         };
         ResourceError::new(INVALID_ARGUMENT, words)
+    }
+}
+
+/// What the client is told of a locator that is none, by the name it has.
+///
+/// # Errors
+/// When it has no name, because it is no message: the stream is over then.
+pub(crate) fn no_locator(error: LocatorError) -> Result<(String, ResourceError), ProtocolError> {
+    let words = error.to_string();
+    match error {
+        LocatorError::Malformed(what) => Err(ProtocolError::Malformed(what)),
+        LocatorError::Constraints { name, .. } => Ok((name, ResourceError::new(INVALID_ARGUMENT, words))),
     }
 }
 

@@ -19,12 +19,13 @@ use crate::Protocol;
 use crate::frame::Frame;
 use crate::server::error::ProtocolError;
 use crate::server::nonce;
+use crate::server::session::counts::Counts;
 use crate::server::session::opening::Opening;
 use crate::server::session::outgoing::{Outgoing, Tells};
 use crate::server::session::reference::Reference;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::room::Room;
-use crate::server::session::sotw::locators::{Counts, Locators};
+use crate::server::session::sotw::locators::Locators;
 use crate::server::session::sotw::offered::Offered;
 use crate::server::session::sotw::version::RunningHash;
 use crate::server::session::sotw::wanted::Wanted;
@@ -173,8 +174,13 @@ impl Sotw {
         let (mut less, plain) = self.change_locators(type_url, &request.resource_locators, room, source)?;
         // Without parameters a locator is a name like others.
         let listed = if self.locators.counts == Counts::Locators { &[] } else { *listed };
-        let all: Vec<_> = listed.iter().copied().chain(plain.iter().map(String::as_str)).collect();
-        let names = if plain.is_empty() { Names::Listed(listed, *encoded) } else { Names::Listed(&all, None) };
+        let all: Vec<_>;
+        let names = if plain.is_empty() {
+            Names::Listed(listed, *encoded)
+        } else {
+            all = listed.iter().copied().chain(plain.iter().map(String::as_str)).collect();
+            Names::Listed(&all, None)
+        };
         let has_legacy = rule.legacy_wildcard && !self.locators.were_ever();
         less |= self.wanted.change(self.subscriber.id, &names, room, has_legacy, source)?;
         if less {
@@ -223,6 +229,10 @@ impl Sotw {
         self.offered.accepted()
     }
 
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.awaits_ack
+    }
+
     pub(crate) fn awaits_answer_of(&self, name: &ResourceName) -> bool {
         self.awaits_ack && self.offered.has(name, self.full_state)
     }
@@ -266,9 +276,12 @@ impl Sotw {
         }
         outgoing.references.append(&mut references);
         let nonce = outgoing.nonce();
+        if !self.awaits_ack {
+            self.subscriber.turn_since = Some(outgoing.now);
+        }
         (self.last_nonce, self.awaits_ack) = (Some(nonce), true);
         self.resources = transmit.resources;
-        self.subscriber.close(&mut transmit, Protocol::Sotw, Some(&version), nonce, outgoing.identifier);
+        self.subscriber.close(&mut transmit, Protocol::Sotw, Some(&version), nonce, outgoing);
         self.offered.send(version);
         Some(transmit)
     }

@@ -7,6 +7,7 @@ use xdstp_uri::ResourceName;
 
 use crate::Protocol;
 use crate::server::session::located::Located;
+use crate::server::session::outgoing::Outgoing;
 use crate::server::session::refreshes::Refreshes;
 use crate::server::session::refused::Refused;
 use crate::server::source::{Answer, Source};
@@ -21,6 +22,8 @@ pub(crate) struct Subscriber {
     pub(crate) refreshes: Refreshes,
     /// The newest response that the client accepted, and when.
     pub(crate) accepted: Option<(u64, Instant)>,
+    /// Since when it is the client's turn, as far as it is.
+    pub(crate) turn_since: Option<Instant>,
     pub(crate) refused: Refused,
     /// The source is still looking for what there is to say.
     pub(crate) paused: bool,
@@ -34,7 +37,7 @@ impl Subscriber {
         let id = source.open(type_url);
         let tally = Tally { requests: 1, ..Tally::default() };
         let (refreshes, refused) = (Refreshes::default(), Refused::default());
-        Self { id, tally, refreshes, accepted: None, refused, paused: false, located: None }
+        Self { id, tally, refreshes, accepted: None, turn_since: None, refused, paused: false, located: None }
     }
 
     /// Whether there is something to pull, of what is asked for without parameters or with them.
@@ -78,6 +81,8 @@ impl Subscriber {
     /// The client answered a response.
     pub(crate) fn answered(&mut self, now: Instant, nonce: u64, error: Option<&Status>) {
         self.tally.answered(now, nonce, error);
+        // Of several responses it may answer one after the other.
+        self.turn_since = Some(now);
         if error.is_none() {
             self.accepted = Some((nonce, now));
         }
@@ -102,9 +107,9 @@ impl Subscriber {
         protocol: Protocol,
         version: Option<&str>,
         nonce: u64,
-        identifier: &str,
+        outgoing: &Outgoing<'_>,
     ) {
-        transmit.close(protocol, version, nonce, identifier);
+        transmit.close(protocol, version, nonce, outgoing.identifier);
         self.tally.sent(transmit);
     }
 }

@@ -13,6 +13,13 @@ pub struct Duration {
     #[prost(int32, tag = "2")]
     pub nanos: i32,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Timestamp {
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Struct {
     #[prost(btree_map = "string, message", tag = "1")]

@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use xds_matcher::ConstraintError;
 use xds_matcher::draft::{Constraint, DynamicParameterConstraints, IntegerRangeList, KeyConstraints, Kind, Range};
 
-use super::{Fault, Room};
-use crate::wire::shape::{self, Undecodable};
-use crate::wire::walk::{self, FieldValue, Fields};
+use super::{CONSTRAINTS, Fault, Room, fields, not_of_its_type, put};
+use crate::wire::shape;
+use crate::wire::walk::{self, FieldValue};
 
-const NAME: &str = "dynamic_parameter_constraints";
 /// `KeyConstraints.invert`: the draft's examples have it, its message does not. It is given the next number.
 const INVERT: u32 = 3;
 
@@ -39,7 +38,7 @@ fn key_entry(message: &[u8], room: &mut Room) -> Result<(String, KeyConstraints)
     let (mut key, mut constraints) = (String::new(), KeyConstraints::default());
     for field in fields(message) {
         match field? {
-            (1, FieldValue::Bytes(text)) => key = shape::text(NAME, text)?.to_owned(),
+            (1, FieldValue::Bytes(text)) => key = shape::text(CONSTRAINTS, text)?.to_owned(),
             (2, FieldValue::Bytes(value)) => constraints = of_key(value, room)?,
             (1 | 2, _) => return Err(not_of_its_type()),
             _ => {}
@@ -66,7 +65,7 @@ fn constraint(message: &[u8], room: &mut Room) -> Result<Constraint, Fault> {
     let mut kind = None;
     for field in fields(message) {
         match field? {
-            (1, FieldValue::Bytes(text)) => kind = Some(Kind::Value(shape::text(NAME, text)?.to_owned())),
+            (1, FieldValue::Bytes(text)) => kind = Some(Kind::Value(shape::text(CONSTRAINTS, text)?.to_owned())),
             (2, FieldValue::Bytes(list)) => kind = Some(Kind::IntegerRangeList(ranges(list, room)?)),
             (1 | 2, _) => return Err(not_of_its_type()),
             _ => {}
@@ -101,17 +100,6 @@ fn range(message: &[u8]) -> Result<Range, Fault> {
         }
     }
     Ok(range)
-}
-
-fn fields(message: &[u8]) -> impl Iterator<Item = Result<(u32, FieldValue<'_>), Fault>> {
-    Fields::of(message).map(|field| match field {
-        Ok(field) => Ok((field.number, field.value)),
-        Err(_) => Err(Undecodable::not_a_message(NAME).into()),
-    })
-}
-
-fn not_of_its_type() -> Fault {
-    Undecodable::new(NAME, "not of its type").into()
 }
 
 pub(super) fn encode(message: &DynamicParameterConstraints) -> Vec<u8> {
@@ -157,10 +145,4 @@ fn encode_ranges(list: &IntegerRangeList) -> Vec<u8> {
 fn put_number(into: &mut Vec<u8>, number: u32, value: u64) {
     walk::put_varint(into, u64::from(number) << 3);
     walk::put_varint(into, value);
-}
-
-/// What is a member of a oneof, or of a list, is there also where it is empty.
-fn put(into: &mut Vec<u8>, number: u32, value: &[u8]) {
-    walk::put_delimited(into, number, value.len());
-    into.extend_from_slice(value);
 }

@@ -5,11 +5,9 @@ use xds_matcher::final_form::{
     ConstraintList, ConstraintType, DynamicParameterConstraints, Kind, Negated, SingleConstraint,
 };
 
-use super::{Fault, Room};
+use super::{CONSTRAINTS, Fault, Room, fields, not_of_its_type, put};
 use crate::wire::shape::{self, Undecodable};
-use crate::wire::walk::{self, FieldValue, Fields};
-
-const NAME: &str = "dynamic_parameter_constraints";
+use crate::wire::walk::{self, FieldValue};
 
 /// As protobuf has it, the last member of a oneof counts.
 pub(super) fn decode(message: &[u8]) -> Result<DynamicParameterConstraints, Fault> {
@@ -24,15 +22,15 @@ pub(super) fn raise(constraint: &xds_matcher::Constraint) -> Result<DynamicParam
 fn constraints(message: &[u8], depth: usize, room: &mut Room) -> Result<DynamicParameterConstraints, Fault> {
     room.take()?;
     let mut kind = None;
-    for field in Fields::of(message) {
-        let field = field.map_err(|_| Undecodable::not_a_message(NAME))?;
-        let FieldValue::Bytes(value) = field.value else {
-            if matches!(field.number, 1..=4) {
-                return Err(Undecodable::new(NAME, "not of its type").into());
+    for field in fields(message) {
+        let (number, value) = field?;
+        let FieldValue::Bytes(value) = value else {
+            if matches!(number, 1..=4) {
+                return Err(not_of_its_type());
             }
             continue;
         };
-        kind = match field.number {
+        kind = match number {
             1 => Some(Kind::Constraint(single(value)?)),
             2 => Some(Kind::OrConstraints(list(value, deeper(depth)?, room)?)),
             3 => Some(Kind::AndConstraints(list(value, deeper(depth)?, room)?)),
@@ -44,16 +42,15 @@ fn constraints(message: &[u8], depth: usize, room: &mut Room) -> Result<DynamicP
 }
 
 fn deeper(depth: usize) -> Result<usize, Fault> {
-    depth.checked_sub(1).ok_or(Fault::Undecodable(Undecodable::new(NAME, "nested too deep")))
+    depth.checked_sub(1).ok_or(Fault::Undecodable(Undecodable::new(CONSTRAINTS, "nested too deep")))
 }
 
 fn list(message: &[u8], depth: usize, room: &mut Room) -> Result<ConstraintList, Fault> {
     let mut all = Vec::new();
-    for field in Fields::of(message) {
-        let field = field.map_err(|_| Undecodable::not_a_message(NAME))?;
-        match (field.number, field.value) {
+    for field in fields(message) {
+        match field? {
             (1, FieldValue::Bytes(value)) => all.push(constraints(value, depth, room)?),
-            (1, _) => return Err(Undecodable::new(NAME, "not of its type").into()),
+            (1, _) => return Err(not_of_its_type()),
             _ => {}
         }
     }
@@ -62,15 +59,14 @@ fn list(message: &[u8], depth: usize, room: &mut Room) -> Result<ConstraintList,
 
 fn single(message: &[u8]) -> Result<SingleConstraint, Fault> {
     let mut single = SingleConstraint::default();
-    for field in Fields::of(message) {
-        let field = field.map_err(|_| Undecodable::not_a_message(NAME))?;
-        match (field.number, field.value) {
-            (1, FieldValue::Bytes(key)) => single.key = shape::text(NAME, key)?.to_owned(),
+    for field in fields(message) {
+        match field? {
+            (1, FieldValue::Bytes(key)) => single.key = shape::text(CONSTRAINTS, key)?.to_owned(),
             (2, FieldValue::Bytes(value)) => {
-                single.constraint_type = Some(ConstraintType::Value(shape::text(NAME, value)?.to_owned()));
+                single.constraint_type = Some(ConstraintType::Value(shape::text(CONSTRAINTS, value)?.to_owned()));
             }
             (3, FieldValue::Bytes(_)) => single.constraint_type = Some(ConstraintType::Exists),
-            (1..=3, _) => return Err(Undecodable::new(NAME, "not of its type").into()),
+            (1..=3, _) => return Err(not_of_its_type()),
             _ => {}
         }
     }
@@ -105,10 +101,4 @@ fn encode_single(single: &SingleConstraint) -> Vec<u8> {
         _ => {}
     }
     encoded
-}
-
-/// What is a member of a oneof, or of a list, is there also where it is empty.
-fn put(into: &mut Vec<u8>, number: u32, value: &[u8]) {
-    walk::put_delimited(into, number, value.len());
-    into.extend_from_slice(value);
 }

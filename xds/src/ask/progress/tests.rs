@@ -119,7 +119,7 @@ fn silence_is_no_absence() {
 
 #[test]
 fn who_does_not_want_to_be_asked_is_not_waited_for() {
-    for words in ["PermissionDenied: no", "the origin does not serve delta: set protocol: sotw (Unimplemented: no)"] {
+    for words in ["PermissionDenied: no", "the origin has no /x: it may speak sotw (Unimplemented: no)"] {
         let mut progress = progress(&[("a", 0), ("b", 1)]);
         progress.seen(0, lost(words)).unwrap();
         progress.seen(1, lost("Unavailable: PermissionDenied, it seems")).unwrap();

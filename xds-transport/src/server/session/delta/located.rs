@@ -3,16 +3,17 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use xdstp_cache::{Interest, Pulled, Removals, ResourceError, TypeUrl, Version};
+use xdstp_cache::{Interest, Pulled, Removals, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
-use super::{Delta, Fields, Named};
+use super::{Delta, Named};
 use crate::Dialect;
 use crate::Protocol;
 use crate::frame;
 use crate::server::error::ProtocolError;
+use crate::server::session::counts::Counts;
 use crate::server::session::located::{Located, Tell};
-use crate::server::session::odd::name_of;
+use crate::server::session::odd::{name_of, no_locator};
 use crate::server::session::outgoing::{BUDGET, Outgoing};
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
@@ -20,10 +21,7 @@ use crate::server::session::spelling::Spelling;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
 use crate::wire::DeltaDiscoveryRequest;
-use crate::wire::parameters::{self, Locator, LocatorError};
-
-/// `google.rpc.Code.INVALID_ARGUMENT`.
-const INVALID_ARGUMENT: i32 = 3;
+use crate::wire::parameters::{self, Locator};
 
 /// Requests.
 impl Delta {
@@ -35,12 +33,8 @@ impl Delta {
         names: &'a [&'a str],
     ) -> &'a [&'a str] {
         self.dialect = dialect;
-        self.fields = match dialect {
-            Dialect::Final => Fields::Both,
-            Dialect::Draft if request.resource_locators_subscribe.is_empty() => Fields::Names,
-            Dialect::Draft => Fields::Locators,
-        };
-        if self.fields == Fields::Locators { &[] } else { names }
+        self.counts = Counts::first(dialect, !request.resource_locators_subscribe.is_empty());
+        if self.counts == Counts::Locators { &[] } else { names }
     }
 
     /// Subscribes first, then unsubscribes (rule 47).
@@ -97,16 +91,10 @@ impl Delta {
     ) -> Result<Option<(Locator, Interest)>, ProtocolError> {
         let locator = match Locator::decode(self.dialect, encoded) {
             Ok(locator) => locator,
-            Err(LocatorError::Malformed(what)) => return Err(ProtocolError::Malformed(what)),
             Err(error) => {
-                if let LocatorError::Constraints { name, .. } = &error {
-                    let refused = ResourceError::new(INVALID_ARGUMENT, error.to_string());
-                    let located = self
-                        .subscriber
-                        .located
-                        .get_or_insert_with(|| Box::new(Located::new(Protocol::Delta, self.dialect)));
-                    located.refuse(name, refused);
-                }
+                let (name, refused) = no_locator(error)?;
+                let none = || Box::new(Located::new(Protocol::Delta, self.dialect));
+                self.subscriber.located.get_or_insert_with(none).refuse(&name, refused);
                 return Ok(None);
             }
         };

@@ -6,8 +6,9 @@ use std::time::Instant;
 use xdstp_cache::{Interest, TypeUrl, Version};
 use xdstp_uri::{CanonicalText, ResourceName};
 
-use super::{Delta, Fields};
+use super::Delta;
 use crate::server::error::ProtocolError;
+use crate::server::session::counts::Counts;
 use crate::server::session::delta::held;
 use crate::server::session::delta::unacked::Sent;
 use crate::server::session::odd::name_of;
@@ -75,7 +76,7 @@ impl Delta {
         if !rule.skip_known_on_resume && !held.is_empty() {
             for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
-                held.entry(asked).and_modify(|version| *version = Version::from(""));
+                held.entry(asked).and_modify(|version| *version = version.wanted_again());
             }
         }
         if rule.absent_by_alias {
@@ -158,9 +159,9 @@ impl Delta {
         room: Room,
         source: &mut impl Source,
     ) -> Result<(), ProtocolError> {
-        let (names, left) = match self.fields {
-            Fields::Locators => (&[][..], &[][..]),
-            Fields::Both | Fields::Names => (names, &*request.resource_names_unsubscribe),
+        let (names, left) = match self.counts {
+            Counts::Locators => (&[][..], &[][..]),
+            Counts::Both | Counts::Names => (names, &*request.resource_names_unsubscribe),
         };
         let leaving: usize = left.iter().map(|text| weight(text)).sum();
         let mut again = HashSet::new();
@@ -184,7 +185,7 @@ impl Delta {
             };
             self.leave(&Interest::from(name), source);
         }
-        if self.fields != Fields::Names {
+        if self.counts != Counts::Names {
             self.change_locators(type_url, request, room, source)?;
         }
         room.check(self.names())

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, Pulled, Removals, ResourceError, TypeUrl, Unanswered, Version};
+use xdstp_cache::{Interest, Pulled, Removals, TypeUrl, Unanswered, Version};
 
 use super::Sotw;
-use super::locators::Counts;
 use super::version::TypeHash;
 use crate::frame;
 use crate::server::error::ProtocolError;
+use crate::server::session::counts::Counts;
 use crate::server::session::located::{Located, Tell};
-use crate::server::session::odd::name_of;
+use crate::server::session::odd::{name_of, no_locator};
 use crate::server::session::outgoing::{BUDGET, Outgoing};
 use crate::server::session::reference::Reference;
 use crate::server::session::room::Room;
@@ -20,11 +20,8 @@ use crate::server::session::spelling::Spelling;
 use crate::server::session::subscriber::Subscriber;
 use crate::server::source::Source;
 use crate::server::transmit::Transmit;
-use crate::wire::parameters::{self, Locator, LocatorError};
+use crate::wire::parameters::{self, Locator};
 use crate::{Dialect, Protocol};
-
-/// `google.rpc.Code.INVALID_ARGUMENT`.
-const INVALID_ARGUMENT: i32 = 3;
 
 impl Sotw {
     /// Rule 43: the list is what is wanted from now on. Whether anything is wanted no more, and the names that are listed
@@ -47,10 +44,9 @@ impl Sotw {
         for encoded in requested {
             let locator = match Locator::decode(dialect, encoded) {
                 Ok(locator) => locator,
-                Err(LocatorError::Malformed(what)) => return Err(ProtocolError::Malformed(what)),
-                Err(LocatorError::Constraints { name, error }) => {
-                    let words = LocatorError::Constraints { name: name.clone(), error }.to_string();
-                    located.refuse(&name, ResourceError::new(INVALID_ARGUMENT, words));
+                Err(error) => {
+                    let (name, refused) = no_locator(error)?;
+                    located.refuse(&name, refused);
                     continue;
                 }
             };

@@ -6,35 +6,22 @@ use bytes::Bytes;
 use xdstp_cache::{Interest, Selector};
 
 use crate::Dialect;
+use crate::server::session::counts::Counts;
 
 /// The locators of the last request.
 #[derive(Default)]
 pub(super) struct Locators {
     pub(super) dialect: Dialect,
-    /// By the draft, the first request of a type says whether its names count, or its locators.
     pub(super) counts: Counts,
     pub(super) wanted: HashSet<(Selector, Interest)>,
     /// Rule 40: where any were ever asked for, an empty list is nothing.
     pub(super) ever: bool,
 }
 
-/// Which fields count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Counts {
-    #[default]
-    Both,
-    Names,
-    Locators,
-}
-
 impl Locators {
     /// Of a session whose first request has these.
     pub(super) fn new(dialect: Dialect, first: &[Bytes]) -> Self {
-        let counts = match (dialect, first.is_empty()) {
-            (Dialect::Final, _) => Counts::Both,
-            (Dialect::Draft, true) => Counts::Names,
-            (Dialect::Draft, false) => Counts::Locators,
-        };
+        let counts = Counts::first(dialect, !first.is_empty());
         Self { dialect, counts, wanted: HashSet::new(), ever: !first.is_empty() }
     }
 

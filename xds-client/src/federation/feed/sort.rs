@@ -1,0 +1,112 @@
+//! What of an update from an origin belongs to which scope.
+
+use xds_transport::client::Update;
+use xds_transport::{Protocol, Rejected};
+use xdstp_cache::{Interest, ResourceError};
+
+use super::Feed;
+use crate::federation::places::Places;
+
+/// How much of an origin's words about a resource is kept, and told to every client, in characters.
+const MAX_MESSAGE: usize = 1024;
+
+impl Feed {
+    /// Sorts an update by the scopes it belongs to. What must not come from here, or what nobody can use, is refused.
+    pub(super) fn sort(
+        &mut self,
+        mut update: Update,
+        complete: Vec<Interest>,
+        places: &mut Places<'_>,
+    ) -> Vec<Rejected> {
+        let by_alias = self.server.protocol == Protocol::Delta;
+        let mut refused = Vec::new();
+        let type_url = update.type_url.clone();
+        let (changed, repeated) = (std::mem::take(&mut update.changed), std::mem::take(&mut update.repeated));
+        for (name, served, other) in update.overlapping.drain(..) {
+            let (origin, name) = (&self.server.origin, name.as_str());
+            tracing::warn!(%origin, name, %served, %other, "two variants of a name are for the same parameters");
+        }
+        let never_shared = self.server.rules.of(&type_url).never_shared;
+        for mut changed in changed.into_iter().chain(repeated) {
+            // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
+            let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
+            let value = if never_shared { value.private() } else { value };
+            if self.server.has_peers {
+                // Equal versions of different servers say nothing: only the content does.
+                changed.resource = value.into_resource(None);
+            } else {
+                changed.resource.value = value;
+            }
+            let name = &changed.name;
+            if !self.server.realm.holds(name) {
+                let reason = "its authority is another origin's";
+                refused.push(Rejected::new(name.as_str(), reason));
+                continue;
+            }
+            let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
+            let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
+            for place in left {
+                places.put(place, |part| part.removed.push(name.clone()));
+            }
+            if !aliases.is_empty() {
+                let to = at.iter().filter_map(|place| places.scope(*place));
+                to.for_each(|scope| self.server.mixed.comes(name.authority(), scope));
+            }
+            let Some(last) = at.pop() else {
+                refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
+                continue;
+            };
+            for place in at {
+                places.put(place, |part| part.changed.push(changed.clone()));
+            }
+            places.put(last, |part| part.changed.push(changed));
+        }
+        self.sort_names(update, complete, places);
+        refused
+    }
+
+    /// The same of what it says of names without a resource, and of collections.
+    fn sort_names(&mut self, update: Update, complete: Vec<Interest>, places: &mut Places<'_>) {
+        let Update { type_url, removed, missing, errors, refreshed, .. } = update;
+        let rules = self.server.rules.of(&type_url);
+        // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
+        let (removed_too, missing): (Vec<_>, _) =
+            missing.into_iter().partition(|name| rules.full_state_in_sotw && !self.is_watched(&type_url, name, places));
+        for name in removed.into_iter().chain(removed_too) {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.removed.push(name.clone()));
+            }
+            self.elsewhere.forget(&type_url, &name);
+        }
+        for name in missing {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.missing.push(name.clone()));
+            }
+        }
+        for (name, error) in errors {
+            let message: String = error.message.chars().take(MAX_MESSAGE).collect();
+            tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "not sent: {message}");
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                let error = ResourceError::new(error.code, message.as_str());
+                places.put(place, |part| part.errors.push((name.clone(), error)));
+            }
+        }
+        for (name, ttl) in refreshed {
+            for place in places.of_name(&type_url, &name, &self.elsewhere) {
+                places.put(place, |part| part.refreshed.push((name.clone(), ttl)));
+            }
+        }
+        for interest in complete {
+            if let Some(place) = places.of_interest(&interest) {
+                places.put(place, |part| part.complete.push(interest.clone()));
+            }
+        }
+    }
+
+    pub(super) fn refuse(&self, rejected: &[Rejected]) {
+        self.server.observer.refused(&self.server.origin, rejected.len() as u64);
+        for Rejected { name, reason, .. } in rejected {
+            tracing::warn!(origin = %self.server.origin, stream = %self.label, %name, "refused: {reason}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What `/api/v1/…` of the admin pages answers, for who writes it and for who reads it. Fields may be added; none of these
+//! changes. Lists that may be long come in pages: `next` is what to ask `after`.
+
+mod clients;
+mod resources;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::clients::{
+    Client, ClientCounts, ClientQuery, ClientRow, ClientState, ClientType, Clients, ExplainQuery, Explained, Rejection,
+    RuleExplained,
+};
+pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
+
+/// The longest page.
+pub const LONGEST_PAGE: usize = 1000;
+/// How long a page is where nobody says.
+pub const PAGE: usize = 100;
+
+/// How the relay is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// Of the program.
+    pub version: String,
+    /// What the relay goes by among relays.
+    pub instance: String,
+    /// How long it runs.
+    pub uptime_seconds: u64,
+    /// Whether clients should come.
+    pub ready: bool,
+    /// Why not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_ready: Option<String>,
+    /// In the order of the configuration.
+    pub origins: Vec<OriginStatus>,
+    /// How many clients there are.
+    pub clients: ClientCounts,
+    /// Type URL → resources held.
+    pub resources: BTreeMap<String, u64>,
+    /// Whether what is known is kept over a restart, if it is to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_kept: Option<bool>,
+}
+
+/// How an origin is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OriginStatus {
+    /// Its name in the configuration.
+    pub name: String,
+    /// `delta`, `sotw`, `files`, or what a program calls its own.
+    pub kind: String,
+    /// Whether it can be reached.
+    pub state: OriginState,
+    /// How many streams there are to it, or should be.
+    pub streams: usize,
+    /// On how many of them it has answered.
+    pub streams_up: usize,
+    /// Resources held of it.
+    pub resources: u64,
+    /// Those that are known from before a restart only.
+    pub stale: u64,
+    /// Why a stream is not there, or was not the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// What an operator should look at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// Whether an origin can be reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OriginState {
+    /// Nobody wants anything of it: it is not dialed.
+    #[default]
+    Idle,
+    /// It answered on every stream, or has all there is from the start.
+    Up,
+    /// It answered on some streams.
+    Partly,
+    /// It answered on none.
+    Down,
+}
+
+/// Whether a type URL is what somebody calls it: itself or its end, such as `Cluster` or `cluster.v3.Cluster`.
+pub(crate) fn is_type(type_url: &str, end: &str) -> bool {
+    type_url.strip_suffix(end).is_some_and(|front| front.is_empty() || front.ends_with(['.', '/']))
+}
+
+/// The length of a page.
+pub(crate) fn page(limit: Option<usize>) -> usize {
+    limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE)
+}

@@ -1,0 +1,115 @@
+//! A running relay as who looks at it sees it: whether clients should come is said here, to all of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::admin::Inspect;
+use crate::api::{Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, ResourceQuery, Resources, Status};
+use crate::config::{Config, ReadyWhen};
+use crate::content::Content;
+use crate::metrics::{Gauges, Metrics};
+use crate::reached::Reached;
+use crate::relay_core::{Found, RelayCore};
+use crate::snapshot::{ConfigDump, Readiness};
+
+pub(crate) struct Pages {
+    core: Arc<RelayCore>,
+    draining: AtomicBool,
+    ready_when: ReadyWhen,
+    reached: Reached,
+    started: Instant,
+    content: Content,
+}
+
+impl Pages {
+    pub(crate) fn new(config: &Config, core: Arc<RelayCore>) -> Self {
+        let (ready_when, reached) = (config.ready_when, Reached::new(config));
+        let (draining, started, content) = (AtomicBool::new(false), Instant::now(), Content::default());
+        Self { core, draining, ready_when, reached, started, content }
+    }
+
+    /// Clients are to go elsewhere from now on.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self.ready(), Readiness::Ready)
+    }
+
+    /// Tries the origins that must take a connection before clients come, until they did.
+    pub(crate) async fn reach(&self) {
+        if self.waits_for().is_some() {
+            self.reached.reach().await;
+        }
+    }
+
+    /// The origins that must take a connection before clients come, in words.
+    fn waits_for(&self) -> Option<String> {
+        match self.ready_when {
+            ReadyWhen::Started => None,
+            ReadyWhen::Origins => self.reached.missing(|_| false),
+            ReadyWhen::LastKnownGood => {
+                self.reached.missing(|origin| self.core.state().is_some_and(|state| state.has_read(origin)))
+            }
+        }
+    }
+}
+
+impl Inspect for Pages {
+    fn ready(&self) -> Readiness {
+        if self.draining.load(Ordering::Relaxed) {
+            return Readiness::NotReady("shutting down".to_owned());
+        }
+        match self.waits_for() {
+            Some(origins) => Readiness::NotReady(origins),
+            None => self.core.readiness(),
+        }
+    }
+
+    fn config_dump(&self) -> ConfigDump {
+        self.core.config_dump(Instant::now())
+    }
+
+    fn status(&self) -> Status {
+        let not_ready = match self.ready() {
+            Readiness::Ready => None,
+            Readiness::NotReady(reason) => Some(reason),
+        };
+        let (ready, uptime_seconds) = (not_ready.is_none(), self.started.elapsed().as_secs());
+        Status { ready, not_ready, uptime_seconds, ..self.core.status(Instant::now()) }
+    }
+
+    fn clients(&self, query: &ClientQuery) -> Clients {
+        self.core.clients(query, Instant::now())
+    }
+
+    fn client(&self, id: u64, query: &ExplainQuery) -> Option<Client> {
+        self.core.client(id, query, Instant::now())
+    }
+
+    fn resources(&self, query: &ResourceQuery) -> Resources {
+        self.core.resources(query, Instant::now())
+    }
+
+    fn resource(&self, query: &NameQuery) -> Named {
+        let shown = |Found { mut held, body }: Found| {
+            match body.map(|body| self.content.of(&body)) {
+                Some(Ok(content)) => held.content = Some(content),
+                Some(Err(reason)) => held.hidden = Some(reason),
+                None => {}
+            }
+            held
+        };
+        Named { held: self.core.resource(query).into_iter().map(shown).collect() }
+    }
+
+    fn metrics(&self) -> &Metrics {
+        self.core.metrics()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges { ready: self.is_ready(), ..self.core.gauges() }
+    }
+}

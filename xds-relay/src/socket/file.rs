@@ -1,0 +1,117 @@
+//! Unix sockets: what a process that died left behind is replaced, what another one listens on is not.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
+use std::path::PathBuf;
+
+use tokio::net::UnixListener;
+use xdstp_client::UnixAddress;
+
+/// The file of a socket, if it has one: removed with this, unless it is somebody else's by then.
+pub(crate) struct SocketFile {
+    address: UnixAddress,
+    mine: Option<(PathBuf, u64, u64)>,
+}
+
+impl SocketFile {
+    /// Listens at an address.
+    ///
+    /// # Errors
+    /// Somebody listens there, something else is there, or the system says no.
+    pub(super) fn bind(address: &UnixAddress) -> io::Result<(UnixListener, Self)> {
+        let socket = address.socket_addr()?;
+        if let Some(path) = address.path()
+            && let Ok(there) = fs::symlink_metadata(path)
+        {
+            if !there.file_type().is_socket() {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it is there and no socket"));
+            }
+            match StdStream::connect_addr(&socket) {
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path)?,
+                // Whoever has it takes connections, or does not let us ask.
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+                _ => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens on it")),
+            }
+        }
+        let listener = StdListener::bind_addr(&socket).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => io::Error::new(error.kind(), "another process listens on it"),
+            _ => error,
+        })?;
+        listener.set_nonblocking(true)?;
+        let mine = address.path().map(|path| {
+            let there = fs::symlink_metadata(path)?;
+            Ok::<_, io::Error>((path.to_owned(), there.dev(), there.ino()))
+        });
+        let file = Self { address: address.clone(), mine: mine.transpose()? };
+        Ok((UnixListener::from_std(listener)?, file))
+    }
+
+    pub(super) fn address(&self) -> &UnixAddress {
+        &self.address
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let Some((path, device, inode)) = &self.mine else { return };
+        if fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (*device, *inode)) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bind(path: &std::path::Path) -> io::Result<(UnixListener, SocketFile)> {
+        SocketFile::bind(&UnixAddress::at(path).unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_a_process_left_is_replaced_and_what_is_in_use_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("xds.sock");
+        // As after a process that was killed: the file is there, and nobody listens.
+        drop(StdListener::bind(&path).unwrap());
+        let first = bind(&path).unwrap();
+        let error = bind(&path).map(drop).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (io::ErrorKind::AddrInUse, "another process listens on it")
+        );
+        drop(first);
+        assert!(!path.exists(), "it goes with the listener");
+        fs::write(&path, "mine").unwrap();
+        assert_eq!(bind(&path).map(drop).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+        assert_eq!(
+            bind(&directory.path().join("none/xds.sock")).map(drop).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_of_another_process_by_now_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("xds.sock");
+        let first = bind(&path).unwrap();
+        let aside = directory.path().join("aside");
+        fs::rename(&path, aside).unwrap();
+        let _other = StdListener::bind(&path).unwrap();
+        drop(first);
+        assert!(path.exists());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn an_abstract_name_is_in_use_as_long_as_somebody_listens() {
+        let address: UnixAddress = format!("unix-abstract:xds-relay-test-{}", std::process::id()).parse().unwrap();
+        let first = SocketFile::bind(&address).unwrap();
+        assert_eq!(SocketFile::bind(&address).map(drop).unwrap_err().to_string(), "another process listens on it");
+        drop(first);
+        SocketFile::bind(&address).unwrap();
+    }
+}

@@ -1,0 +1,159 @@
+//! What is read of a store, once: what is too old or damaged is left out, and deleted.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use bytes::Bytes;
+use xds_transport::Frame;
+use xdstp_cache::Known;
+
+use crate::state::bodies::Bodies;
+use crate::state::format::{
+    BODIES, FORMAT, FORMAT_KEY, Hash, KNOWN, Moment, PREFIX, Record, SAVED_KEY, SCOPES, ScopeId, ScopeRecord, body_key,
+    hash_of, read_key, seal, unseal,
+};
+use crate::state::identity::Identities;
+use crate::state::save::{Saver, is_secret};
+use crate::state::store::{Op, Store, StoreError};
+
+/// How long what nobody asked for is kept, in seconds.
+const UNUSED: u64 = 7 * 24 * 3600;
+
+/// What was there.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) loaded: HashMap<ScopeId, Vec<Known<Frame>>>,
+    /// Since when nobody said that it is so, in seconds since 1970.
+    pub(crate) since: HashMap<ScopeId, u64>,
+    /// The origins of the configuration that any of it came from, by position.
+    pub(crate) origins: BTreeSet<usize>,
+    /// When the relay of before saved last, in seconds since 1970.
+    pub(crate) saved: u64,
+    /// What is not what was written.
+    pub(crate) damaged: usize,
+}
+
+impl Read {
+    pub(crate) fn of(
+        store: &dyn Store,
+        identities: &Identities,
+        at: Moment,
+        saver: &mut Saver,
+    ) -> Result<Self, StoreError> {
+        let format = store.list(FORMAT_KEY)?.entries.into_iter().find(|entry| entry.key == FORMAT_KEY);
+        match format.map(|entry| entry.value) {
+            Some(format) if format == FORMAT => {}
+            Some(other) => return Err(StoreError::Format(String::from_utf8_lossy(&other).into_owned())),
+            None if store.list(PREFIX)?.entries.is_empty() => {
+                saver.add(Op::put(FORMAT_KEY, FORMAT));
+                return Ok(Self::default());
+            }
+            None => return Err(StoreError::Format("none is said".to_owned())),
+        }
+        let mut read = Self::default();
+        let saved = store.list(SAVED_KEY)?.entries.into_iter().next().map(|entry| entry.value);
+        read.saved = saved.and_then(|saved| str::from_utf8(&saved).ok()?.parse().ok()).unwrap_or_default();
+        let scopes = read.scopes(store, at, saver)?;
+        let bodies = read.bodies(store, &mut saver.bodies)?;
+        read.known(store, &scopes, &bodies, at, saver)?;
+        let origins = identities.whose_all();
+        let has = |id: &ScopeId| {
+            let known = read.loaded.get(id).into_iter().flatten();
+            known.into_iter().any(|known| matches!(known, Known::Present { .. }))
+        };
+        let whose = scopes.iter().filter(|(id, _)| has(id)).filter_map(|(_, record)| origins.get(&record.whose));
+        read.origins = whose.copied().collect();
+        Ok(read)
+    }
+
+    /// The scopes that were in use not too long ago. Nobody says of them that they are so until somebody asks.
+    fn scopes(
+        &mut self,
+        store: &dyn Store,
+        at: Moment,
+        saver: &mut Saver,
+    ) -> Result<BTreeMap<ScopeId, ScopeRecord>, StoreError> {
+        let mut used = BTreeMap::new();
+        for entry in store.list(SCOPES)?.entries {
+            let id = entry.key.strip_prefix(SCOPES).map(ScopeId::read);
+            match unseal::<ScopeRecord>(&entry.key, &entry.value).zip(id) {
+                Some((mut record, id)) if record.used.saturating_add(UNUSED) >= at.seconds() => {
+                    let since = record.stale_since.unwrap_or(self.saved);
+                    if record.stale_since.replace(since).is_none() {
+                        saver.add(Op::Put(entry.key.clone(), seal(&entry.key, &record)));
+                    }
+                    self.since.insert(id.clone(), since);
+                    used.insert(id, record);
+                }
+                Some(_) => saver.add(Op::delete(entry.key)),
+                None => {
+                    self.damaged += 1;
+                    saver.add(Op::delete(entry.key));
+                }
+            }
+        }
+        Ok(used)
+    }
+
+    /// The bodies that are what they were.
+    fn bodies(&mut self, store: &dyn Store, kept: &mut Bodies) -> Result<HashMap<Hash, Bytes>, StoreError> {
+        let mut bodies = HashMap::new();
+        for entry in store.list(BODIES)?.entries {
+            let hash = hash_of(&entry.value);
+            if body_key(&hash) == entry.key {
+                kept.orphan(hash);
+                bodies.insert(hash, entry.value);
+            } else {
+                self.damaged += 1;
+            }
+        }
+        Ok(bodies)
+    }
+
+    fn known(
+        &mut self,
+        store: &dyn Store,
+        scopes: &BTreeMap<ScopeId, ScopeRecord>,
+        bodies: &HashMap<Hash, Bytes>,
+        at: Moment,
+        saver: &mut Saver,
+    ) -> Result<(), StoreError> {
+        let mut known = store.list(KNOWN)?.entries;
+        // What changed last comes last.
+        known.sort_by_key(|entry| entry.revision);
+        for entry in known {
+            let mut anew = false;
+            let good = read_key(&entry.key).and_then(|(scope, of, interest)| {
+                let record: Record = unseal(&entry.key, &entry.value)?;
+                if is_secret(&of) && saver.keys().is_none() {
+                    return Some((scope, of, interest, record, None));
+                }
+                let (record, is_to_be_encrypted) = record.decrypt(&entry.key, saver.keys())?;
+                anew = is_to_be_encrypted;
+                let hash: Option<Hash> = record.body.as_slice().try_into().ok();
+                let alone = record.content.clone().map(|content| (hash_of(&content), content));
+                let body = alone.or_else(|| Some((hash?, bodies.get(&hash?)?.clone())));
+                (record.body.is_empty() || body.is_some()).then_some((scope, of, interest, record, body))
+            });
+            let Some((scope, of, interest, record, body)) = good else {
+                self.damaged += 1;
+                saver.add(Op::delete(entry.key));
+                continue;
+            };
+            // What is not to be kept may have been by another version.
+            if !scopes.contains_key(&scope) || saver.omits(&of) {
+                saver.add(Op::delete(entry.key));
+                continue;
+            }
+            if anew {
+                saver.set_secret(entry.key.clone(), record.clone());
+            }
+            if let Some((hash, _)) = body.as_ref().filter(|_| !is_secret(&of)) {
+                saver.bodies.read(&entry.key, *hash, record.content.is_some());
+            }
+            saver.note_gone(&entry.key, record.gone);
+            let known = record.known(of, interest, body.map(|(_, body)| body), at);
+            self.loaded.entry(scope).or_default().extend(known);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! What the streams to several servers of an origin have in common for a faulty relay.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use xds_transport::client::{Command, Update};
+use xdstp_cache::TypeUrl;
+use xdstp_uri::ResourceName;
+
+use crate::faults::Fault;
+use crate::world::Place;
+
+/// Who said what of each type.
+#[derive(Clone, Default)]
+pub(crate) struct Spoken(Arc<Mutex<BTreeMap<(Place, TypeUrl), Said>>>);
+
+#[derive(Default)]
+struct Said {
+    server: usize,
+    names: BTreeSet<ResourceName>,
+}
+
+impl Spoken {
+    /// A server speaks: what another said before and it does not is taken for gone.
+    pub(crate) fn remove_on_switch(&self, place: Place, server: usize, update: &mut Update) {
+        let mut spoken = self.0.lock().unwrap();
+        let said = spoken.entry((place, update.type_url.clone())).or_default();
+        let names: BTreeSet<_> = update.changed.iter().map(|changed| changed.name.clone()).collect();
+        if said.server != server {
+            update.removed.extend(said.names.difference(&names).cloned());
+        }
+        said.server = server;
+        said.names.extend(names);
+    }
+
+    /// A server speaks; whether one below it did before.
+    pub(crate) fn follows_another(&self, place: Place, server: usize, type_url: Option<&TypeUrl>) -> bool {
+        let mut spoken = self.0.lock().unwrap();
+        if let Some(type_url) = type_url {
+            let said = spoken.entry((place, type_url.clone())).or_default();
+            said.server = said.server.max(server);
+        }
+        spoken.iter().any(|((of, _), said)| *of == place && said.server > server)
+    }
+}
+
+/// Commands that a faulty relay gives.
+pub(crate) fn faulty(fault: Option<Fault>, commands: Vec<Command>) -> Vec<Command> {
+    let mut given: Vec<Command> = Vec::new();
+    for command in commands {
+        // What is asked for anew is not: the versions of before are named.
+        if fault == Some(Fault::KeepVersionsOfBefore)
+            && let Command::Subscribe(type_url, interest) = &command
+            && let Some(Command::Unsubscribe(of, left)) = given.last()
+            && (of, left) == (type_url, interest)
+        {
+            given.pop();
+            continue;
+        }
+        given.push(command);
+    }
+    given
+}

@@ -1,0 +1,137 @@
+//! What clients have, to who asks for it: the client status discovery service (CSDS).
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use http_body::Body;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+use tokio_stream::{Stream, StreamExt};
+use tonic::server::{Grpc, NamedService, StreamingService, UnaryService};
+use tonic::{Status, Streaming};
+use tonic_prost::ProstCodec;
+
+use crate::wire::client_status::{
+    ClientConfig, ClientStatusRequest, ClientStatusResponse, FETCH_METHOD, STREAM_METHOD,
+};
+
+/// Who knows what clients have: a [`ControlPlane`](super::ControlPlane), [`NodeGroups`](super::NodeGroups), or what one makes
+/// [`ClientConfig`]s of.
+pub trait ClientStatus: Send + Sync + 'static {
+    /// Each client with what it has; `contents` says whether the resources themselves are among that. It may take its time:
+    /// it is called where it keeps nobody waiting.
+    fn client_configs(&self, contents: bool) -> Vec<ClientConfig>;
+}
+
+/// Serves the client status discovery service, unary and streaming (gRFC A40). What is asked for is answered once: it is no
+/// watch. One answer at a time is made, for it may be as large as all there is.
+///
+/// ```no_run
+/// use xds_transport::grpc::server::{ClientStatusService, ControlPlane};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let plane = ControlPlane::new();
+/// let routes = plane.service().into_routes().add_service(ClientStatusService::new(plane.clone()));
+/// tonic::transport::Server::builder().add_routes(routes).serve("[::1]:18000".parse()?).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ClientStatusService<S> {
+    clients: Arc<S>,
+    turn: Arc<Semaphore>,
+}
+
+impl<S: ClientStatus> ClientStatusService<S> {
+    /// Tells of these clients. Whoever can reach it learns what they all have: do not serve it to strangers.
+    pub fn new(clients: S) -> Self {
+        Self { clients: Arc::new(clients), turn: Arc::new(Semaphore::new(1)) }
+    }
+
+    async fn answer(self, request: ClientStatusRequest) -> Result<ClientStatusResponse, Status> {
+        if !request.node_matchers.is_empty() {
+            return Err(Status::invalid_argument("node_matchers: all clients are told of, and none are picked"));
+        }
+        // It goes along, so that a caller that hangs up does not let the next answer be made beside this one.
+        let Ok(turn) = self.turn.acquire_owned().await else { return Err(Status::unavailable("shutting down")) };
+        let made = spawn_blocking(move || {
+            let config = self.clients.client_configs(!request.exclude_resource_contents);
+            drop(turn);
+            ClientStatusResponse { config }
+        });
+        made.await.map_err(|error| Status::internal(error.to_string()))
+    }
+}
+
+impl<S> Clone for ClientStatusService<S> {
+    fn clone(&self) -> Self {
+        Self { clients: self.clients.clone(), turn: self.turn.clone() }
+    }
+}
+
+impl<S> NamedService for ClientStatusService<S> {
+    const NAME: &'static str = "envoy.service.status.v3.ClientStatusDiscoveryService";
+}
+
+type Answering<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<S, B> tower_service::Service<Request<B>> for ClientStatusService<S>
+where
+    S: ClientStatus,
+    B: Body + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+{
+    type Response = Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = Answering<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let called = Called(self.clone());
+        let mut grpc = Grpc::new(ProstCodec::default());
+        Box::pin(async move {
+            Ok(match request.uri().path() {
+                FETCH_METHOD => grpc.unary(called, request).await,
+                STREAM_METHOD => grpc.streaming(called, request).await,
+                path => Status::unimplemented(format!("no method {path}")).into_http(),
+            })
+        })
+    }
+}
+
+/// A call of either method.
+struct Called<S>(ClientStatusService<S>);
+
+impl<S: ClientStatus> UnaryService<ClientStatusRequest> for Called<S> {
+    type Response = ClientStatusResponse;
+    type Future = Answering<Result<tonic::Response<ClientStatusResponse>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<ClientStatusRequest>) -> Self::Future {
+        let answer = self.0.clone().answer(request.into_inner());
+        Box::pin(async { answer.await.map(tonic::Response::new) })
+    }
+}
+
+type Answers = Pin<Box<dyn Stream<Item = Result<ClientStatusResponse, Status>> + Send>>;
+
+impl<S: ClientStatus> StreamingService<ClientStatusRequest> for Called<S> {
+    type Response = ClientStatusResponse;
+    type ResponseStream = Answers;
+    type Future = Answering<Result<tonic::Response<Answers>, Status>>;
+
+    fn call(&mut self, requests: tonic::Request<Streaming<ClientStatusRequest>>) -> Self::Future {
+        let service = self.0.clone();
+        let answers = requests.into_inner().then(move |request| {
+            let service = service.clone();
+            async move { service.answer(request?).await }
+        });
+        Box::pin(async { Ok(tonic::Response::new(Box::pin(answers) as Answers)) })
+    }
+}

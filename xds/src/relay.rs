@@ -1,0 +1,93 @@
+//! `xds relay`: a running relay, by what its admin pages tell.
+
+mod admin;
+mod clients;
+mod explain;
+mod resources;
+mod status;
+mod text;
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
+
+use self::admin::{Address, Admin, Failure};
+use crate::ask::{Verdict, seconds};
+use crate::exit;
+use crate::show::{complain, unless_closed, visible};
+
+/// Look at a running xds-relay: how it is, who its clients are, and why one of them has what it has
+///
+/// Exits with 0 if all is well, with 1 if something is not there or not as it should be, and with 3 if that is not known: the
+/// relay cannot be reached, or does not want to be asked.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  xds relay status
+  xds relay --admin unix:/run/xds-relay/admin clients --state REJECTED
+  xds relay explain envoy-1 cluster web
+  xds relay resources cluster --name web")]
+pub(crate) struct Args {
+    /// Its admin pages: host:port, or unix:/path
+    #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
+    admin: Address,
+    /// What is printed
+    #[arg(short, long, global = true, value_enum, default_value_t = Form::Text)]
+    output: Form,
+    /// How long to wait for answers
+    #[arg(long, global = true, value_name = "SECONDS", default_value = "20", value_parser = seconds)]
+    timeout: Duration,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// In which form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// For people
+    Text,
+    /// An object a line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Status(status::Args),
+    Clients(clients::Args),
+    Explain(explain::Args),
+    Resources(resources::Args),
+}
+
+/// What comes of a command.
+type Done = Result<Verdict, Failure>;
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
+    let admin = Admin { address: &args.admin, timeout: args.timeout };
+    let mut out = io::stdout().lock();
+    let done = match &args.command {
+        Command::Status(command) => status::run(command, admin, args.output, &mut out),
+        Command::Clients(command) => clients::run(command, admin, args.output, &mut out),
+        Command::Explain(command) => explain::run(command, admin, args.output, &mut out),
+        Command::Resources(command) => resources::run(command, admin, args.output, &mut out),
+    };
+    match done {
+        Ok(verdict) => Ok(exit::code(Some(verdict))),
+        Err(Failure::Print(error)) => unless_closed(Err(error)),
+        Err(failure) => {
+            complain(visible(&failure.to_string()));
+            let verdict = if matches!(failure, Failure::Absent(_)) { Verdict::Wrong } else { Verdict::Unknown };
+            Ok(exit::code(Some(verdict)))
+        }
+    }
+}
+
+/// Writes an object on a line of its own.
+fn json(out: &mut impl Write, object: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(object)?;
+    line.push(b'\n');
+    out.write_all(&line)
+}

@@ -1,0 +1,214 @@
+//! What the admin pages of a relay answer: one request, one connection.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+/// More than any page has.
+const MOST: u64 = 64 << 20;
+
+/// Where the admin pages are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    Tcp(String),
+    Unix(PathBuf),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admin<'a> {
+    pub(super) address: &'a Address,
+    pub(super) timeout: Duration,
+}
+
+/// Why nothing is known.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// There is no such thing.
+    Absent(String),
+    /// Nobody answers.
+    Unreachable { address: String, error: io::Error },
+    /// What answers does not say what it was asked.
+    Refused { address: String, words: String },
+    /// There is nobody to tell.
+    Print(io::Error),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            let is_path = path.starts_with('/');
+            return is_path.then(|| Self::Unix(path.into())).ok_or_else(|| "expected unix:/path".to_owned());
+        }
+        // As a browser has it.
+        let address = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+        let has_port =
+            address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        has_port.then(|| Self::Tcp(address.to_owned())).ok_or_else(|| "expected host:port or unix:/path".to_owned())
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => f.write_str(address),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent(words) => f.write_str(words),
+            Self::Unreachable { address, error } => {
+                write!(f, "no answer from the relay's admin pages at {address}: {error}")
+            }
+            Self::Refused { address, words } => write!(f, "what is at {address} does not answer as a relay: {words}"),
+            Self::Print(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Print(error)
+    }
+}
+
+impl Admin<'_> {
+    /// What is at a path, with these as its query.
+    pub(super) fn get<T: DeserializeOwned>(self, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
+        let unreachable = |error| Failure::Unreachable { address: self.address.to_string(), error };
+        let target = format!("/api/v1/{path}{}", written(query));
+        let answer = self.exchange(&target).map_err(unreachable)?;
+        let refused = |words: String| Failure::Refused { address: self.address.to_string(), words };
+        let (status, body) = parted(&answer).ok_or_else(|| refused("that is no HTTP".to_owned()))?;
+        match status {
+            200 => serde_json::from_slice(body).map_err(|error| refused(error.to_string())),
+            status => {
+                let words = String::from_utf8_lossy(body.get(..body.len().min(200)).unwrap_or_default());
+                Err(refused(format!("HTTP {status}: {}", words.trim_end())))
+            }
+        }
+    }
+
+    /// The same, where it may be that there is no such thing.
+    pub(super) fn find<T: DeserializeOwned>(
+        self,
+        path: &str,
+        query: &[(&str, Option<&str>)],
+    ) -> Result<Option<T>, Failure> {
+        match self.get(path, query) {
+            Err(Failure::Refused { words, .. }) if words.starts_with("HTTP 404: it is not there") => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    fn exchange(self, target: &str) -> io::Result<Vec<u8>> {
+        match self.address {
+            Address::Tcp(address) => {
+                let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no such host");
+                for address in address.to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, self.timeout) {
+                        Ok(stream) => {
+                            stream.set_read_timeout(Some(self.timeout))?;
+                            stream.set_write_timeout(Some(self.timeout))?;
+                            return ask(stream, target);
+                        }
+                        Err(error) => failed = error,
+                    }
+                }
+                Err(failed)
+            }
+            #[cfg(unix)]
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(self.timeout))?;
+                stream.set_write_timeout(Some(self.timeout))?;
+                ask(stream, target)
+            }
+            #[cfg(not(unix))]
+            Address::Unix(_) => Err(io::Error::other("there are no such sockets on this system")),
+        }
+    }
+}
+
+/// HTTP/1.0: the answer ends with the connection, and is in one piece.
+fn ask(mut stream: impl Read + Write, target: &str) -> io::Result<Vec<u8>> {
+    stream.write_all(format!("GET {target} HTTP/1.0\r\naccept: application/json\r\n\r\n").as_bytes())?;
+    let mut answer = Vec::new();
+    match stream.take(MOST).read_to_end(&mut answer) {
+        // The system's word for it is that the resource is temporarily unavailable.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(io::Error::new(io::ErrorKind::TimedOut, "timed out"))
+        }
+        done => done.map(|_| answer),
+    }
+}
+
+/// Status and body.
+fn parted(answer: &[u8]) -> Option<(u16, &[u8])> {
+    const END: &[u8] = b"\r\n\r\n";
+    let end = answer.windows(END.len()).position(|window| window == END)?;
+    let head = std::str::from_utf8(answer.get(..end)?).ok()?;
+    let status = head.strip_prefix("HTTP/1.")?.split(' ').nth(1)?.parse().ok()?;
+    Some((status, answer.get(end + END.len()..)?))
+}
+
+fn written(query: &[(&str, Option<&str>)]) -> String {
+    let mut text = String::new();
+    for (key, value) in query.iter().filter_map(|(key, value)| Some((key, (*value)?))) {
+        text.push(if text.is_empty() { '?' } else { '&' });
+        text.push_str(key);
+        text.push('=');
+        for byte in value.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(char::from(byte)),
+                _ => text.push_str(&format!("%{byte:02X}")),
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port_or_a_path() {
+        let tcp = |text: &str| Ok(Address::Tcp(text.to_owned()));
+        assert_eq!("127.0.0.1:18001".parse(), tcp("127.0.0.1:18001"));
+        assert_eq!("http://[::1]:1/".parse(), tcp("[::1]:1"));
+        assert_eq!("unix:/run/x".parse(), Ok(Address::Unix("/run/x".into())));
+        for text in ["", "localhost", ":1", "a:b", "unix:x", "unix:"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_asked_for_is_one_request() {
+        assert_eq!(
+            written(&[("a", None), ("b", Some("x y&z=%")), ("c", Some("é\r\n"))]),
+            "?b=x%20y%26z%3D%25&c=%C3%A9%0D%0A"
+        );
+        assert_eq!(written(&[]), "");
+    }
+
+    #[test]
+    fn an_answer_is_a_status_and_what_is_behind_its_head() {
+        assert_eq!(parted(b"HTTP/1.0 404 Not Found\r\na: b\r\n\r\nx\r\n\r\n"), Some((404, &b"x\r\n\r\n"[..])));
+        for text in ["", "HTTP/1.1 200 OK\r\n", "SSH-2.0-x\r\n\r\n", "HTTP/1.1 OK\r\n\r\n"] {
+            assert_eq!(parted(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `xds relay resources`: what is held, and who wants it.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+use xds_relay::api::{HeldResource, ResourceRow};
+
+use super::admin::{Admin, Failure};
+use super::clients::all;
+use super::text::{columns, short, time};
+use super::{Done, Form, json};
+use crate::ask::{Verdict, type_url};
+use crate::output::yaml_document;
+use crate::show::{complain, visible};
+
+/// List the resources that the relay holds, or show one: who wants it, and what is in it without secrets. Exits with 1 if there
+/// is none
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A type URL, or a short name such as cluster
+    #[arg(value_name = "TYPE", value_parser = type_url)]
+    type_url: Option<String>,
+    /// With this text in their names
+    #[arg(long, value_name = "TEXT", conflicts_with = "name")]
+    search: Option<String>,
+    /// The one with this name
+    #[arg(long, requires = "type_url")]
+    name: Option<String>,
+    /// How many at most
+    #[arg(long, value_name = "NUMBER", default_value = "1000")]
+    limit: usize,
+}
+
+pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) -> Done {
+    if let Some(name) = &args.name {
+        return one(admin, args.type_url.as_deref(), name, form, out);
+    }
+    let query = [("type", args.type_url.as_deref()), ("search", args.search.as_deref())];
+    let (rows, more) = all(admin, "resources", "resources", &query, args.limit)?;
+    match form {
+        Form::Json => rows.iter().try_for_each(|row| json(out, row))?,
+        Form::Text if rows.is_empty() => {}
+        Form::Text => {
+            let head = ["TYPE", "NAME", "VERSION", "BYTES", "CHANGED", "ORIGIN", "SCOPE"];
+            columns(out, head, &rows.iter().map(shown).collect::<Vec<_>>())?;
+        }
+    }
+    if more {
+        complain(format_args!("there are more: --limit says how many are listed"));
+    }
+    Ok(if rows.is_empty() { Verdict::Wrong } else { Verdict::There })
+}
+
+fn shown(row: &Value) -> [String; 7] {
+    let row: ResourceRow = serde_json::from_value(row.clone()).unwrap_or_default();
+    [
+        short(&row.type_url).to_owned(),
+        row.name.clone(),
+        version(&row),
+        row.bytes.to_string(),
+        row.changed_seconds_ago.map(time).unwrap_or_default(),
+        row.origin,
+        row.scope,
+    ]
+}
+
+fn version(row: &ResourceRow) -> String {
+    match &row.version {
+        None => "(does not exist)".to_owned(),
+        Some(version) if row.stale => format!("{version} (stale)"),
+        Some(version) => version.clone(),
+    }
+}
+
+fn one(admin: Admin<'_>, type_url: Option<&str>, name: &str, form: Form, out: &mut impl Write) -> Done {
+    let told: Value = admin.get("resource", &[("type", type_url), ("name", Some(name))])?;
+    let held = told.get("held").and_then(Value::as_array).cloned().unwrap_or_default();
+    if held.is_empty() {
+        let of_type = short(type_url.unwrap_or_default());
+        return Err(Failure::Absent(format!("the relay holds no {of_type} {name}")));
+    }
+    let mut exists = false;
+    for told in &held {
+        let held: HeldResource = serde_json::from_value(told.clone()).unwrap_or_default();
+        exists |= held.row.version.is_some();
+        match form {
+            Form::Json => json(out, told)?,
+            Form::Text => text(out, &held)?,
+        }
+    }
+    Ok(if exists { Verdict::There } else { Verdict::Wrong })
+}
+
+fn text(out: &mut impl Write, held: &HeldResource) -> io::Result<()> {
+    let HeldResource { row, variants, wanted_by, more_wanting, content, hidden } = held;
+    writeln!(out, "{} {}", short(&row.type_url), visible(&row.name))?;
+    writeln!(out, "  version    {}", visible(&version(row)))?;
+    writeln!(out, "  origin     {}", visible(&row.origin))?;
+    writeln!(out, "  scope      {}", visible(&row.scope))?;
+    variants.iter().try_for_each(|variant| writeln!(out, "  variant    {}", visible(variant)))?;
+    for client in wanted_by {
+        let sent = if client.sent { "" } else { ", not sent yet" };
+        let (node, wanted_as) = (visible(&client.node), visible(&client.wanted_as));
+        writeln!(out, "  wanted by  {node} (#{}) as {wanted_as}{sent}", client.id)?;
+    }
+    if *more_wanting > 0 {
+        writeln!(out, "  wanted by  {more_wanting} others")?;
+    }
+    match (content, hidden) {
+        (Some(content), _) => yaml_document(out, content),
+        (None, Some(reason)) => writeln!(out, "  content    not shown: {}", visible(reason)),
+        (None, None) => Ok(()),
+    }
+}

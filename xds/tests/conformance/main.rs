@@ -1,0 +1,23 @@
+//! `xds conformance`, against our own servers, and against one with planted defects.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "../cli/mod.rs"]
+mod cli;
+
+#[path = "../../src/conformance/link.rs"]
+mod link;
+
+mod cncf;
+mod defects;
+mod faulty;
+mod own;
+mod plane;
+mod planted;
+mod relay;
+mod runs;
