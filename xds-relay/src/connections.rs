@@ -18,6 +18,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::server::TlsStream;
 use tokio_stream::{Stream, StreamExt};
 use xds_transport::grpc::server::ClientCertificate;
 
@@ -102,29 +103,34 @@ impl Serving {
         let mut client = Extensions::new();
         io.tell(&mut client);
         let Some(tls) = &self.tls else { return self.speak(io, client, until, stopping).await };
-        let securing = Box::pin(tls.accept(io));
-        let mut stop = stopping.clone();
+        // What is spoken to in clear text has no room for any of it.
+        let secured = Box::pin(self.secure(tls, io, until, stopping.clone())).await;
+        let Some(io) = secured else { return Ok(()) };
+        if let Some(chain) = io.get_ref().1.peer_certificates() {
+            let shown = ClientCertificate::new(chain.iter().map(|certificate| certificate.to_vec()));
+            shown.and_then(|shown| client.insert(shown));
+        }
+        Box::pin(self.speak(io, client, until, stopping)).await
+    }
+
+    /// What is secure from now on, unless it does not come to that.
+    async fn secure<I: Connection>(
+        &self,
+        tls: &tls::Downstream,
+        io: I,
+        until: Instant,
+        mut stopping: watch::Receiver<bool>,
+    ) -> Option<Box<TlsStream<I>>> {
         let secured = tokio::select! {
-            secured = timeout_at(until, securing) => secured,
-            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+            secured = timeout_at(until, tls.accept(io)) => secured,
+            _ = stopping.wait_for(|stop| *stop) => return None,
         };
         match secured {
-            Ok(Ok(io)) => {
-                if let Some(chain) = io.get_ref().1.peer_certificates() {
-                    let shown = ClientCertificate::new(chain.iter().map(|certificate| certificate.to_vec()));
-                    shown.and_then(|shown| client.insert(shown));
-                }
-                Box::pin(self.speak(io, client, until, stopping)).await
-            }
-            Ok(Err(error)) => {
-                tracing::warn!("a client is not spoken to by TLS: {}", tls::refusal(&error));
-                Ok(())
-            }
-            Err(_) => {
-                (self.limited)("preface");
-                Ok(())
-            }
+            Ok(Ok(io)) => return Some(Box::new(io)),
+            Ok(Err(error)) => tracing::warn!("a client is not spoken to by TLS: {}", tls::refusal(&error)),
+            Err(_) => (self.limited)("preface"),
         }
+        None
     }
 
     /// HTTP on a connection that is as secure as it is to be; it is to begin in time.
