@@ -2,9 +2,9 @@
 
 mod builder;
 mod directory;
-mod house;
 mod origins;
 mod servers;
+mod sweeper;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use xdstp_uri::ResourceName;
 
 pub use self::builder::{BuildError, Builder};
 use self::directory::Directory;
-use self::house::House;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
 pub use self::servers::Transport;
+use self::sweeper::Sweeper;
 use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -56,7 +56,7 @@ pub(crate) struct Inner {
     validators: Arc<Validators>,
     /// Who we say that we are: its id.
     node: Arc<str>,
-    house: Option<House>,
+    sweeper: Option<Sweeper>,
 }
 
 impl Client {
@@ -124,12 +124,12 @@ impl Inner {
 
     /// Somebody was the last to watch something of a scope.
     pub(crate) fn left(&self) {
-        self.house.iter().for_each(House::left);
+        self.sweeper.iter().for_each(Sweeper::left);
     }
 
     pub(crate) fn error(&self, scope: &Scope, error: &ResourceError) -> Error {
-        let (patience, timer_is_transient) = scope.patience();
-        Error::of(error, patience, timer_is_transient)
+        let terms = scope.terms();
+        Error::of(error, terms.patience, terms.rules.timer_is_transient)
     }
 
     pub(crate) fn unreachable(&self, Trouble { server, reason }: &Trouble) -> Error {

@@ -143,7 +143,7 @@ pub use self::share::{OverLimit, Quota, Share};
 pub use self::snapshot_origin::{Held, SnapshotOrigin};
 pub use self::states::{Rules, Status as ResourceStatus};
 pub use self::supply::{ServerState, ServerStatus, Status, Supply};
-pub use self::terms::{Terms, Trouble};
+pub use self::terms::{ServerTerms, Terms, Trouble};
 pub use self::validators::{Reason, Validated, Validators};
 
 #[cfg(test)]

@@ -29,7 +29,8 @@ mod link;
 mod server;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -45,7 +46,20 @@ use crate::upstream::Consumer;
 
 /// Servers, and the streams to them: a [`Transport`] of clients. Clones are the same network.
 #[derive(Clone)]
-pub struct Network(Arc<Mutex<World>>);
+pub struct Network(Arc<Shared>);
+
+struct Shared {
+    world: Mutex<World>,
+    /// Streams that were dialed since that was looked at: what happens in the world has more of them dialed.
+    dialing: Mutex<Vec<Dialing>>,
+}
+
+struct Dialing {
+    server: bootstrap::Server,
+    node: Bytes,
+    consumer: Box<dyn Consumer>,
+    nudged: Weak<AtomicBool>,
+}
 
 struct World {
     now: Instant,
@@ -65,7 +79,8 @@ impl Network {
     /// The same, of servers that speak this protocol, as clients of theirs have to be [told](crate::Builder::protocol).
     pub fn speaking(protocol: Protocol, now: Instant) -> Self {
         let (servers, links) = (BTreeMap::new(), Vec::new());
-        Self(Arc::new(Mutex::new(World { now, protocol, servers, links, dialed: 0 })))
+        let world = Mutex::new(World { now, protocol, servers, links, dialed: 0 });
+        Self(Arc::new(Shared { world, dialing: Mutex::default() }))
     }
 
     /// The server at an address, as a bootstrap has it. It is there, and has nothing yet.
@@ -88,7 +103,8 @@ impl Network {
         /// Whoever never comes to an end is a bug.
         const MOST: usize = 100_000;
         for _ in 0..MOST {
-            if !self.lock().step() {
+            let happened = self.lock().step();
+            if !happened && !self.is_dialing() {
                 return;
             }
         }
@@ -108,12 +124,29 @@ impl Network {
         }
     }
 
+    fn is_dialing(&self) -> bool {
+        !lock(&self.0.dialing).is_empty()
+    }
+
     fn lock(&self) -> MutexGuard<'_, World> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut world = lock(&self.0.world);
+        let dialed = std::mem::take(&mut *lock(&self.0.dialing));
+        dialed.into_iter().for_each(|dialed| world.dial(dialed));
+        world
     }
 }
 
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl World {
+    fn dial(&mut self, Dialing { server, node, consumer, nudged }: Dialing) {
+        self.dialed += 1;
+        let patience = crate::client::patience(server.features());
+        self.links.push(Link::new(server.uri(), self.protocol, node, (consumer, nudged), (self.now, patience)));
+    }
+
     /// Whether anything happened.
     fn step(&mut self) -> bool {
         let Self { now, servers, links, .. } = self;
@@ -139,12 +172,8 @@ impl World {
 
 impl Transport for Network {
     fn open(&self, server: &bootstrap::Server, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        let mut world = self.lock();
-        world.dialed += 1;
         let (handle, nudged) = Handle::new();
-        let patience = crate::client::patience(server.features());
-        let link = Link::new(server.uri(), world.protocol, node, (consumer, nudged), (world.now, patience));
-        world.links.push(link);
+        lock(&self.0.dialing).push(Dialing { server: server.clone(), node, consumer, nudged });
         Box::new(handle)
     }
 }

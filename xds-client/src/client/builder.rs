@@ -13,9 +13,9 @@ use xds_transport::wire::Node;
 use xds_transport::{Protocol, TypeRules};
 
 use super::directory::{Directory, Lists};
-use super::house::House;
-use super::origins::{Origins, patience};
+use super::origins::{Known, Origins, patience};
 use super::servers::{ByTransport, Servers, Transport};
+use super::sweeper::Sweeper;
 use super::{Client, IDLE, Inner, introduced};
 use crate::backoff::Backoff;
 use crate::bootstrap::{Bootstrap, Features, Server};
@@ -116,53 +116,59 @@ impl Builder {
             max_request_bytes: DEFAULT_MAX_REQUEST_SIZE,
         };
         let federation = origins.federation(&servers);
-        let house = self.transport.is_none().then(|| House::keep(&federation, self.idle));
+        let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
         let directory = Directory::of_bootstrap(self.bootstrap, lists);
-        Ok(Client(Arc::new(Inner { federation, directory, validators, node: id, house: house.flatten() })))
+        Ok(Client(Arc::new(Inner { federation, directory, validators, node: id, sweeper: sweeper.flatten() })))
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
-        let (mut firsts, mut servers) = (Vec::new(), Vec::new());
-        let lists = Lists::of(&self.bootstrap, |server| {
-            firsts.push(server.clone());
-            servers.push((server.uri().to_owned(), server.features()));
-            Ok(servers.len() - 1)
+        let (mut all, mut known) = (Vec::new(), Vec::new());
+        let lists = Lists::of(&self.bootstrap, |servers| {
+            all.push(servers.to_vec());
+            known.push(servers.iter().map(Known::of).collect());
+            Ok(known.len() - 1)
         });
-        Made { lists, servers, dial: Arc::new(ByTransport { servers: firsts, transport }) }
+        Made { lists, servers: known, dial: Arc::new(ByTransport { servers: all, transport }) }
     }
 
     fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
-        let (mut pools, mut servers) = (Vec::new(), Vec::new());
-        // One server has one connection, whatever others stand behind it in a list.
-        let mut known: HashMap<Server, Pool> = HashMap::new();
-        let lists = Lists::of(&self.bootstrap, |server| {
-            let pool = match known.get(server) {
-                Some(pool) => pool.clone(),
-                None => {
-                    let unusable = |error: crate::endpoint::ServerError| WatchError::Unusable {
-                        server: server.uri().into(),
-                        reason: with_causes(&error).into(),
-                    };
-                    let endpoint = Endpoint::of_server(server).map_err(unusable)?;
-                    let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
-                    let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
-                    let silence = Silence::IsAbsenceAfter(patience(server.features()));
-                    Pool::new(endpoint.with_silence(silence))
-                }
-            };
-            known.insert(server.clone(), pool.clone());
-            pools.push(pool);
-            servers.push((server.uri().to_owned(), server.features()));
-            Ok(servers.len() - 1)
+        let (mut pools, mut known) = (Vec::new(), Vec::new());
+        // One server has one connection, whatever others stand beside it in a list.
+        let mut shared: HashMap<Server, Pool> = HashMap::new();
+        let lists = Lists::of(&self.bootstrap, |servers| {
+            let mut of_list = Vec::new();
+            for server in servers {
+                let pool = match shared.get(server) {
+                    Some(pool) => pool.clone(),
+                    None => self.pool(server, node)?,
+                };
+                shared.insert(server.clone(), pool.clone());
+                of_list.push(pool);
+            }
+            pools.push(of_list);
+            known.push(servers.iter().map(Known::of).collect());
+            Ok(known.len() - 1)
         });
-        Made { lists, servers, dial: Arc::new(Servers { pools, runtime }) }
+        Made { lists, servers: known, dial: Arc::new(Servers { pools, runtime }) }
+    }
+
+    fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
+        let unusable = |error: crate::endpoint::ServerError| WatchError::Unusable {
+            server: server.uri().into(),
+            reason: with_causes(&error).into(),
+        };
+        let endpoint = Endpoint::of_server(server).map_err(unusable)?;
+        let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
+        let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
+        let silence = Silence::IsAbsenceAfter(patience(server.features()));
+        Ok(Pool::new(endpoint.with_silence(silence)))
     }
 }
 
-/// The lists of servers, what the first of each is called and does, and how these are dialed.
+/// The lists of servers, what each of them is called and does, and how these are dialed.
 struct Made {
     lists: Lists,
-    servers: Vec<(String, Features)>,
+    servers: Vec<Vec<Known>>,
     dial: Arc<dyn Dial>,
 }
 
@@ -187,14 +193,15 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
         authorities: lists.authorities(),
         max_request_bytes: endpoint.max_request_size,
         dial: match runtime {
-            Some(runtime) => Arc::new(Servers { pools: vec![Pool::new(endpoint)], runtime }),
+            Some(runtime) => Arc::new(Servers { pools: vec![vec![Pool::new(endpoint)]], runtime }),
             None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
         },
     };
-    let federation = origins.federation(&[(uri, Features::default())]);
-    let house = House::keep(&federation, IDLE);
+    let known = Known { name: uri, features: Features::default() };
+    let federation = origins.federation(&[vec![known]]);
+    let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    Arc::new(Inner { federation, directory, validators, node: node.into(), house })
+    Arc::new(Inner { federation, directory, validators, node: node.into(), sweeper })
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {

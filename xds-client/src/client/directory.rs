@@ -29,15 +29,17 @@ pub(super) struct Directory {
 }
 
 impl Lists {
-    /// `origin` makes an origin of a list, by its first server.
-    pub(super) fn of<'a>(bootstrap: &'a Bootstrap, mut origin: impl FnMut(&Server) -> Found) -> Self {
+    /// `origin` makes an origin of a list.
+    pub(super) fn of<'a>(bootstrap: &'a Bootstrap, mut origin: impl FnMut(&[Server]) -> Found) -> Self {
         let mut known: Vec<(&[Server], Found)> = Vec::new();
         let mut find = |servers: &'a [Server]| {
             if let Some((_, found)) = known.iter().find(|(known, _)| *known == servers) {
                 return found.clone();
             }
-            let nobody = || Err(Error::UnknownAuthority { authority: "".into() });
-            let found = servers.first().map_or_else(nobody, &mut origin);
+            let found = match servers {
+                [] => Err(Error::UnknownAuthority { authority: "".into() }),
+                _ => origin(servers),
+            };
             known.push((servers, found.clone()));
             found
         };

@@ -8,10 +8,10 @@ use tonic::metadata::MetadataMap;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
-use crate::bootstrap::Features;
+use crate::bootstrap::{Features, Server};
 use crate::federation::{
     Authorities, Behind, ByNode, Dial, Federation, Interner, Limits, LoopGuard, Origin, Quota, Realm, RequestRoom,
-    Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, Settings, Speaker, Terms, Validators,
+    Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms, Validators,
 };
 
 /// How long a name may be without an answer (gRFC A57).
@@ -33,7 +33,14 @@ pub(super) struct Origins {
     pub(super) max_request_bytes: usize,
 }
 
-/// A server that answers one node only: this program's.
+/// A server, as far as it is told from others.
+pub(super) struct Known {
+    /// What it is called.
+    pub(super) name: String,
+    pub(super) features: Features,
+}
+
+/// Servers that answer one node only: this program's.
 struct Own {
     server: ServerOrigin,
     terms: Terms,
@@ -42,13 +49,19 @@ struct Own {
 /// A program is no relay, and says nothing of any.
 struct NoRelay;
 
+impl Known {
+    pub(super) fn of(server: &Server) -> Self {
+        Self { name: server.uri().to_owned(), features: server.features() }
+    }
+}
+
 impl Origins {
-    /// Of servers, by what they are called and known to do.
-    pub(super) fn federation(self, servers: &[(String, Features)]) -> Arc<Federation> {
+    /// Each of the servers of a list, in order of preference.
+    pub(super) fn federation(self, lists: &[Vec<Known>]) -> Arc<Federation> {
         let interner = Arc::<Interner>::default();
-        let origins = servers.iter().enumerate().map(|(position, (name, features))| {
+        let origins = lists.iter().enumerate().map(|(position, servers)| {
             let realm = Realm { origin: position, authorities: self.authorities.clone() };
-            Arc::new(self.origin(name, *features, realm, &interner)) as Arc<dyn Origin>
+            Arc::new(self.origin(servers, realm, &interner)) as Arc<dyn Origin>
         });
         let none = |what| Quota::new(what, what, usize::MAX);
         Federation::new(Settings {
@@ -68,10 +81,10 @@ impl Origins {
         })
     }
 
-    fn origin(&self, name: &str, features: Features, realm: Realm, interner: &Arc<Interner>) -> Own {
+    fn origin(&self, servers: &[Known], realm: Realm, interner: &Arc<Interner>) -> Own {
         let server = ServerOrigin::new(ServerSettings {
-            name: name.to_owned(),
-            servers: vec![name.to_owned()],
+            name: servers.first().map(|first| first.name.clone()).unwrap_or_default(),
+            servers: servers.iter().map(|server| server.name.clone()).collect(),
             protocol: self.protocol,
             rules: self.rules.clone(),
             realm,
@@ -84,12 +97,17 @@ impl Origins {
             observer: Arc::new(()),
             interner: interner.clone(),
         });
-        let rules = Rules {
-            fail_on_data_errors: features.fail_on_data_errors,
-            timer_is_transient: features.resource_timer_is_transient_error,
-        };
-        Own { server, terms: Terms { rules, patience: patience(features), validators: self.validators.clone() } }
+        let of_servers = servers.iter().map(|server| terms(server.features)).collect();
+        Own { server, terms: Terms { of_servers, validators: self.validators.clone() } }
     }
+}
+
+fn terms(features: Features) -> ServerTerms {
+    let rules = Rules {
+        fail_on_data_errors: features.fail_on_data_errors,
+        timer_is_transient: features.resource_timer_is_transient_error,
+    };
+    ServerTerms { rules, patience: patience(features) }
 }
 
 /// How long a server may be without an answer for a name.

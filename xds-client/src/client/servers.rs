@@ -19,15 +19,15 @@ pub trait Transport: Send + Sync + 'static {
 
 /// By gRPC, each in a task of its own.
 pub(super) struct Servers {
-    /// By the positions of origins.
-    pub(super) pools: Vec<Pool>,
+    /// Of each origin, by the positions of its servers.
+    pub(super) pools: Vec<Vec<Pool>>,
     pub(super) runtime: Handle,
 }
 
 /// By whatever a program brings.
 pub(super) struct ByTransport {
-    /// By the positions of origins.
-    pub(super) servers: Vec<Server>,
+    /// Of each origin, by their positions.
+    pub(super) servers: Vec<Vec<Server>>,
     pub(super) transport: Arc<dyn Transport>,
 }
 
@@ -43,8 +43,10 @@ struct Driven {
 struct Nothing;
 
 impl Dial for Servers {
-    fn dial(&self, Position { origin, .. }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        let Some(pool) = self.pools.get(origin) else { return Box::new(Nothing) };
+    fn dial(&self, at: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        let Some(pool) = self.pools.get(at.origin).and_then(|pools| pools.get(at.server)) else {
+            return Box::new(Nothing);
+        };
         let wake = Arc::new(Notify::new());
         // Whoever watches may be on any thread.
         let _within = self.runtime.enter();
@@ -53,8 +55,8 @@ impl Dial for Servers {
 }
 
 impl Dial for ByTransport {
-    fn dial(&self, Position { origin, .. }: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
-        match self.servers.get(origin) {
+    fn dial(&self, at: Position, node: Bytes, consumer: Box<dyn Consumer>) -> Box<dyn Dialed> {
+        match self.servers.get(at.origin).and_then(|servers| servers.get(at.server)) {
             Some(server) => self.transport.open(server, node, consumer),
             Option::None => Box::new(Nothing),
         }

@@ -1,10 +1,12 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
 mod errors;
+mod fallback;
 mod names;
 mod resources;
 mod scale;
 mod streams;
+mod switches;
 mod table;
 
 use std::time::{Duration, Instant};

@@ -260,7 +260,7 @@ impl Consumer for Feed {
                 for (seat, scope) in self.scopes.all() {
                     scope.origin_lost(seat.server, now);
                     if fails && self.server.has_peers {
-                        scope.failed(seat.server, words, true);
+                        self.tell_failed(seat, &scope, true);
                     }
                 }
             }

@@ -10,12 +10,25 @@ use crate::federation::validators::Validators;
 /// once, and errors are told as gRFC A88 has them.
 #[derive(Clone, Debug)]
 pub struct Terms {
+    /// By the positions of the origin's servers.
+    pub of_servers: Vec<ServerTerms>,
+    /// What the program makes of resources.
+    pub validators: Arc<Validators>,
+}
+
+/// What holds of what one server says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerTerms {
     /// What becomes of resources.
     pub rules: Rules,
     /// How long a name may be without an answer, once it is asked for on a stream.
     pub patience: Duration,
-    /// What the program makes of resources.
-    pub validators: Arc<Validators>,
+}
+
+impl Terms {
+    pub(crate) fn of(&self, server: usize) -> ServerTerms {
+        self.of_servers.get(server).copied().unwrap_or_default()
+    }
 }
 
 /// Why no server can be reached.

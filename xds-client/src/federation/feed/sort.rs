@@ -30,13 +30,7 @@ impl Feed {
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
             let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
-            let value = if never_shared { value.private() } else { value };
-            if self.server.has_peers {
-                // Equal versions of different servers say nothing: only the content does.
-                changed.resource = value.into_resource(None);
-            } else {
-                changed.resource.value = value;
-            }
+            changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
             if !self.server.realm.holds(name) {
                 let reason = "its authority is another origin's";
@@ -56,6 +50,10 @@ impl Feed {
                 refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
                 continue;
             };
+            if self.server.has_peers && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
+                // Equal versions of different servers say nothing to clients: only the content does.
+                changed.resource = changed.resource.value.into_resource(None);
+            }
             for place in at {
                 places.put(place, |part| part.changed.push(changed.clone()));
             }

@@ -40,9 +40,14 @@ impl Feed {
             observer.switched(origin, name);
             tracing::info!(%origin, server = %name, scope = %scope.key, "it answers, and is used from now on");
         } else if fails {
-            let reason = lock(&self.state).last_error.clone();
-            scope.failed(seat.server, reason.as_deref().unwrap_or("it ended the stream"), false);
+            self.tell_failed(seat, scope, false);
         }
+    }
+
+    /// It fails `anew`, or still.
+    pub(super) fn tell_failed(&self, seat: Seat, scope: &Scope, anew: bool) {
+        let reason = lock(&self.state).last_error.clone();
+        scope.failed(seat.server, reason.as_deref().unwrap_or("it ended the stream"), anew);
     }
 
     /// Tells the scopes how far their collections are answered.

@@ -34,4 +34,28 @@ pub(crate) struct Heard {
 pub(super) struct Reach {
     pub(super) trouble: Option<Arc<Trouble>>,
     pub(super) turns: u32,
+    /// Some watch was not told of the trouble, for another server may answer it.
+    pub(super) withholds: bool,
+}
+
+impl Reach {
+    /// No server can be reached. Whether anybody is to be told.
+    pub(super) fn lose(&mut self, trouble: Arc<Trouble>) -> bool {
+        let is_new = self.trouble.as_ref() != Some(&trouble);
+        if is_new {
+            self.trouble = Some(trouble);
+            self.turns = self.turns.wrapping_add(1);
+        }
+        std::mem::take(&mut self.withholds) || is_new
+    }
+
+    /// One answers, or nothing is known of any. Whether anybody is to be told.
+    pub(super) fn find(&mut self) -> bool {
+        self.withholds = false;
+        let was_lost = self.trouble.take().is_some();
+        if was_lost {
+            self.turns = self.turns.wrapping_add(1);
+        }
+        was_lost
+    }
 }

@@ -20,9 +20,17 @@ impl Scope {
         {
             let state = &mut self.lock();
             if !state.heeds(changes.server) {
-                return;
+                if !self.is_watched() || !state.waits_for(changes.server) {
+                    return;
+                }
+                // Another's word counts, and its own will once it says any: of it a program is told that it is silent.
+                let missing = std::mem::take(&mut changes.missing);
+                changes = Changes { missing, ..Changes::of(changes.server) };
             }
             state.forsake(type_url, &mut changes);
+            if self.is_watched() {
+                state.keep_versions(type_url, &mut changes);
+            }
             let Changes { changed, removed, errors, .. } = &changes;
             let names = changed.iter().map(|changed| &changed.name).chain(removed);
             state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
@@ -56,7 +64,7 @@ impl Scope {
         let mut over = false;
         while !over {
             self.change(|state| {
-                if !state.heeds(server) {
+                if !state.heeds(server) && !(self.is_watched() && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
                 }

@@ -3,17 +3,16 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 use xds_transport::{Frame, Rejected};
 use xdstp_cache::{Cache, Cause, Failed, Interest, Pull, Removals, ResourceError, Subscribed, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::hearing::{Heard, News, Reach};
+use super::hearing::{Heard, News};
 use super::{Scope, State};
 use crate::federation::changes::Changes;
 use crate::federation::states::{Entry, Happens, Hears, Rules};
-use crate::federation::terms::{Terms, Trouble};
+use crate::federation::terms::{ServerTerms, Trouble};
 use crate::federation::validators::validate;
 
 /// `google.rpc.Code.INVALID_ARGUMENT`.
@@ -45,10 +44,9 @@ impl Scope {
         self.subscriber_count() == 0
     }
 
-    /// How long a name may be without an answer, and whether that is no absence.
-    pub(crate) fn patience(&self) -> (Duration, bool) {
-        let of = |terms: &Terms| (terms.patience, terms.rules.timer_is_transient);
-        self.terms.as_ref().map(of).unwrap_or_default()
+    /// What holds of the server that is waited for.
+    pub(crate) fn terms(&self) -> ServerTerms {
+        self.terms_in(&self.lock())
     }
 
     /// What a watch has not heard, as it is now; if nothing, the waker is told when there is.
@@ -61,7 +59,7 @@ impl Scope {
         waker: &Waker,
     ) -> Option<News> {
         let state = &mut *self.lock();
-        let rules = self.rules();
+        let rules = self.terms_in(state).rules;
         let back = state.come_back(type_url, interest, id, heard, rules);
         let news = back.or_else(|| state.pull_one(id, heard));
         let news = news.or_else(|| state.look_around(type_url, interest, heard, rules));
@@ -81,40 +79,50 @@ impl Scope {
 
     /// What is known of a name.
     pub(crate) fn entry(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry {
-        entry(&self.lock().cache, type_url, name, self.rules())
+        let state = self.lock();
+        entry(&state.cache, type_url, name, self.terms_in(&state).rules)
     }
 
     /// No server can be reached: all who watch hear of it, once.
     pub(crate) fn tell_unreachable(&self, trouble: &Arc<Trouble>) {
-        self.turn(|reach| {
-            let new = reach.trouble.as_ref() != Some(trouble);
-            reach.trouble = Some(trouble.clone());
-            new
+        self.turn(|state| state.reach.lose(trouble.clone()));
+    }
+
+    /// The same where there are several servers, if it is so of all of them (gRFC A71).
+    pub(super) fn tell_if_all_fail(&self) {
+        self.turn(|state| {
+            let trouble = state.several.as_ref().and_then(|several| several.trouble());
+            trouble.is_some_and(|trouble| state.reach.lose(Arc::new(trouble)))
         });
     }
 
     /// A server answers, or nothing is known of any.
     pub(crate) fn tell_reachable(&self) {
-        self.turn(|reach| reach.trouble.take().is_some());
+        self.turn(|state| {
+            // Of several it may be one that failed since.
+            let fails = state.several.as_ref().is_some_and(|several| several.trouble().is_some());
+            !fails && state.reach.find()
+        });
     }
 
-    fn turn(&self, turn: impl FnOnce(&mut Reach) -> bool) {
+    fn turn(&self, turn: impl FnOnce(&mut State) -> bool) {
         if !self.is_watched() {
             return;
         }
         let wakers: Vec<Waker> = {
             let mut state = self.lock();
-            if !turn(&mut state.reach) {
+            if !turn(&mut state) {
                 return;
             }
-            state.reach.turns = state.reach.turns.wrapping_add(1);
             state.wakers.iter().flatten().cloned().collect()
         };
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn rules(&self) -> Rules {
-        self.terms.as_ref().map(|terms| terms.rules).unwrap_or_default()
+    /// What holds of the server that is waited for.
+    fn terms_in(&self, state: &State) -> ServerTerms {
+        let current = state.several.as_ref().map_or(0, |several| several.current());
+        self.terms.as_ref().map(|terms| terms.of(current)).unwrap_or_default()
     }
 
     /// Has the program look at what came. What it refuses stays out, and is to be told to the origin.
@@ -154,10 +162,11 @@ impl Scope {
     /// have it, and what goes because it is of no use any more.
     pub(super) fn decide(&self, type_url: &TypeUrl, mut changes: Changes) -> Changes {
         let Some(terms) = &self.terms else { return changes };
+        let rules = terms.of(changes.server).rules;
         let state = self.lock();
         let is_asked =
             |name: &ResourceName| state.demand.as_ref().is_some_and(|demand| demand.asks_for_itself(type_url, name));
-        let entry = |name: &ResourceName| entry(&state.cache, type_url, name, terms.rules);
+        let entry = |name: &ResourceName| entry(&state.cache, type_url, name, rules);
         let mut dropped = Vec::new();
         for (name, error) in &changes.errors {
             let happens = match &error.cause {
@@ -165,7 +174,7 @@ impl Scope {
                 _ => Happens::Failed { transient: error.is_transient() },
             };
             let before = entry(name);
-            let after = before.after(happens, terms.rules).0;
+            let after = before.after(happens, rules).0;
             changes.removed.retain(|removed| removed != name);
             if before.held && !after.held || !is_asked(name) && matches!(happens, Happens::Failed { transient: false })
             {
@@ -176,7 +185,7 @@ impl Scope {
         changes.removed.retain(|name| {
             let before = entry(name);
             // What had its time is not kept: that is what the time is for.
-            let keeps = !changes.unsaid && is_asked(name) && before.after(Happens::Gone, terms.rules).0.held;
+            let keeps = !changes.unsaid && is_asked(name) && before.after(Happens::Gone, rules).0.held;
             if keeps {
                 let error = ResourceError::new(ResourceError::NOT_FOUND, "its server does not have it any more");
                 kept.push((name.clone(), error.found_by(Cause::Deleted)));
@@ -186,7 +195,7 @@ impl Scope {
         changes.removed.append(&mut dropped);
         changes.errors.append(&mut kept);
         for name in std::mem::take(&mut changes.missing) {
-            if entry(&name).after(Happens::Silent, terms.rules).1 != Hears::Nothing {
+            if entry(&name).after(Happens::Silent, rules).1 != Hears::Nothing {
                 let error = ResourceError::new(DEADLINE_EXCEEDED, "its server does not say anything of it");
                 changes.errors.push((name, error.found_by(Cause::Silence)));
             }
@@ -253,12 +262,23 @@ impl State {
     }
 
     /// No server can be reached, if that is news.
-    fn look_around(&self, type_url: &TypeUrl, interest: &Interest, heard: &mut Heard, rules: Rules) -> Option<News> {
+    fn look_around(
+        &mut self,
+        type_url: &TypeUrl,
+        interest: &Interest,
+        heard: &mut Heard,
+        rules: Rules,
+    ) -> Option<News> {
         if heard.turns == self.reach.turns {
             return None;
         }
+        let trouble = self.reach.trouble.clone();
+        if trouble.is_some() && self.several.as_ref().is_some_and(|several| several.trouble().is_none()) {
+            self.reach.withholds = true;
+            return None;
+        }
         heard.turns = self.reach.turns;
-        let trouble = self.reach.trouble.clone()?;
+        let trouble = trouble?;
         heard.lost = true;
         let held = self.entry(type_url, interest, rules).after(Happens::Lost, rules).1 == Hears::Ambient;
         Some(News::Lost { trouble, held })

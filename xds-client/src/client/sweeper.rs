@@ -11,18 +11,18 @@ use tokio::time::{Instant, sleep};
 use crate::federation::Federation;
 
 /// Who does that, until this is dropped.
-pub(super) struct House {
+pub(super) struct Sweeper {
     left: Arc<Notify>,
-    keeper: AbortHandle,
+    task: AbortHandle,
 }
 
-impl House {
+impl Sweeper {
     /// None outside of a runtime.
-    pub(super) fn keep(federation: &Arc<Federation>, idle: Duration) -> Option<Self> {
+    pub(super) fn start(federation: &Arc<Federation>, idle: Duration) -> Option<Self> {
         let left = Arc::new(Notify::new());
-        let keeping = keep(Arc::downgrade(federation), left.clone(), idle);
-        let keeper = Handle::try_current().ok()?.spawn(keeping).abort_handle();
-        Some(Self { left, keeper })
+        let sweeping = sweep(Arc::downgrade(federation), left.clone(), idle);
+        let task = Handle::try_current().ok()?.spawn(sweeping).abort_handle();
+        Some(Self { left, task })
     }
 
     /// Something may be left that nobody watches.
@@ -31,13 +31,13 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for Sweeper {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.task.abort();
     }
 }
 
-async fn keep(federation: Weak<Federation>, left: Arc<Notify>, idle: Duration) {
+async fn sweep(federation: Weak<Federation>, left: Arc<Notify>, idle: Duration) {
     loop {
         left.notified().await;
         let mut swept = false;
