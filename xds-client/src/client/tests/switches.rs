@@ -54,14 +54,18 @@ impl Watched {
                     prop_assert_ne!(&self.content, &content, "what is as it was is no news");
                     self.content = content;
                 }
-                "cleared" => prop_assert!(std::mem::take(&mut self.lost)),
+                "cleared" => self.lost = false,
                 _ if words.contains("unreachable") => {
                     prop_assert!(!up, "{}: a server is there", words);
                     self.lost = true;
                     prop_assert_eq!(kind == "ambient", self.content.is_some(), "{}", words);
                 }
                 // Whom it was asked may have been silent.
-                "failed" => prop_assert!(words.contains("timeout") && self.content.is_none(), "{}", words),
+                "failed" => {
+                    prop_assert!(words.contains("timeout") && self.content.is_none(), "{}", words);
+                    // What is wrong with it itself is told in place of that nothing else is.
+                    self.lost = false;
+                }
                 _ => prop_assert!(false, "{}", words),
             }
         }
