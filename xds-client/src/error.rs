@@ -10,10 +10,10 @@ use xdstp_cache::{Cause, ResourceError, Version};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No server can be reached. It is tried on.
+    /// No server can be reached: of several none that is asked, nor another that would be. They are tried on.
     #[error("no stream to {server} (as node {node:?}): {reason}")]
     Unreachable {
-        /// The server that was tried last.
+        /// The server; of several the last that is asked.
         server: Arc<str>,
         /// Who we said that we are.
         node: Arc<str>,

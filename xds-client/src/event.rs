@@ -15,7 +15,8 @@ pub enum Event<T = Bytes> {
     Put {
         /// Its name.
         name: ResourceName,
-        /// Its version: its server's, or else a hash of its content.
+        /// Its version: its server's, or else a hash of its content. Of several servers it is that of the one that changed it
+        /// last: what is equal is no news.
         version: Version,
         /// Its content.
         resource: T,

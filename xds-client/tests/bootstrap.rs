@@ -23,12 +23,7 @@ const OF_B: &str = "xdstp://b/envoy.config.cluster.v3.Cluster/x";
 
 /// A server with clusters of these names, and how many connections it had.
 async fn serve(names: &[&str]) -> (SocketAddr, Arc<AtomicUsize>, Shared) {
-    let shared = Shared::new(Cache::new(Options::default()), Settings::default());
-    for name in names {
-        let message = [&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
-        let resource = Frame::of_message(&CDS.into(), &message).into_resource(Some("1".into()));
-        shared.put(&CDS.into(), &name.parse().unwrap(), resource).unwrap();
-    }
+    let shared = having(names);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let connections = Arc::new(AtomicUsize::new(0));
@@ -39,6 +34,16 @@ async fn serve(names: &[&str]) -> (SocketAddr, Arc<AtomicUsize>, Shared) {
     });
     tokio::spawn(Server::builder().add_routes(shared.service().into_routes()).serve_with_incoming(incoming));
     (address, connections, shared)
+}
+
+fn having(names: &[&str]) -> Shared {
+    let shared = Shared::new(Cache::new(Options::default()), Settings::default());
+    for name in names {
+        let message = [&[0x0a, u8::try_from(name.len()).unwrap()], name.as_bytes()].concat();
+        let resource = Frame::of_message(&CDS.into(), &message).into_resource(Some("1".into()));
+        shared.put(&CDS.into(), &name.parse().unwrap(), resource).unwrap();
+    }
+    shared
 }
 
 async fn put(watch: &mut Watch) -> String {
@@ -74,6 +79,24 @@ async fn authorities_of_equal_servers_share_a_stream_and_a_connection_which_is_c
     }
     let mut again = client.watch(CDS, "x");
     assert_eq!(put(&mut again).await, "x");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn r066_of_a_list_whose_first_server_is_away_the_second_is_asked_at_its_unix_socket() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let listener = tokio::net::UnixListener::bind(&socket).unwrap();
+    let incoming = tokio_stream::wrappers::UnixListenerStream::new(listener);
+    let shared = having(&["x", "y"]);
+    tokio::spawn(Server::builder().add_routes(shared.service().into_routes()).serve_with_incoming(incoming));
+    // Nobody listens at the first.
+    let second = insecure(format!("unix:{}", socket.display()));
+    let bootstrap = Bootstrap::new(insecure("127.0.0.1:1")).with_server(second);
+    let client = Client::from_bootstrap(bootstrap).unwrap();
+    for name in ["x", "y"] {
+        assert_eq!(put(&mut client.watch(CDS, name)).await, name);
+    }
 }
 
 #[tokio::test]

@@ -130,4 +130,21 @@ mod tests {
         }
         assert!(Endpoint::of_server(&Server::new("unix:a", ChannelCreds::Insecure)).is_ok());
     }
+
+    #[cfg(feature = "rustls-any")]
+    #[test]
+    fn calls_carry_all_the_tokens_that_a_bootstrap_names_over_tls_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = ["a", "b"].map(|name| directory.path().join(name));
+        // Its claims are {"exp":99999999999}.
+        files.iter().for_each(|file| std::fs::write(file, "e30.eyJleHAiOjk5OTk5OTk5OTk5fQ.c2ln").unwrap());
+        let server = |creds| {
+            let server = Server::new("a:1", creds);
+            files.iter().fold(server, |server, file| server.with_call_creds(CallCreds::JwtTokenFile(file.clone())))
+        };
+        let tls = ChannelCreds::Tls(crate::bootstrap::TlsFiles::default());
+        assert_eq!(Endpoint::of_server(&server(tls)).unwrap().tokens.len(), 2);
+        let refused = Endpoint::of_server(&server(ChannelCreds::Insecure)).unwrap_err();
+        assert!(matches!(refused, ServerError::Address(EndpointError::TokenInClearText { .. })), "{refused}");
+    }
 }

@@ -34,7 +34,7 @@ impl Terms {
 /// Why no server can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// The one that was tried last.
+    /// The one, or the last of those that are asked.
     pub server: Arc<str>,
     /// Why, for people.
     pub reason: Arc<str>,

@@ -141,14 +141,8 @@ impl Scope {
             let state = self.lock();
             let State { cache, demand: Some(demand), .. } = &*state else { return false };
             let part: Vec<_> = demand.wanted().range((after, Bound::Unbounded)).take(self.slice).collect();
-            // Of a program that is no longer so once it was told why there is nothing (gRFC A71: still REQUESTED).
-            let was_told = |(type_url, interest): &Wish| match interest {
-                Interest::Name(name) => self.is_watched() && cache.error(type_url, name).is_some(),
-                Interest::Wildcard => false,
-            };
             // What was known before a restart is not what a server has now.
-            let is_known =
-                |wish: &Wish| cache.stale_count() == 0 && (cache.is_known(&wish.0, &wish.1) || was_told(wish));
+            let is_known = |(type_url, interest): &Wish| cache.stale_count() == 0 && cache.is_known(type_url, interest);
             if part.iter().any(|wish| !demand.lingers(wish) && !is_known(wish)) {
                 return true;
             }
