@@ -64,7 +64,7 @@ impl Scope {
         let mut over = false;
         while !over {
             self.change(|state| {
-                if !state.heeds(server) && !(self.is_watched() && state.waits_for(server)) {
+                if !(state.heeds(server) || self.is_watched() && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
                 }
