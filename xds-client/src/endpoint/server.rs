@@ -66,8 +66,11 @@ impl Endpoint {
     fn calling_as(self, server: &Server) -> Result<Self, ServerError> {
         server.call_creds().iter().try_fold(self, |endpoint, CallCreds::JwtTokenFile(file)| {
             let token = TokenFile::new(file);
-            token.check()?;
-            Ok(endpoint.with_token(token)?)
+            match token.check() {
+                // There may be another by the time it is needed.
+                Ok(()) | Err(TokenError::Expired { .. }) => Ok(endpoint.with_token(token)?),
+                Err(error) => Err(error.into()),
+            }
         })
     }
 
@@ -143,8 +146,13 @@ mod tests {
             files.iter().fold(server, |server, file| server.with_call_creds(CallCreds::JwtTokenFile(file.clone())))
         };
         let tls = ChannelCreds::Tls(crate::bootstrap::TlsFiles::default());
-        assert_eq!(Endpoint::of_server(&server(tls)).unwrap().tokens.len(), 2);
+        assert_eq!(Endpoint::of_server(&server(tls.clone())).unwrap().tokens.len(), 2);
         let refused = Endpoint::of_server(&server(ChannelCreds::Insecure)).unwrap_err();
         assert!(matches!(refused, ServerError::Address(EndpointError::TokenInClearText { .. })), "{refused}");
+        // One that has expired may be replaced by the time it is needed: its claims are {"exp":1}.
+        std::fs::write(&files[1], "e30.eyJleHAiOjF9.c2ln").unwrap();
+        assert!(Endpoint::of_server(&server(tls.clone())).is_ok());
+        std::fs::remove_file(&files[1]).unwrap();
+        assert!(matches!(Endpoint::of_server(&server(tls)), Err(ServerError::Token(_))));
     }
 }
