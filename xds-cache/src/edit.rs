@@ -10,7 +10,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::outcome::{Outcome, Outcomes};
 use crate::resource::{Resource, TypeUrl, Version};
-use crate::resource_error::ResourceError;
+use crate::resource_error::{ResourceError, Told};
 
 impl<V> Cache<V> {
     /// A batch of changes at one moment, such as an origin's answer: however many there are, a subscriber is named once.
@@ -137,7 +137,7 @@ impl<V> Edit<'_, V> {
 
     /// Records why a resource, or a whole glob, is not sent: see [`Cache::fail`].
     pub fn fail(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
-        self.cache.fail_asked(type_url, name, error, false, self.now, &mut self.woken);
+        self.cache.fail_asked(type_url, name, error, Told::default(), self.now, &mut self.woken);
     }
 
     /// Does what [`fail`](Self::fail) does, for the answer to who asked for just this name. Of such names that are not
@@ -170,7 +170,39 @@ impl<V> Edit<'_, V> {
     /// assert_eq!(told, 2);
     /// ```
     pub fn fail_by_name(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
-        self.cache.fail_asked(type_url, name, error, true, self.now, &mut self.woken);
+        let told = Told { asked: true, beside: false };
+        self.cache.fail_asked(type_url, name, error, told, self.now, &mut self.woken);
+    }
+
+    /// Does what [`fail_by_name`](Self::fail_by_name) does, but what is there stays in use whatever the error: who asked goes on
+    /// with it (gRFC A88).
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use std::time::Instant;
+    /// use xdstp_cache::{Cache, Cause, Interest, Options, Removals, Resource, ResourceError};
+    ///
+    /// let (clusters, cart) = ("type.googleapis.com/envoy.config.cluster.v3.Cluster".into(), "cart".parse().unwrap());
+    /// let mut options = Options::default();
+    /// options.authoritative = false;
+    /// let mut cache = Cache::new(options);
+    /// let subscriber = cache.open(&clusters);
+    /// cache.subscribe(subscriber, &Interest::Name(cart));
+    /// let cart = "cart".parse().unwrap();
+    /// let mut edit = cache.edit(Instant::now());
+    /// edit.put(&clusters, &cart, Resource::unversioned(7, "body"));
+    /// edit.fail_beside(&clusters, &cart, ResourceError::new(5, "it was deleted").found_by(Cause::Deleted));
+    /// let _ = edit.finish();
+    /// cache.pull(subscriber, Removals::Include, &mut |_| ControlFlow::Continue(()));
+    /// cache.pull_errors(subscriber, Removals::Include, &mut |failed| {
+    ///     assert!(failed.beside && !failed.removed);
+    ///     ControlFlow::Continue(())
+    /// });
+    /// assert!(cache.resource(&clusters, &cart).is_some());
+    /// ```
+    pub fn fail_beside(&mut self, type_url: &TypeUrl, name: &ResourceName, error: ResourceError) {
+        let told = Told { asked: true, beside: true };
+        self.cache.fail_asked(type_url, name, error, told, self.now, &mut self.woken);
     }
 
     /// Records that the answer to a collection has begun, and may go on: who holds nothing of it may be served what is

@@ -9,7 +9,7 @@ use crate::id::SubscriberId;
 use crate::interest::Interest;
 use crate::keys::{Target, TypeKey};
 use crate::resource::TypeUrl;
-use crate::resource_error::{Failure, ResourceError};
+use crate::resource_error::{Failure, ResourceError, Told};
 use crate::store::{Answer, State, glob_of};
 
 impl<V> Cache<V> {
@@ -57,16 +57,15 @@ impl<V> Cache<V> {
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) {
-        self.fail_asked(type_url, name, error, false, now, woken);
+        self.fail_asked(type_url, name, error, Told::default(), now, woken);
     }
 
-    /// `asked`: see [`Edit::fail_by_name`](crate::Edit::fail_by_name).
     pub(crate) fn fail_asked(
         &mut self,
         type_url: &TypeUrl,
         name: &ResourceName,
         error: ResourceError,
-        asked: bool,
+        Told { asked, beside }: Told,
         now: Instant,
         woken: &mut Vec<SubscriberId>,
     ) {
@@ -82,7 +81,7 @@ impl<V> Cache<V> {
             return;
         }
         let listed = !asked || known.is_some_and(|failure| failure.listed) || self.store.lists_error(type_key, name);
-        if error.code == ResourceError::NOT_FOUND && !name.is_glob() {
+        if error.code == ResourceError::NOT_FOUND && !beside && !name.is_glob() {
             self.remove_asked(type_url, name, asked, now, woken);
         }
         let type_key = self.store.type_key(type_url);

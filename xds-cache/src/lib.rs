@@ -60,7 +60,7 @@ pub use look::Stored;
 pub use options::Options;
 pub use outcome::{Outcome, Outcomes};
 pub use resource::{Resource, TypeUrl, Version};
-pub use resource_error::{Failed, ResourceError};
+pub use resource_error::{Cause, Failed, ResourceError};
 pub use snapshot::{Extent, Known};
 pub use store::Aliases;
 pub use subscribe::Subscribed;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xdstp_uri::ResourceName;
 
 use crate::moments::Seq;
+use crate::resource::Version;
 
 /// Why an origin does not send a resource, or a collection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +16,23 @@ pub struct ResourceError {
     pub code: i32,
     /// What is wrong, for people.
     pub message: Arc<str>,
+    /// Who found that.
+    pub cause: Cause,
+}
+
+/// Who found what is wrong with a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The origin said it (TP3).
+    #[default]
+    Said,
+    /// The origin does not have it any more, and what is here of it stays in use.
+    Deleted,
+    /// Who asked for it has no use for what came at this version.
+    Refused(Version),
+    /// The origin did not say anything of it in time.
+    Silence,
 }
 
 impl ResourceError {
@@ -25,7 +43,20 @@ impl ResourceError {
 
     /// An error with a code of `google.rpc.Code`, and a message.
     pub fn new(code: i32, message: impl Into<Arc<str>>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), cause: Cause::Said }
+    }
+
+    /// The same, found otherwise than by the origin's word.
+    ///
+    /// ```
+    /// use xdstp_cache::{Cause, ResourceError};
+    ///
+    /// let error = ResourceError::new(3, "no address").found_by(Cause::Refused("v2".into()));
+    /// assert_eq!(error.to_string(), "no address (code 3)");
+    /// ```
+    #[must_use]
+    pub fn found_by(self, cause: Cause) -> Self {
+        Self { cause, ..self }
     }
 
     /// Whether a client must go on using what it has: all but `NOT_FOUND` and `PERMISSION_DENIED` say nothing
@@ -70,4 +101,13 @@ pub(crate) struct Failure {
     pub(crate) seq: Seq,
     /// Whether those who want the glob of the name are told of it.
     pub(crate) listed: bool,
+}
+
+/// How an error is told.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Told {
+    /// See [`Edit::fail_by_name`](crate::Edit::fail_by_name).
+    pub(crate) asked: bool,
+    /// See [`Edit::fail_beside`](crate::Edit::fail_beside).
+    pub(crate) beside: bool,
 }

@@ -1,61 +1,156 @@
-//! The client that programs use: a driver, a store, and watches on it.
+//! The client that programs use.
 
+mod builder;
+mod directory;
+mod origins;
+mod servers;
+mod sweeper;
+
+use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, watch};
-use xdstp_cache::TypeUrl;
-use xdstp_uri::{ParseError, ResourceName};
+use xds_transport::wire::Node;
+use xdstp_cache::{Interest, ResourceError, TypeUrl};
+use xdstp_uri::ResourceName;
 
+pub use self::builder::{BuildError, Builder};
+use self::directory::Directory;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use self::origins::patience;
+pub use self::servers::Transport;
+use self::sweeper::Sweeper;
+use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;
-use crate::store::{Feed, Store};
-use crate::upstream::{self, Connection, Driver};
+use crate::error::Error;
+use crate::federation::{Federation, Scope, Trouble, Validators};
+use crate::resource::{Content, Resource, validator};
 use crate::watch::Watch;
 
-/// A client of one origin: one stream, however many watches.
+/// How long a stream stays open that nobody watches anything of.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// A client of the servers of a [bootstrap](Bootstrap): one stream to each that is wanted, however many watches.
 ///
-/// Clones share the stream. It ends when the last of them and of their watches is dropped.
+/// Clones are the same client. Its streams end when the last of them and of their watches is dropped.
 ///
 /// ```no_run
-/// use xdstp_client::{Client, Endpoint, Event};
+/// use xdstp_client::bootstrap::Bootstrap;
+/// use xdstp_client::{Client, Event};
 ///
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// let client = Client::connect(Endpoint::new("127.0.0.1:18000")?);
-/// let mut clusters = client.watch("type.googleapis.com/envoy.config.cluster.v3.Cluster", "*")?;
-/// while let Event::Put { name, version, body } = clusters.changed().await {
-///     println!("{name} is at {version}, {} bytes", body.len());
+/// let client = Client::from_bootstrap(Bootstrap::from_env()?)?;
+/// let mut clusters = client.watch("type.googleapis.com/envoy.config.cluster.v3.Cluster", "*");
+/// while let Event::Put { name, version, resource } = clusters.changed().await {
+///     println!("{name} is at {version}, {} bytes", resource.len());
 /// }
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
-pub struct Client {
-    store: Arc<Store>,
-    driver: Arc<Driver>,
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+pub(crate) struct Inner {
+    federation: Arc<Federation>,
+    directory: Directory,
+    validators: Arc<Validators>,
+    /// Who we say that we are: its id.
+    node: Arc<str>,
+    sweeper: Option<Sweeper>,
 }
 
 impl Client {
-    /// A client of the origin at `endpoint`, which need not be there yet.
-    ///
-    /// # Panics
-    /// Outside of a tokio runtime.
-    pub fn connect(endpoint: Endpoint) -> Self {
-        let store = Arc::new(Store::default());
-        let wake: Arc<Notify> = store.wake();
-        let driver = upstream::spawn(endpoint, Feed::new(Arc::clone(&store)), wake);
-        Self { store, driver: Arc::new(driver) }
-    }
-
-    /// Watches a name, a glob, or everything (`*`) of a type, until the watch is dropped.
+    /// A client of the servers that a bootstrap names, which need not be there yet: none is connected to before something
+    /// of it is watched.
     ///
     /// # Errors
-    /// When `name` starts with `xdstp:` and is not a name.
-    pub fn watch(&self, type_url: impl Into<TypeUrl>, name: &str) -> Result<Watch, ParseError> {
-        let interest = ResourceName::parse(name)?.into();
-        Ok(Watch::new(Arc::clone(&self.store), Arc::clone(&self.driver), type_url.into(), interest))
+    /// Outside of a tokio runtime.
+    pub fn from_bootstrap(bootstrap: Bootstrap) -> Result<Self, BuildError> {
+        Self::builder(bootstrap).build()
     }
 
-    /// The state of the stream, and its changes; `None` before the first attempt is over.
-    pub fn connection(&self) -> watch::Receiver<Option<Connection>> {
-        self.store.connection()
+    /// The same, where more is to be said.
+    pub fn builder(bootstrap: Bootstrap) -> Builder {
+        Builder::new(bootstrap)
+    }
+
+    /// A client of the server at `endpoint` alone, which is asked for all names, whatever their authority. Outside of a tokio
+    /// runtime nothing can be watched by it.
+    pub fn connect(endpoint: Endpoint) -> Self {
+        Self(builder::of_endpoint(endpoint))
+    }
+
+    /// Watches a name, a glob, or everything (`*`) of a type, until the watch is dropped. What cannot be asked for, the watch
+    /// says so itself.
+    pub fn watch(&self, type_url: impl Into<TypeUrl>, name: &str) -> Watch {
+        self.open(type_url.into(), name)
+    }
+
+    /// Watches resources of a type that the program [reads](Resource): what it cannot read is refused, and what was there
+    /// before stays. All that comes of the type is read from then on, as the first says who watches it as anything.
+    pub fn watch_as<R: Resource>(&self, name: &str) -> Watch<R> {
+        let (type_url, validator) = validator::<R>();
+        self.0.validators.insert(type_url.clone(), validator);
+        self.open(type_url, name)
+    }
+
+    /// Lets go of streams that nobody watches anything of: it does so by itself, but for who has a [transport](Transport)
+    /// with a time of its own.
+    pub fn sweep(&self, now: Instant) {
+        self.0.federation.sweep(now);
+    }
+
+    fn open<R: Content>(&self, type_url: TypeUrl, name: &str) -> Watch<R> {
+        match self.0.find(&type_url, name) {
+            Ok((scope, interest)) => Watch::new(self.0.clone(), scope, type_url, interest),
+            Err(error) => Watch::never(error),
+        }
     }
 }
+
+impl Inner {
+    fn find(&self, type_url: &TypeUrl, name: &str) -> Result<(Arc<Scope>, Interest), Error> {
+        let bad = |reason: String| Error::BadName { reason: reason.into() };
+        let name = ResourceName::parse(name).map_err(|error| bad(error.to_string()))?;
+        let message = type_url.as_str().rsplit('/').next().unwrap_or_default();
+        if let Some(named) = name.resource_type().filter(|named| *named != message) {
+            return Err(bad(format!("it is the name of a {named}, not of a {message}")));
+        }
+        let origin = self.directory.of(&name)?;
+        let scope = self.federation.watched_scope(name.authority(), origin);
+        let scope = scope.map_err(|error| bad(error.to_string()))?;
+        Ok((scope, name.into()))
+    }
+
+    /// Somebody was the last to watch something of a scope.
+    pub(crate) fn left(&self) {
+        self.sweeper.iter().for_each(Sweeper::left);
+    }
+
+    pub(crate) fn error(&self, scope: &Scope, error: &ResourceError) -> Error {
+        let terms = scope.terms();
+        Error::of(error, terms.patience, terms.rules.timer_is_transient)
+    }
+
+    pub(crate) fn unreachable(&self, Trouble { server, reason }: &Trouble) -> Error {
+        Error::Unreachable { server: server.clone(), node: self.node.clone(), reason: reason.clone() }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("node", &self.0.node).finish_non_exhaustive()
+    }
+}
+
+/// Who a client says that it is: its features are its own to say (gRFC A27), and so is its name.
+fn introduced(node: &Node, (name, version): (&str, &str)) -> Node {
+    let mut node = node.clone();
+    (node.user_agent_name, node.user_agent_version) = (name.to_owned(), version.to_owned());
+    node.client_features =
+        ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"].map(str::to_owned).to_vec();
+    node
+}
+
+#[cfg(test)]
+mod tests;

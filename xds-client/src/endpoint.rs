@@ -1,5 +1,7 @@
 //! Where an origin is and how to speak to it.
 
+mod server;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +20,7 @@ use xds_transport::wire::parameters::{Locator, LocatorError};
 use xds_transport::{Dialect, Protocol, RateLimit, TypeRules};
 use xdstp_cache::Selector;
 
+pub use self::server::ServerError;
 use crate::backoff::Backoff;
 #[cfg(feature = "rustls-any")]
 use crate::tls::Tls;

@@ -111,10 +111,13 @@ mod settling;
 mod share;
 mod snapshot_origin;
 mod speakers;
+pub(crate) mod states;
 mod subscriber;
 mod supply;
 mod telling;
+mod terms;
 mod upstream;
+mod validators;
 mod weak_table;
 
 pub use self::client::Client;
@@ -133,11 +136,15 @@ pub use self::routes::Routes;
 pub use self::scope::Scope;
 pub use self::scope::look::Look;
 pub use self::scope::unsaved::{Knows, Unsaved};
+pub(crate) use self::scope::{Heard, News};
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};
 pub use self::snapshot_origin::{Held, SnapshotOrigin};
+pub use self::states::{Rules, Status as ResourceStatus};
 pub use self::supply::{ServerState, ServerStatus, Status, Supply};
+pub use self::terms::{ServerTerms, Terms, Trouble};
+pub use self::validators::{Reason, Validated, Validators};
 
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,12 @@ mod backoff;
 pub mod bootstrap;
 mod client;
 mod endpoint;
+mod error;
+mod event;
 pub mod federation;
-mod store;
+mod resource;
+#[cfg(any(test, feature = "testing"))]
+pub mod test;
 #[cfg(feature = "rustls-any")]
 pub mod tls;
 #[cfg(feature = "rustls-any")]
@@ -15,7 +19,11 @@ pub mod upstream;
 mod watch;
 
 pub use backoff::Backoff;
-pub use client::Client;
-pub use endpoint::{Endpoint, EndpointError};
+pub use client::{BuildError, Builder, Client, Transport};
+pub use endpoint::{Endpoint, EndpointError, ServerError};
+pub use error::Error;
+pub use event::Event;
+pub use federation::{Reason, ResourceStatus};
+pub use resource::{Content, Raw, Resource};
 pub use unix_address::{UnixAddress, UnixAddressError};
-pub use watch::{Event, Watch};
+pub use watch::Watch;

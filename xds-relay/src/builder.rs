@@ -68,7 +68,7 @@ use crate::tls;
 /// let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
 ///
 /// let client = Client::connect(Endpoint::new(&address)?);
-/// let mut watch = client.watch(CLUSTERS, "web")?;
+/// let mut watch = client.watch(CLUSTERS, "web");
 /// let Event::Put { name, .. } = watch.changed().await else { panic!("it is there") };
 /// assert_eq!(name.as_str(), "web");
 /// # drop((watch, client));

@@ -1,5 +1,7 @@
 //! A resource as it travels: one shared body, and the few wrapper fields beside it.
 
+use std::any::Any;
+use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -37,6 +39,25 @@ struct Beside {
     ttl: Option<Duration>,
     expires: Option<Instant>,
     variant: Option<Arc<Variant>>,
+    decoded: Option<Decoded>,
+}
+
+/// What somebody made of the content, from which it follows: of two that are compared, that decides.
+#[derive(Clone)]
+struct Decoded(Arc<dyn Any + Send + Sync>);
+
+impl PartialEq for Decoded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Decoded {}
+
+impl fmt::Debug for Decoded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Decoded")
+    }
 }
 
 /// An encoded `Any` is not of the type it is to be used as (rule 81).
@@ -146,6 +167,23 @@ impl Frame {
             return self;
         }
         self.changed(|beside| beside.variant = variant)
+    }
+
+    /// What was made of the content by who [decoded](Self::with_decoded) it.
+    pub fn decoded(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.0.beside.as_ref()?.decoded.as_ref().map(|Decoded(value)| value)
+    }
+
+    /// The same frame with what its user made of the content, for all who hold it: it is not sent.
+    ///
+    /// ```
+    /// use {std::sync::Arc, xds_transport::Frame};
+    /// let frame = Frame::new(vec![1; 9].into()).with_decoded(Arc::new(9_u8));
+    /// assert_eq!(frame.decoded().and_then(|value| value.downcast_ref()), Some(&9_u8));
+    /// ```
+    #[must_use]
+    pub fn with_decoded(self, value: Arc<dyn Any + Send + Sync>) -> Self {
+        self.changed(|beside| beside.decoded = Some(Decoded(value)))
     }
 
     /// How long the resource lives without being refreshed.

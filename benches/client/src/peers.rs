@@ -99,7 +99,7 @@ impl<const DELTA: bool> Peer for Ours<DELTA> {
     }
 
     async fn watch(&mut self, name: String) {
-        self.watches.push(self.client.watch(TYPE_URL, &name).unwrap());
+        self.watches.push(self.client.watch(TYPE_URL, &name));
     }
 
     async fn see(&mut self, index: usize) {

@@ -14,6 +14,7 @@ use xdstp_uri::ResourceName;
 use self::capacity::Capacity;
 use self::ops::{Op, history};
 use super::{interest, invariants, name};
+use crate::resource_error::Told;
 use crate::subscribers::Subscriber;
 use crate::{
     Cache, Interest, Options, Outcome, Outcomes, Removals, Resource, ResourceError, SubscriberId, TypeUrl, Version,
@@ -302,7 +303,9 @@ impl Model {
         let url = TypeUrl::from(TYPES[of]);
         let may_be_unlisted = asked && self.may_be_unlisted(of, name);
         let untold = (asked && self.is_untold(of, name)).then_some(self.cache.store.seq);
-        self.change(|cache, now, woken| cache.fail_asked(&url, name, error.clone(), asked, now, woken));
+        self.change(|cache, now, woken| {
+            cache.fail_asked(&url, name, error.clone(), Told { asked, beside: false }, now, woken);
+        });
         self.failed(of, name, error, may_be_unlisted);
         self.check_unseen(of, name, untold);
     }

@@ -17,6 +17,8 @@ pub(crate) struct Changes {
     pub(crate) removed: Vec<ResourceName>,
     /// Names that no response brought: gone, unless somebody brought them along (rule 150).
     pub(crate) missing: Vec<ResourceName>,
+    /// No server said so: what lived until now, or was not answered in time.
+    pub(crate) unsaid: bool,
     /// Why something is not sent (TP3).
     pub(crate) errors: Vec<(ResourceName, ResourceError)>,
     /// What lives on for a time: clients are told so by their own sessions (rule 148).

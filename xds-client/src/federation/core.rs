@@ -120,6 +120,18 @@ impl Federation {
         self.interner.sweep();
     }
 
+    /// The scope in which a program of one node finds names of an authority, or without it old-style names, at an origin.
+    pub(crate) fn watched_scope(&self, authority: Option<&str>, origin: usize) -> Result<Arc<Scope>, OverLimit> {
+        let key = authority.map_or(ScopeKey::EveryNode, |authority| ScopeKey::Authority(authority.to_owned()));
+        let speaker = || Speaker { label: labeled("xds", None), node: self.node.clone() };
+        self.scope(key, origin, &speaker)
+    }
+
+    /// Whether nothing is left that [`sweep`](Self::sweep) could take.
+    pub(crate) fn is_swept(&self) -> bool {
+        lock(&self.scopes).values().all(|scope| scope.supply().is_none() || scope.subscriber_count() > 0)
+    }
+
     /// Whether an origin speaks SotW.
     pub(crate) fn is_sotw(&self, origin: usize) -> bool {
         self.origins.get(origin).is_some_and(Origin::is_sotw)
@@ -221,7 +233,10 @@ impl Federation {
             Scope::authoritative(key.clone(), position, slice)
         } else {
             let room = origin.and_then(|origin| origin.room(&key));
-            let scope = Scope::streamed(key.clone(), position, self.linger, room, slice);
+            let scope = match origin.and_then(Origin::terms) {
+                Some(terms) => Scope::watched(key.clone(), position, room, slice, terms),
+                None => Scope::streamed(key.clone(), position, self.linger, room, slice),
+            };
             let known = self.last_known_good.as_ref().and_then(|kept| kept.load(&key, position));
             match known {
                 Some(known) => scope.keeps(known),

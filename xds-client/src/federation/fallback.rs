@@ -28,7 +28,7 @@ pub(crate) struct Fallback {
 impl Fallback {
     /// Feeds a scope, from the first of the servers as long as it can.
     pub(crate) fn feed(servers: Arc<Servers>, scope: &Arc<Scope>, speaker: Speaker) {
-        scope.choose_among(servers.count());
+        scope.choose_among(servers.names());
         let (speakers, seats) = (Arc::default(), Mutex::default());
         let fallback = Arc::new(Self { servers, scope: Arc::downgrade(scope), speaker, speakers, seats });
         scope.feed_from(fallback.clone());
@@ -43,16 +43,16 @@ impl Fallback {
     fn statuses(&self) -> (Vec<ServerStatus>, Option<usize>) {
         let Some(scope) = self.scope.upgrade() else { return Default::default() };
         let asked = scope.asked();
-        let status = |(at, name): (usize, &str)| {
+        let status = |(at, name): (usize, &Arc<str>)| {
             let state = match asked.servers.get(at) {
                 None => ServerState::NotAsked,
                 Some(Standing::Silent) => ServerState::Asked,
                 Some(Standing::Answers) => ServerState::Answers,
                 Some(Standing::Fails(reason)) => ServerState::Fails(reason.clone()),
             };
-            ServerStatus { name: name.to_owned(), in_use: asked.counts == Some(at), state }
+            ServerStatus { name: name.to_string(), in_use: asked.counts == Some(at), state }
         };
-        (self.servers.names().enumerate().map(status).collect(), asked.counts)
+        (self.servers.names().iter().enumerate().map(status).collect(), asked.counts)
     }
 }
 

@@ -1,8 +1,6 @@
 //! What comes over one stream from an origin, on its way to the scopes it belongs to; and what they want, to the origin.
 
-mod sort;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,18 +9,15 @@ use bytes::Bytes;
 use tonic::metadata::MetadataMap;
 use xds_transport::Protocol;
 use xds_transport::client::{Command, Intern, Update, Verdict};
-use xdstp_cache::{Interest, Selector, TypeUrl, Version};
+use xdstp_cache::{Selector, Version};
 
 use crate::federation::alike::Unsaid;
-use crate::federation::changes::Changes;
-use crate::federation::demand::Wish;
 use crate::federation::lock::lock;
 use crate::federation::markers::Markers;
 use crate::federation::places::{Elsewhere, Places};
-use crate::federation::scope::Scope;
 use crate::federation::scopes::{Due, Scopes, Seat};
 use crate::federation::server::{Server, StreamState};
-use crate::federation::settling::{Settled, Settling};
+use crate::federation::settling::Settling;
 use crate::federation::speakers::Speakers;
 
 /// An origin that has a stream and requests, and says nothing for this long, may want them asked in another way.
@@ -31,6 +26,10 @@ const SILENT: Duration = Duration::from_secs(15);
 /// An origin may have nothing to say to who returns with all it has. A balancer without an origin does not keep a stream
 /// open for this long.
 const STEADY: Duration = Duration::from_secs(30);
+
+mod program;
+mod sort;
+mod work;
 
 pub(crate) struct Feed {
     label: String,
@@ -105,6 +104,8 @@ impl Feed {
             state.guard = Some(self.server.observer.connected(&self.server.origin));
             self.silent_at = None;
         }
+        drop(state);
+        self.tell_back(false);
     }
 
     /// Whether this stream is to say so, of many that have to.
@@ -121,7 +122,10 @@ impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
         let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        let (lost, fails) = (!there && lock(&self.state).is_lost(), lock(&self.state).fails);
+        let (lost, fails, trouble) = {
+            let state = lock(&self.state);
+            (!there && state.is_lost(), state.fails, state.trouble.clone())
+        };
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
@@ -133,6 +137,8 @@ impl Consumer for Feed {
                 if self.server.has_peers {
                     // It may have a seat here only now.
                     self.stands(seat, &scope, fails);
+                } else {
+                    trouble.iter().for_each(|trouble| scope.tell_unreachable(trouble));
                 }
                 let more = scope.take_asks(now, seat.server, there, &mut |command| {
                     if let Command::Unsubscribe(type_url, interest) = &command {
@@ -162,7 +168,8 @@ impl Consumer for Feed {
         }
         self.more = !goes_on.is_empty();
         // Over SotW a full state is all there is.
-        for wish in self.settling.doubtful(now).into_iter().filter(|_| self.server.protocol == Protocol::Delta) {
+        let asks = self.server.protocol == Protocol::Delta && self.server.loops.asks_for_ends();
+        for wish in self.settling.doubtful(now).into_iter().filter(|_| asks) {
             self.markers.ask(wish);
         }
         self.markers.take_commands().into_iter().for_each(apply);
@@ -184,7 +191,7 @@ impl Consumer for Feed {
             self.settling.complete(&update.type_url, &collection);
             complete.push(collection);
         }
-        let type_url = update.type_url.clone();
+        let (type_url, unsaid) = (update.type_url.clone(), update.unsaid);
         let said = Some(update.version.as_str()).filter(|version| !version.is_empty()).map(Version::from);
         // Rule 33: equal versions of a type mean equal content, and what a delta origin says beside it means nothing.
         let (version, system_version) = match self.server.protocol {
@@ -194,12 +201,15 @@ impl Consumer for Feed {
         };
         let scopes = self.scopes.clone();
         let mut places = Places::of(&scopes);
-        let refused = self.sort(update, complete, &mut places);
+        self.tell_rejected(&type_url, &update.rejected, &mut places);
+        let mut refused = self.sort(update, complete, &mut places);
         // What is not in it is as it was, and so is the version of that.
         for (scope, mut changes) in places.into_changes() {
             changes.by_alias = self.server.protocol == Protocol::Delta;
             changes.version.clone_from(&version);
             changes.system_version.clone_from(&system_version);
+            changes.unsaid = unsaid;
+            refused.extend(scope.validate(&type_url, &mut changes));
             if !changes.is_empty() {
                 scope.store(&type_url, changes, now);
             }
@@ -235,6 +245,7 @@ impl Consumer for Feed {
                     (true, None) => tracing::info!(origin = %self.server.origin, stream = %self.label, "{words}"),
                     (false, _) => tracing::debug!(origin = %self.server.origin, stream = %self.label, "{words}"),
                 }
+                self.tell_lost(error.as_deref());
                 (self.silent_at, self.steady_at, self.steady) = (None, None, false);
                 self.markers.forget_all();
                 let settled = self.settling.pause();
@@ -249,7 +260,7 @@ impl Consumer for Feed {
                 for (seat, scope) in self.scopes.all() {
                     scope.origin_lost(seat.server, now);
                     if fails && self.server.has_peers {
-                        scope.failed(seat.server, words, true);
+                        self.tell_failed(seat, &scope, true);
                     }
                 }
             }
@@ -291,60 +302,12 @@ impl Consumer for Feed {
             tracing::warn!(origin = %self.server.origin, stream = %self.label, "{}", self.server.silent_hint);
             lock(&self.state).hint = Some(self.server.silent_hint);
         }
-        self.steady |= self.steady_at.take_if(|at| *at <= now).is_some();
+        if self.steady_at.take_if(|at| *at <= now).is_some() {
+            self.steady = true;
+            self.tell_back(self.server.has_peers);
+        }
         // What lingers is looked at with the commands.
         let settled = self.settling.settled(now);
         self.settle(settled, now);
-    }
-}
-
-impl Feed {
-    /// The scopes that have something to tell the origin: those that ask, and those whose time has come. When the origin
-    /// comes or goes, all are looked at.
-    fn with_work(&mut self, now: Instant, there: bool) -> Vec<(Seat, Arc<Scope>)> {
-        let mut seats = self.scopes.take_asking();
-        seats.extend(self.due.take(now));
-        if self.was_there.replace(there) != Some(there) {
-            return self.scopes.all();
-        }
-        self.seated(seats)
-    }
-
-    fn seated(&self, seats: BTreeSet<Seat>) -> Vec<(Seat, Arc<Scope>)> {
-        seats.into_iter().filter_map(|seat| Some((seat, self.scopes.at(seat)?))).collect()
-    }
-
-    /// Tells a scope of which this server is one how that is doing.
-    fn stands(&self, seat: Seat, scope: &Scope, fails: bool) {
-        let answers = lock(&self.state).answered;
-        if answers && scope.answered(seat.server) {
-            let Server { origin, name, observer, .. } = &*self.server;
-            observer.switched(origin, name);
-            tracing::info!(%origin, server = %name, scope = %scope.key, "it answers, and is used from now on");
-        } else if fails {
-            let reason = lock(&self.state).last_error.clone();
-            scope.failed(seat.server, reason.as_deref().unwrap_or("it ended the stream"), false);
-        }
-    }
-
-    /// Tells the scopes how far their collections are answered.
-    fn settle(&mut self, settled: Settled, now: Instant) {
-        settled.complete.iter().for_each(|(type_url, collection)| self.markers.forget(type_url, collection));
-        let mut types: BTreeMap<TypeUrl, Places<'_>> = BTreeMap::new();
-        let mut tell = |(type_url, interest): Wish, change: &dyn Fn(&mut Changes, Interest)| {
-            let places = types.entry(type_url).or_insert_with(|| Places::of(&self.scopes));
-            if let Some(place) = places.of_interest(&interest) {
-                places.put(place, |part| change(part, interest));
-            }
-        };
-        settled.begun.into_iter().for_each(|wish| tell(wish, &|part, interest| part.begun.push(interest)));
-        settled.complete.into_iter().for_each(|wish| tell(wish, &|part, interest| part.complete.push(interest)));
-        for (type_url, places) in types {
-            for (scope, changes) in places.into_changes() {
-                if !changes.is_empty() {
-                    scope.store(&type_url, changes, now);
-                }
-            }
-        }
     }
 }

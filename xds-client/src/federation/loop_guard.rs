@@ -9,6 +9,11 @@ pub trait LoopGuard: Send + Sync + 'static {
     /// What this program goes by among those that ask the same origins: no two are called alike.
     fn instance(&self) -> String;
 
+    /// Whether it goes by what it asks for, among other programs: only such asks where an answer in pieces ends.
+    fn asks_for_ends(&self) -> bool {
+        true
+    }
+
     /// What an origin is told before any request.
     fn say(&self) -> MetadataMap;
 

@@ -8,6 +8,7 @@ use xdstp_cache::Selector;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::Scope;
 use crate::federation::scope_key::ScopeKey;
+use crate::federation::terms::Terms;
 
 /// Where resources come from: servers that are dialed, files, a test. To the core all of them are equal.
 ///
@@ -27,6 +28,11 @@ pub trait Origin: Send + Sync + 'static {
     /// Whether it speaks SotW: it cannot say of every type what does not exist.
     fn is_sotw(&self) -> bool {
         false
+    }
+
+    /// If all that it feeds is for one program, on which terms.
+    fn terms(&self) -> Option<Terms> {
+        None
     }
 
     /// Whether it is asked apart for who selects among variants by this (TP2). If not, all of its names are without variants,
@@ -77,6 +83,10 @@ impl<T: Origin + ?Sized> Origin for Arc<T> {
 
     fn is_sotw(&self) -> bool {
         (**self).is_sotw()
+    }
+
+    fn terms(&self) -> Option<Terms> {
+        (**self).terms()
     }
 
     fn selects(&self, selector: &Selector) -> Result<bool, String> {

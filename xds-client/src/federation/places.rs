@@ -11,11 +11,13 @@ use crate::federation::scope::Scope;
 use crate::federation::scopes::Scopes;
 
 /// The scopes of a stream that something of a message belongs to, and what of it: by authority on the stream of `xdstp:`
-/// names; a node group's own stream feeds just its scope.
+/// names, where there may be one of old-style names, too; a node group's own stream feeds just its scope.
 pub(crate) struct Places<'a> {
     scopes: &'a Scopes,
     /// Everything is for this one.
     own: Option<usize>,
+    /// That of old-style names, where there are others.
+    of_every_node: Option<usize>,
     found: Vec<(Arc<Scope>, Changes)>,
     /// Those looked for; `None` if there is none.
     by_authority: HashMap<String, Option<usize>>,
@@ -40,8 +42,12 @@ impl Elsewhere {
 
 impl<'a> Places<'a> {
     pub(crate) fn of(scopes: &'a Scopes) -> Self {
-        let found: Vec<_> = scopes.own().into_iter().map(|(seat, own)| (own, Changes::of(seat.server))).collect();
-        Self { scopes, own: (!found.is_empty()).then_some(0), found, by_authority: HashMap::new() }
+        let (own, of_every_node) = (scopes.own(), scopes.of_every_node());
+        let (is_own, is_shared) = (own.is_some(), own.is_none() && of_every_node.is_some());
+        let found: Vec<_> =
+            own.or(of_every_node).into_iter().map(|(seat, scope)| (scope, Changes::of(seat.server))).collect();
+        let (own, of_every_node) = (is_own.then_some(0), is_shared.then_some(0));
+        Self { scopes, own, of_every_node, found, by_authority: HashMap::new() }
     }
 
     /// What belongs to each.
@@ -63,7 +69,11 @@ impl<'a> Places<'a> {
         }
         let before: Vec<_> = elsewhere.authorities(type_url, name).map(str::to_owned).collect();
         if aliases.is_empty() && before.is_empty() {
-            return (self.of_authority(name.authority()).into_iter().collect(), Vec::new());
+            let own = self.of_authority(name.authority());
+            // What a wildcard brings, not everybody asked for.
+            let own = own.filter(|place| self.of_every_node.is_none() || self.demands(*place, type_url, &[name]));
+            let by_wildcard = self.by_wildcard(type_url, name).filter(|place| Some(*place) != own);
+            return (own.into_iter().chain(by_wildcard).collect(), Vec::new());
         }
         let mut names: HashMap<usize, Vec<&ResourceName>> = HashMap::new();
         for name in aliases.iter().chain([name]) {
@@ -71,10 +81,11 @@ impl<'a> Places<'a> {
                 names.entry(place).or_default().push(name);
             }
         }
-        let wanted = |(place, names): (usize, Vec<&ResourceName>)| {
-            self.found.get(place).is_some_and(|(scope, _)| scope.demands(type_url, &names)).then_some(place)
-        };
-        let at: Vec<_> = names.into_iter().filter_map(wanted).collect();
+        let wanted =
+            |(place, names): (usize, Vec<&ResourceName>)| self.demands(place, type_url, &names).then_some(place);
+        let mut at: Vec<_> = names.into_iter().filter_map(wanted).collect();
+        let by_wildcard = self.by_wildcard(type_url, name).filter(|place| !at.contains(place));
+        at.extend(by_wildcard);
         elsewhere.forget(type_url, name);
         let others = at.iter().filter_map(|place| self.found.get(*place)?.0.key.authority());
         let others: BTreeSet<_> = others.filter(|other| Some(*other) != name.authority()).map(str::to_owned).collect();
@@ -93,14 +104,26 @@ impl<'a> Places<'a> {
         if let Some(own) = self.own {
             return vec![own];
         }
-        let authorities = name.authority().into_iter().chain(elsewhere.authorities(type_url, name));
-        authorities.filter_map(|authority| self.of_authority(Some(authority))).collect()
+        let authorities = [name.authority()].into_iter().chain(elsewhere.authorities(type_url, name).map(Some));
+        let mut at: Vec<_> = authorities.filter_map(|authority| self.of_authority(authority)).collect();
+        let by_wildcard = self.by_wildcard(type_url, name).filter(|place| !at.contains(place));
+        at.extend(by_wildcard);
+        at
+    }
+
+    /// Where a wildcard beside authorities brings a name.
+    fn by_wildcard(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<usize> {
+        self.of_every_node.filter(|place| self.demands(*place, type_url, &[name]))
+    }
+
+    fn demands(&self, place: usize, type_url: &TypeUrl, names: &[&ResourceName]) -> bool {
+        self.scope(place).is_some_and(|scope| scope.demands(type_url, names))
     }
 
     pub(crate) fn of_interest(&mut self, interest: &Interest) -> Option<usize> {
         match interest {
             Interest::Name(name) => self.own.or_else(|| self.of_authority(name.authority())),
-            Interest::Wildcard => self.own,
+            Interest::Wildcard => self.own.or(self.of_every_node),
         }
     }
 
@@ -116,7 +139,7 @@ impl<'a> Places<'a> {
     }
 
     fn of_authority(&mut self, authority: Option<&str>) -> Option<usize> {
-        let authority = authority?;
+        let Some(authority) = authority else { return self.of_every_node };
         if let Some(known) = self.by_authority.get(authority) {
             return *known;
         }

@@ -19,9 +19,13 @@ use crate::federation::scope::several::Several;
 use crate::federation::scope_key::ScopeKey;
 use crate::federation::share::Share;
 use crate::federation::supply::Supply;
+use crate::federation::terms::Terms;
+
+pub(crate) use self::hearing::{Heard, News};
 
 mod asking;
 mod choosing;
+mod hearing;
 pub(crate) mod look;
 mod recall;
 mod recalling;
@@ -32,6 +36,7 @@ pub(crate) mod stub;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unsaved;
+mod watching;
 
 /// How long what an authoritative origin had is remembered for who comes back: as long as tombstones are kept.
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -49,6 +54,8 @@ pub struct Scope {
     supply: Mutex<Option<Arc<dyn Supply>>>,
     /// Whether several streams may be served from it: not what forbids sharing, then.
     pub shared: bool,
+    /// Who uses it is one program, on these terms.
+    terms: Option<Terms>,
     /// What requests for it have room for, with those of the scopes that come over the same stream.
     pub(crate) room: Option<Arc<RequestRoom>>,
     /// How many names are looked at under one hold of the lock.
@@ -75,6 +82,8 @@ struct State {
     rests_since: Option<Instant>,
     /// What was known of it before a restart.
     recall: Option<Box<Recall>>,
+    /// Whether a server can be reached, for watches.
+    reach: hearing::Reach,
     /// Its servers, where there are several.
     several: Option<Box<Several>>,
 }
@@ -115,6 +124,23 @@ impl Scope {
         Self::new(key, origin, options, Some(Demand::new(linger)), room)
     }
 
+    /// The same for the watches of one program.
+    pub(crate) fn watched(
+        key: ScopeKey,
+        origin: usize,
+        room: Option<Arc<RequestRoom>>,
+        slice: usize,
+        terms: Terms,
+    ) -> Self {
+        let mut options = Options::default();
+        (options.authoritative, options.looks) = (false, slice);
+        // A program is told all that its wildcard brings.
+        options.wildcard_covers_xdstp = true;
+        // What must not be shared between clients is one's own.
+        let own = Self::new(key, origin, options, Some(Demand::new(Duration::ZERO)), room);
+        Self { shared: false, terms: Some(terms), ..own }
+    }
+
     /// A scope that holds all there is: what is not in it does not exist.
     pub fn authoritative(key: ScopeKey, origin: usize, slice: usize) -> Self {
         let mut options = Options::default();
@@ -140,6 +166,7 @@ impl Scope {
             asks_at: None,
             rests_since: None,
             recall: None,
+            reach: hearing::Reach::default(),
             several: None,
         };
         let shared = !matches!(key.of_all(), ScopeKey::Private(_));
@@ -148,6 +175,7 @@ impl Scope {
             origin,
             supply: Mutex::default(),
             shared,
+            terms: None,
             room,
             slice,
             state: parking_lot::Mutex::new(state),
@@ -171,6 +199,7 @@ impl Scope {
         // Not under its lock.
         let before = lock(&self.supply).replace(supply);
         drop(before);
+        self.tell_reachable();
         self.ask();
     }
 

@@ -9,6 +9,7 @@ use slab::Slab;
 
 use crate::federation::lock::lock;
 use crate::federation::scope::Scope;
+use crate::federation::scope_key::ScopeKey;
 
 /// Where a scope stands among those of its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +28,8 @@ struct Seats {
     by_authority: HashMap<String, Seat>,
     /// The one that the stream carries alone.
     own: Option<Seat>,
+    /// That of old-style names, where these come over the stream of all others.
+    of_every_node: Option<Seat>,
     /// They have something to tell the origin.
     asking: BTreeSet<Seat>,
 }
@@ -41,6 +44,9 @@ impl Scopes {
         }
         if scope.key.has_own_stream() {
             seats.own = Some(seat);
+        }
+        if *scope.key.of_all() == ScopeKey::EveryNode {
+            seats.of_every_node = Some(seat);
         }
         seats.asking.insert(seat);
         seat
@@ -58,6 +64,7 @@ impl Scopes {
             seats.by_authority.remove(authority);
         }
         seats.own = seats.own.filter(|own| *own != seat);
+        seats.of_every_node = seats.of_every_node.filter(|other| *other != seat);
     }
 
     /// A scope has something to tell the origin.
@@ -85,6 +92,11 @@ impl Scopes {
 
     pub(crate) fn own(&self) -> Option<(Seat, Arc<Scope>)> {
         let seat = lock(&self.0).own?;
+        Some((seat, self.at(seat)?))
+    }
+
+    pub(crate) fn of_every_node(&self) -> Option<(Seat, Arc<Scope>)> {
+        let seat = lock(&self.0).of_every_node?;
         Some((seat, self.at(seat)?))
     }
 
@@ -131,7 +143,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::federation::scope_key::ScopeKey;
 
     fn scope(authority: &str) -> Arc<Scope> {
         Arc::new(Scope::streamed(ScopeKey::Authority(authority.into()), 0, Duration::ZERO, None, 1))

@@ -13,6 +13,7 @@ use crate::federation::loop_guard::{Behind, LoopGuard};
 use crate::federation::mixed::Mixed;
 use crate::federation::observer::Observer;
 use crate::federation::realm::Realm;
+use crate::federation::terms::Trouble;
 
 /// What the streams to one server share.
 pub(crate) struct Server {
@@ -52,6 +53,8 @@ pub(crate) struct StreamState {
     pub(crate) hint: Option<&'static str>,
     /// Since when no stream was answered.
     pub(crate) lost_since: Option<Instant>,
+    /// Why there is none, if the last one ended without an answer.
+    pub(crate) trouble: Option<Arc<Trouble>>,
     /// Counts it as there.
     pub(crate) guard: Option<Box<dyn Any + Send + Sync>>,
 }

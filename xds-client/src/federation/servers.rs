@@ -19,6 +19,8 @@ use crate::federation::upstream::{Seated, Upstream};
 /// The servers of an origin, in order of preference.
 pub(crate) struct Servers {
     all: Vec<OneServer>,
+    /// What they are called.
+    names: Arc<[Arc<str>]>,
     dial: Arc<dyn Dial>,
 }
 
@@ -35,7 +37,8 @@ pub(crate) struct OneServer {
 
 impl Servers {
     pub(crate) fn new(all: Vec<OneServer>, dial: Arc<dyn Dial>) -> Self {
-        Self { all, dial }
+        let names = all.iter().map(|one| one.server.name.as_str().into()).collect();
+        Self { all, names, dial }
     }
 
     pub(crate) fn first(&self) -> Option<&OneServer> {
@@ -47,8 +50,8 @@ impl Servers {
     }
 
     /// What they are called.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.all.iter().map(|one| one.server.name.as_str())
+    pub(crate) fn names(&self) -> &Arc<[Arc<str>]> {
+        &self.names
     }
 
     /// Feeds a scope from the first, of which there is no other.
@@ -98,7 +101,7 @@ impl OneServer {
         speakers: impl Fn() -> Arc<Mutex<Speakers>>,
     ) -> Seated {
         let dial = || Upstream::dial(dial, self.server.clone(), speaker(), speakers(), &scope.key);
-        let upstream = if scope.key.authority().is_some() {
+        let upstream = if !scope.key.has_own_stream() {
             let mut streams = lock(&self.streams);
             let selector = scope.key.selector().cloned();
             let upstream = streams.get(&selector).and_then(Weak::upgrade).unwrap_or_else(dial);

@@ -129,7 +129,7 @@ async fn an_origin_is_shown_the_token_of_a_file_as_it_is_when_a_stream_begins() 
     let near = Running::start(&format!("[{{ name: far, server: '{}', {origin} }}]", far.address)).await;
     let clear = |address| xdstp_client::Client::connect(endpoint(address));
     let first = clear(near.address);
-    let mut clusters = first.watch(super::tls::CDS, "a").unwrap();
+    let mut clusters = first.watch(super::tls::CDS, "a");
     let good = token(HOUR, "good");
     files.write("token", &good);
     version_of(&mut clusters).await;

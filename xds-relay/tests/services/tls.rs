@@ -10,8 +10,7 @@ use tempfile::TempDir;
 use xds_relay::{Config, Relay};
 use xdstp_client::bootstrap::TlsFiles;
 use xdstp_client::tls::Tls;
-use xdstp_client::upstream::Connection;
-use xdstp_client::{Backoff, Client, Endpoint, Event, Watch};
+use xdstp_client::{Backoff, Client, Endpoint, Error, Event, Watch};
 
 use super::Running;
 
@@ -113,23 +112,25 @@ pub(crate) fn endpoint(address: SocketAddr) -> Endpoint {
 }
 
 pub(crate) fn watch(address: SocketAddr, tls: Tls) -> Watch {
-    Client::connect(endpoint(address).with_tls(tls)).watch(CDS, "a").unwrap()
+    Client::connect(endpoint(address).with_tls(tls)).watch(CDS, "a")
 }
 
 pub(crate) async fn version_of(watch: &mut Watch) -> String {
-    match watch.changed().await {
-        Event::Put { version, .. } => version.to_string(),
-        event => panic!("{event:?}"),
+    loop {
+        match watch.changed().await {
+            Event::Put { version, .. } => return version.to_string(),
+            // It is tried on.
+            Event::Failed { name: None, .. } | Event::Ambient { .. } => {}
+            event => panic!("{event:?}"),
+        }
     }
 }
 
 /// Why there is no stream.
 pub(crate) async fn why_not(endpoint: Endpoint) -> String {
     let client = Client::connect(endpoint);
-    let _watch = client.watch(CDS, "a").unwrap();
-    let mut connection = client.connection();
-    match connection.wait_for(Option::is_some).await.unwrap().clone() {
-        Some(Connection::Disconnected { error: Some(error), .. }) => error,
+    match client.watch(CDS, "a").changed().await {
+        Event::Failed { error: Error::Unreachable { reason, .. }, .. } => reason.to_string(),
         other => panic!("{other:?}"),
     }
 }

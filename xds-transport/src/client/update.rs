@@ -36,7 +36,8 @@ pub struct Update {
     /// New and changed resources, and those sent again unasked.
     pub changed: Vec<Changed>,
     /// Resources that came as they were because they were asked for again, by another name perhaps: who keeps what comes
-    /// by what it was asked for has not seen them there (delta).
+    /// by what it was asked for has not seen them there (delta). And those that came as they are held after something else was
+    /// refused of them (SotW).
     pub repeated: Vec<Changed>,
     /// Names that do not exist (any more). It may hold names that were never known (rule 72).
     pub removed: Vec<ResourceName>,

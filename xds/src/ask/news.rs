@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use xdstp_client::Client;
-use xdstp_client::upstream::Connection;
 
 use super::progress::{Event, Progress};
 use super::servers::Servers;
@@ -25,12 +24,8 @@ pub(crate) enum Until {
     Over(Option<Duration>),
 }
 
-enum News {
-    /// Of the watch at this place.
-    Resource(usize, xdstp_client::Event),
-    /// Of the server at this place.
-    Connection(usize, Connection),
-}
+/// Of the watch at this place.
+struct News(usize, xdstp_client::Event);
 
 /// Asks the servers, and prints what comes; what there is in the end, unless it was ^C, or nobody reads that.
 ///
@@ -48,31 +43,18 @@ pub(crate) async fn listen(
     let clients: Vec<_> = servers.all().iter().map(|(_, endpoint)| Client::connect(endpoint.clone())).collect();
     // A full channel holds the watches back, and those coalesce.
     let (sender, news) = mpsc::channel(1);
-    for (place, client) in clients.iter().enumerate() {
-        let (mut connection, sender) = (client.connection(), sender.clone());
-        tokio::spawn(async move {
-            while connection.changed().await.is_ok() {
-                let Some(now) = connection.borrow_and_update().clone() else { continue };
-                if sender.send(News::Connection(place, now)).await.is_err() {
-                    break;
-                }
-            }
-        });
-    }
     let mut places = 0;
     for (text, found) in asked {
         let watch = found.and_then(|(server, name)| {
             let client = clients.get(server).ok_or("nobody is known to have it")?;
-            let watch = client.watch(wanted.type_url(), name.as_str()).map_err(|error| error.to_string())?;
-            Ok((server, watch))
+            let watch = client.watch(wanted.type_url(), name.as_str());
+            Ok((server, name, watch))
         });
         match watch {
-            Ok((server, mut watch)) => {
-                progress.ask(watch.interest().clone(), server);
+            Ok((server, name, mut watch)) => {
+                progress.ask(name.into(), server);
                 let (place, sender) = (places, sender.clone());
-                tokio::spawn(async move {
-                    while sender.send(News::Resource(place, watch.changed().await)).await.is_ok() {}
-                });
+                tokio::spawn(async move { while sender.send(News(place, watch.changed().await)).await.is_ok() {} });
                 places += 1;
             }
             Err(reason) => print(servers, progress.refuse(text, &reason))?,
@@ -86,15 +68,6 @@ pub(crate) async fn listen(
         Until::Over(_) => true,
     };
     Ok(is_over.then_some(progress))
-}
-
-impl Progress {
-    fn take(&mut self, news: News) -> Option<Event> {
-        match news {
-            News::Resource(place, event) => self.seen(place, event),
-            News::Connection(place, connection) => self.connection(place, &connection),
-        }
-    }
 }
 
 async fn known(
@@ -115,7 +88,7 @@ async fn known(
             None => news.recv().await,
         };
         let Some(next) = next else { break };
-        progress.take(next).map_or(Ok(()), &mut *print)?;
+        progress.seen(next.0, next.1).map_or(Ok(()), &mut *print)?;
         progress.give_up_refused().into_iter().try_for_each(&mut *print)?;
     }
     progress.give_up(patience).into_iter().try_for_each(print)
@@ -145,7 +118,7 @@ async fn over(
             interrupted = &mut interrupted => return interrupted.map(|()| false),
             () = &mut closed => return Ok(false),
             () = &mut ended => break,
-            Some(next) = news.recv() => progress.take(next).map_or(Ok(()), &mut *print)?,
+            Some(next) = news.recv() => progress.seen(next.0, next.1).map_or(Ok(()), &mut *print)?,
         }
     }
     progress.give_up(limit.unwrap_or_default()).into_iter().try_for_each(print)?;

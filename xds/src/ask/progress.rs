@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use xdstp_cache::{Interest, Version};
-use xdstp_client::upstream::Connection;
+use xdstp_client::Error;
 use xdstp_uri::ResourceName;
 
 /// What happened, with the place of the server that it came from.
@@ -126,58 +126,73 @@ impl Progress {
 
     /// A watch saw something: the news in it, if there are any. A resource that several names cover comes for each of them.
     pub(super) fn seen(&mut self, place: usize, event: xdstp_client::Event) -> Option<Event> {
+        use xdstp_client::Event::{Ambient, Answered, Failed, Put, Removed};
         let asked = self.asked.get_mut(place)?;
         let server = asked.server;
-        let is_name = !asked.interest.is_collection();
         let (name, what) = match event {
-            xdstp_client::Event::Put { name, version, body } => {
-                if is_name {
+            Put { name, version, resource: any } => {
+                if !asked.interest.is_collection() {
                     asked.state = State::There;
                 }
-                let held = Held { version: version.clone(), any: body.clone(), server };
+                let held = Held { version: version.clone(), any: any.clone(), server };
                 let before = self.held.insert(name.clone(), held.clone());
                 let is_news = before.is_none_or(|before| before != held);
-                (name.as_str().to_owned(), is_news.then_some(What::Put { version, any: body })?)
+                (name.as_str().to_owned(), is_news.then_some(What::Put { version, any })?)
             }
-            xdstp_client::Event::Removed { name } => {
-                let is_first =
-                    is_name && std::mem::replace(&mut asked.state, State::Failed(Kind::Absent)) == State::Waiting;
-                let what = match self.held.remove(&name) {
-                    Some(_) => What::Removed,
-                    None if is_first => {
-                        let message = format!("there is no {}", asked.interest);
-                        What::Error(Failure { kind: Kind::Absent, message })
-                    }
-                    None => return None,
-                };
-                (name.as_str().to_owned(), what)
-            }
-            xdstp_client::Event::Answered => {
+            Removed { name } => (name.as_str().to_owned(), self.held.remove(&name).map(|_| What::Removed)?),
+            Answered => {
                 asked.state = State::There;
                 (asked.interest.as_str().to_owned(), What::Answered)
+            }
+            Failed { name: None, error } | Ambient { name: None, error: Some(error) } => {
+                return self.lost(server, &error);
+            }
+            Ambient { name: None, error: None } => {
+                self.servers.get_mut(server)?.lost.take()?;
+                return Some(Event { server: Some(server), name: None, what: What::Ambient(None) });
+            }
+            // Whoever watches goes on with it: here it is shown what the server has.
+            Failed { name: Some(name), error } | Ambient { name: Some(name), error: Some(error) } => {
+                (name.as_str().to_owned(), self.failed(place, &name, &error)?)
             }
             _ => return None,
         };
         Some(Event { server: Some(server), name: Some(name), what })
     }
 
-    /// What a server's stream came to.
-    pub(super) fn connection(&mut self, place: usize, connection: &Connection) -> Option<Event> {
-        let holds = self.held.values().any(|held| held.server == place);
-        let server = self.servers.get_mut(place)?;
-        let what = match connection {
-            Connection::Disconnected { error: Some(error), .. } if server.lost.is_none() => {
-                let kind = if is_refusal(error) { Kind::Refused } else { Kind::Unreachable };
-                let failure = Failure { kind, message: format!("no stream to {}: {error}", server.name) };
-                server.lost = Some(failure.clone());
-                if holds { What::Ambient(Some(failure)) } else { What::Error(failure) }
-            }
-            Connection::Answered => {
-                server.lost.take()?;
-                What::Ambient(None)
-            }
-            _ => return None,
+    /// Something is not to be had, or not any more.
+    fn failed(&mut self, place: usize, name: &ResourceName, error: &Error) -> Option<What> {
+        let asked = self.asked.get_mut(place)?;
+        let (kind, message) = match error {
+            error if error.is_absence() => (Kind::Absent, format!("there is no {}", asked.interest)),
+            Error::Timeout { .. } => (Kind::Timeout, format!("{name}: {error}")),
+            Error::Invalid { .. } => (Kind::Invalid, format!("{name}: {error}")),
+            _ => (Kind::Refused, format!("{name}: {error}")),
         };
+        let failure = Failure { kind, message };
+        if kind != Kind::Absent && self.held.contains_key(name) {
+            return Some(What::Ambient(Some(failure)));
+        }
+        let is_name = !asked.interest.is_collection();
+        let is_first = is_name && std::mem::replace(&mut asked.state, State::Failed(kind)) == State::Waiting;
+        match self.held.remove(name) {
+            Some(_) => Some(What::Removed),
+            None => (is_first || !is_name).then_some(What::Error(failure)),
+        }
+    }
+
+    /// There is no stream to a server: that is said once.
+    fn lost(&mut self, place: usize, error: &Error) -> Option<Event> {
+        let holds = self.held.values().any(|held| held.server == place);
+        let server = self.servers.get_mut(place).filter(|server| server.lost.is_none())?;
+        let words = match error {
+            Error::Unreachable { reason, .. } => reason.to_string(),
+            error => error.to_string(),
+        };
+        let kind = if is_refusal(&words) { Kind::Refused } else { Kind::Unreachable };
+        let failure = Failure { kind, message: format!("no stream to {}: {words}", server.name) };
+        server.lost = Some(failure.clone());
+        let what = if holds { What::Ambient(Some(failure)) } else { What::Error(failure) };
         Some(Event { server: Some(place), name: None, what })
     }
 

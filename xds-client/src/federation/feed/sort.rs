@@ -30,13 +30,7 @@ impl Feed {
         for mut changed in changed.into_iter().chain(repeated) {
             // Rule 153: what another origin's names stand for is for that to say. To clients an alias is its last claimant's.
             let value = changed.resource.value.with_aliases(|alias| self.server.realm.holds(alias));
-            let value = if never_shared { value.private() } else { value };
-            if self.server.has_peers {
-                // Equal versions of different servers say nothing: only the content does.
-                changed.resource = value.into_resource(None);
-            } else {
-                changed.resource.value = value;
-            }
+            changed.resource.value = if never_shared { value.private() } else { value };
             let name = &changed.name;
             if !self.server.realm.holds(name) {
                 let reason = "its authority is another origin's";
@@ -56,6 +50,10 @@ impl Feed {
                 refused.push(Rejected::new(name.as_str(), "neither it nor an alias of it was asked for"));
                 continue;
             };
+            if self.server.has_peers && !places.scope(last).is_some_and(|scope| scope.is_watched()) {
+                // Equal versions of different servers say nothing to clients: only the content does.
+                changed.resource = changed.resource.value.into_resource(None);
+            }
             for place in at {
                 places.put(place, |part| part.changed.push(changed.clone()));
             }
@@ -70,8 +68,8 @@ impl Feed {
         let Update { type_url, removed, missing, errors, refreshed, .. } = update;
         let rules = self.server.rules.of(&type_url);
         // Absence from a full state is an answer, late as it is taken for one; elsewhere it is not (rule 67).
-        let (missing, removed_too) =
-            if rules.full_state_in_sotw { (Vec::new(), missing) } else { (missing, Vec::new()) };
+        let (removed_too, missing): (Vec<_>, _) =
+            missing.into_iter().partition(|name| rules.full_state_in_sotw && !self.is_watched(&type_url, name, places));
         for name in removed.into_iter().chain(removed_too) {
             for place in places.of_name(&type_url, &name, &self.elsewhere) {
                 places.put(place, |part| part.removed.push(name.clone()));

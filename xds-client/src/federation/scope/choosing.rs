@@ -30,10 +30,10 @@ pub(crate) struct Asked {
 }
 
 impl Scope {
-    /// It is fed by one of so many servers, of which the first is asked.
-    pub(crate) fn choose_among(&self, servers: usize) {
+    /// It is fed by one of these servers, of which the first is asked.
+    pub(crate) fn choose_among(&self, names: &Arc<[Arc<str>]>) {
         let mut state = self.lock();
-        let several = state.several.get_or_insert_with(|| Box::new(Several::new(servers)));
+        let several = state.several.get_or_insert_with(|| Box::new(Several::new(names.clone())));
         let _ = several.choice.wanted();
     }
 
@@ -64,19 +64,20 @@ impl Scope {
     /// something is wanted that nothing is known of, the next one is asked.
     pub(crate) fn failed(&self, server: usize, reason: &str, anew: bool) {
         let looks = self.lock().several.as_mut().is_some_and(|several| several.failed(server, reason, anew));
-        if !looks || !self.lacks_any() {
-            return;
+        if looks {
+            let lacks = self.lacks_any();
+            let mut state = self.lock();
+            let State { several: Some(several), demand: Some(demand), .. } = &mut *state else { return };
+            several.looked(lacks);
+            // Meanwhile one of them may have answered.
+            let opens = lacks && matches!(several.choice.unknown(true), Turn::Opens(_));
+            if opens {
+                demand.open();
+            }
+            drop(state);
+            self.choose(opens);
         }
-        let mut state = self.lock();
-        let State { several: Some(several), demand: Some(demand), .. } = &mut *state else { return };
-        several.looked = false;
-        // Meanwhile one of them may have answered.
-        let opens = matches!(several.choice.unknown(true), Turn::Opens(_));
-        if opens {
-            demand.open();
-        }
-        drop(state);
-        self.choose(opens);
+        self.tell_if_all_fail();
     }
 
     /// A server answered: those below it are left, and what others said counts no more than what it says. Whether another
@@ -103,6 +104,7 @@ impl Scope {
             self.note_held(switch);
             self.ask();
         }
+        self.tell_reachable();
         self.choose(closes);
         before.is_some_and(|before| before != server)
     }
@@ -156,6 +158,11 @@ impl State {
         self.several.as_ref().is_none_or(|several| several.heeds(server))
     }
 
+    /// Whether this server is one that is waited for, and nothing came of it: its silence is told, where time is.
+    pub(super) fn waits_for(&self, server: usize) -> bool {
+        self.several.as_ref().is_some_and(|several| several.current() == server && several.choice.is_asked(server))
+    }
+
     /// Whether what feeds it is there, if not by the server that is asked about, then by another.
     pub(super) fn is_there(&self, connected: bool) -> bool {
         connected || self.several.as_ref().is_some_and(|several| several.choice.any_answers())
@@ -203,6 +210,16 @@ impl State {
         }
         if of_others.is_empty() {
             several.of_others.remove(type_url);
+        }
+    }
+
+    /// What is as it is held is no news, whatever version another server has of it.
+    pub(super) fn keep_versions(&self, type_url: &TypeUrl, changes: &mut Changes) {
+        for changed in changes.changed.iter_mut().filter(|_| self.several.is_some()) {
+            let held = self.cache.resource(type_url, &changed.name);
+            if let Some(held) = held.filter(|held| held.digest() == changed.resource.digest()) {
+                changed.resource.version = held.version.clone();
+            }
         }
     }
 

@@ -42,8 +42,10 @@ impl Scope {
                 state.leave((type_url.clone(), interest));
             }
             drop(state);
-            // Or who waits for the lock may not get it in between.
-            std::thread::yield_now();
+            if !closed {
+                // Or who waits for the lock may not get it in between.
+                std::thread::yield_now();
+            }
         }
         self.nudge(nudge);
     }

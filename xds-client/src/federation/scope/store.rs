@@ -20,9 +20,17 @@ impl Scope {
         {
             let state = &mut self.lock();
             if !state.heeds(changes.server) {
-                return;
+                if !self.is_watched() || !state.waits_for(changes.server) {
+                    return;
+                }
+                // Another's word counts, and its own will once it says any: of it a program is told that it is silent.
+                let missing = std::mem::take(&mut changes.missing);
+                changes = Changes { missing, ..Changes::of(changes.server) };
             }
             state.forsake(type_url, &mut changes);
+            if self.is_watched() {
+                state.keep_versions(type_url, &mut changes);
+            }
             let Changes { changed, removed, errors, .. } = &changes;
             let names = changed.iter().map(|changed| &changed.name).chain(removed);
             state.hears(type_url, names.chain(errors.iter().map(|(name, _)| name)));
@@ -33,13 +41,14 @@ impl Scope {
             by_alias,
             mut removed,
             missing,
+            unsaid: _,
             errors,
             refreshed,
             begun,
             complete,
             version,
             system_version,
-        } = changes;
+        } = self.decide(type_url, changes);
         for part in missing.chunks(BATCH) {
             let state = &mut self.lock();
             let cache = &state.cache;
@@ -55,7 +64,7 @@ impl Scope {
         let mut over = false;
         while !over {
             self.change(|state| {
-                if !state.heeds(server) {
+                if !(state.heeds(server) || self.is_watched() && state.waits_for(server)) {
                     over = true;
                     return Woken::default();
                 }
@@ -102,7 +111,9 @@ impl Scope {
                 // What an error is about may be removed too, and a removal ends an error.
                 if changed.len() == 0 && removed.len() == 0 {
                     for (name, error) in errors.by_ref().take(BATCH) {
-                        if is_asked(&name) {
+                        if self.is_watched() && is_asked(&name) {
+                            edit.fail_beside(type_url, &name, error);
+                        } else if is_asked(&name) {
                             edit.fail_by_name(type_url, &name, error);
                         } else {
                             edit.fail(type_url, &name, error);

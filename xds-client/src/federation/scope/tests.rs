@@ -88,7 +88,7 @@ fn client_rule_069_what_a_server_says_that_does_not_count_is_dropped() {
     let now = Instant::now();
     let scope = Scope::streamed(ScopeKey::EveryNode, 0, Duration::from_secs(3600), None, 1);
     let type_url = CDS.into();
-    scope.choose_among(2);
+    scope.choose_among(&["first".into(), "second".into()].into());
     let id = scope.open(&type_url, Waker::noop().clone());
     for name in ["a", "b"] {
         scope.subscribe(&type_url, id, &Interest::Name(name.parse().unwrap()));

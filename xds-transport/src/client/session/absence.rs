@@ -16,6 +16,8 @@ pub enum Silence {
     /// That it does not exist: for who watches it and has to go on (rule 74). The time runs from the request.
     #[default]
     IsAbsence,
+    /// The same after this time (gRFC A88 has 30 seconds for servers of which that is no absence).
+    IsAbsenceAfter(Duration),
     /// Nothing, because others would be told so (rule 150). Over SotW a response that came after the request and lacks the
     /// name says something: the time runs from there, or from the last byte of [whatever came](crate::client::Stream::received).
     IsNoAnswer,
@@ -49,7 +51,7 @@ impl Absences {
     /// A request asked for it.
     pub(crate) fn asked(&mut self, now: Instant, interest: Interest, wanted: &mut Wanted) {
         match self.silence {
-            Silence::IsAbsence => self.wait(now, interest, wanted),
+            Silence::IsAbsence | Silence::IsAbsenceAfter(_) => self.wait(now, interest, wanted),
             Silence::IsNoAnswer if !interest.is_collection() => self.unheard.push(interest),
             Silence::IsNoAnswer => {}
         }
@@ -71,14 +73,15 @@ impl Absences {
     /// Something that waited long enough. A deadline is not taken back when an answer comes, or the name goes: it is found
     /// void here.
     pub(crate) fn pop(&mut self, now: Instant, wanted: &Wanted) -> Option<Interest> {
+        let patience = self.patience();
         loop {
             let interest = self.due.pop(now)?;
             let waits_since = wanted.wish(&interest).filter(|wish| wish.is_open()).and_then(|wish| wish.waits_since);
-            if waits_since.and_then(|since| since.checked_add(ABSENT_AFTER)).is_none_or(|due| due > now) {
+            if waits_since.and_then(|since| since.checked_add(patience)).is_none_or(|due| due > now) {
                 continue;
             }
             let received_at = self.received_at.filter(|_| self.silence == Silence::IsNoAnswer);
-            match received_at.and_then(|at| at.checked_add(ABSENT_AFTER)).filter(|due| *due > now) {
+            match received_at.and_then(|at| at.checked_add(patience)).filter(|due| *due > now) {
                 Some(due) => self.due.insert(due, interest),
                 None => return Some(interest),
             }
@@ -87,8 +90,15 @@ impl Absences {
 
     fn wait(&mut self, now: Instant, interest: Interest, wanted: &mut Wanted) {
         wanted.waits_since(&interest, now);
-        if let Some(due) = now.checked_add(ABSENT_AFTER) {
+        if let Some(due) = now.checked_add(self.patience()) {
             self.due.insert(due, interest);
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        match self.silence {
+            Silence::IsAbsenceAfter(patience) => patience,
+            Silence::IsAbsence | Silence::IsNoAnswer => ABSENT_AFTER,
         }
     }
 }

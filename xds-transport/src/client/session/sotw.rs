@@ -36,6 +36,8 @@ pub(crate) struct Sotw {
     /// The newest nonce of this stream (rule 14).
     nonce: String,
     named: Named,
+    /// What came of these last was refused: that they come as they are held is news.
+    doubted: BTreeSet<ResourceName>,
     /// What left in requests that the server may have dropped: until it has surely read that, or sent the resource.
     left: BTreeSet<Interest>,
     /// The names of the last request, encoded.
@@ -78,6 +80,7 @@ impl Sotw {
             outgrown: false,
             nonce: String::new(),
             named: Named::Never,
+            doubted: BTreeSet::new(),
             left: BTreeSet::new(),
             names: Bytes::new(),
             asked: false,
@@ -140,6 +143,7 @@ impl Sotw {
         }
         self.common.forget_variants();
         self.refused.retain(|name| self.common.wanted.covers(name));
+        self.doubted.retain(|name| self.common.wanted.covers(name));
         self.failing.retain(|name| self.common.wanted.covers(name));
         self.common.failed.retain(|name| self.common.wanted.keeps_error(name));
         if self.common.wanted.is_empty() {
@@ -157,9 +161,13 @@ impl Sotw {
     }
 
     pub(crate) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
-        if let (true, Verdict::Reject { reasons }) = (self.full_state, &verdict) {
+        if let Verdict::Reject { reasons } = &verdict {
             let names = reasons.iter().filter_map(|rejected| ResourceName::parse(&rejected.name).ok());
-            self.refused.extend(names.filter(|name| self.common.wanted.covers(name)));
+            let names = names.filter(|name| self.common.wanted.covers(name));
+            self.doubted.extend(names.clone());
+            if self.full_state {
+                self.refused.extend(names);
+            }
         }
         let Some(answer) = self.common.finish(id, verdict) else { return };
         // A NACK goes with the version before (rule 26).

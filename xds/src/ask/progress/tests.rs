@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use super::*;
 
 fn name(text: &str) -> ResourceName {
@@ -7,15 +5,32 @@ fn name(text: &str) -> ResourceName {
 }
 
 fn put(text: &str, version: &str, body: &'static str) -> xdstp_client::Event {
-    xdstp_client::Event::Put { name: name(text), version: version.into(), body: body.into() }
+    xdstp_client::Event::Put { name: name(text), version: version.into(), resource: body.into() }
 }
 
 fn removed(text: &str) -> xdstp_client::Event {
     xdstp_client::Event::Removed { name: name(text) }
 }
 
-fn lost(error: &str) -> Connection {
-    Connection::Disconnected { error: Some(error.into()), retry_at: Instant::now() }
+fn absent(text: &str) -> xdstp_client::Event {
+    xdstp_client::Event::Failed { name: Some(name(text)), error: Error::Absent }
+}
+
+/// Deleted, and what there was of it stays in use.
+fn deleted(text: &str) -> xdstp_client::Event {
+    xdstp_client::Event::Ambient { name: Some(name(text)), error: Some(Error::Absent) }
+}
+
+fn unreachable(reason: &str) -> Error {
+    Error::Unreachable { server: "s".into(), node: "".into(), reason: reason.into() }
+}
+
+fn lost(reason: &str) -> xdstp_client::Event {
+    xdstp_client::Event::Failed { name: None, error: unreachable(reason) }
+}
+
+fn back() -> xdstp_client::Event {
+    xdstp_client::Event::Ambient { name: None, error: None }
 }
 
 /// Asked for by name, of servers `s0`, `s1` and so on.
@@ -52,12 +67,12 @@ fn what_several_names_cover_is_news_once_for_each_change() {
 fn a_name_that_never_was_is_absent_and_one_that_was_is_removed() {
     let mut progress = progress(&[("a", 0), ("b", 0)]);
     assert!(progress.is_waiting());
-    let absent = progress.seen(0, removed("a")).unwrap();
-    assert_eq!(kinds(&[absent]), [(Some("a"), Kind::Absent)]);
-    assert_eq!(progress.seen(0, removed("a")), None);
+    let told = progress.seen(0, absent("a")).unwrap();
+    assert_eq!(kinds(&[told]), [(Some("a"), Kind::Absent)]);
+    assert_eq!(progress.seen(0, absent("a")), None);
     progress.seen(1, put("b", "1", "x")).unwrap();
     assert_eq!((progress.is_waiting(), progress.verdict()), (false, Verdict::Wrong));
-    assert_eq!(progress.seen(1, removed("b")).unwrap().what, What::Removed);
+    assert_eq!(progress.seen(1, deleted("b")).unwrap().what, What::Removed);
 
     progress.seen(0, put("a", "1", "x")).unwrap();
     progress.seen(1, put("b", "1", "x")).unwrap();
@@ -78,13 +93,13 @@ fn a_collection_is_there_when_it_is_answered_be_it_empty() {
 fn a_lost_stream_is_an_error_or_makes_what_was_printed_stale_and_takes_nothing_away() {
     let mut progress = progress(&[("a", 0), ("b", 1)]);
     progress.seen(0, put("a", "1", "x")).unwrap();
-    let of_held = progress.connection(0, &lost("gone")).unwrap();
+    let of_held = progress.seen(0, lost("gone")).unwrap();
     assert!(matches!(of_held.what, What::Ambient(Some(Failure { kind: Kind::Unreachable, .. }))), "{of_held:?}");
-    assert_eq!(progress.connection(0, &lost("again")), None, "it is said once");
-    assert_eq!(progress.connection(0, &Connection::Answered).unwrap().what, What::Ambient(None));
-    assert_eq!(progress.connection(0, &Connection::Answered), None);
+    assert_eq!(progress.seen(0, lost("again")), None, "it is said once");
+    assert_eq!(progress.seen(0, back()).unwrap().what, What::Ambient(None));
+    assert_eq!(progress.seen(0, back()), None);
 
-    let of_nothing = progress.connection(1, &lost("gone")).unwrap();
+    let of_nothing = progress.seen(1, lost("gone")).unwrap();
     assert_eq!(kinds(&[of_nothing]), [(None, Kind::Unreachable)]);
     let given_up = progress.give_up(Duration::from_secs(1));
     assert_eq!(kinds(&given_up), [(Some("b"), Kind::Unreachable)]);
@@ -106,8 +121,8 @@ fn silence_is_no_absence() {
 fn who_does_not_want_to_be_asked_is_not_waited_for() {
     for words in ["PermissionDenied: no", "the origin has no /x: it may speak sotw (Unimplemented: no)"] {
         let mut progress = progress(&[("a", 0), ("b", 1)]);
-        progress.connection(0, &lost(words)).unwrap();
-        progress.connection(1, &lost("Unavailable: PermissionDenied, it seems")).unwrap();
+        progress.seen(0, lost(words)).unwrap();
+        progress.seen(1, lost("Unavailable: PermissionDenied, it seems")).unwrap();
         assert_eq!(kinds(&progress.give_up_refused()), [(Some("a"), Kind::Refused)]);
         assert!(progress.is_waiting());
     }

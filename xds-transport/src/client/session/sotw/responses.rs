@@ -39,6 +39,8 @@ impl Sotw {
             self.left.retain(|interest| self.common.wanted.wish(interest).is_none());
         }
         let mut incoming = Incoming::new(now, id, response.rejected, intern, &mut self.common);
+        let unread = incoming.refused.iter().filter_map(|name| ResourceName::parse(name).ok());
+        self.doubted.extend(unread.filter(|name| self.common.wanted.covers(name)));
         // What is missing may be what could not be read.
         let complete = self.full_state && incoming.update.rejected.is_empty();
         if self.common.wanted.answer(&Interest::Wildcard) {
@@ -89,7 +91,7 @@ impl Sotw {
         self.common.wanted.answer(&interest);
         self.left.remove(&interest);
         self.failing.remove(&name);
-        let failed = self.common.failed.remove(&name);
+        let (failed, doubted) = (self.common.failed.remove(&name), self.doubted.remove(&name));
         incoming.update.answered.extend(self.common.wanted.answer_parent(&name));
         present.insert(name.clone());
         let Some(frame) = frame else {
@@ -112,7 +114,7 @@ impl Sotw {
         let update = &mut incoming.update;
         if !touched || resent || over {
             update.changed.push(Changed { name, resource, touched });
-        } else if awaited {
+        } else if awaited || doubted {
             update.refreshed.extend(ttl.map(|ttl| (name.clone(), ttl)));
             update.repeated.push(Changed { name, resource, touched: false });
         } else {

@@ -1,0 +1,215 @@
+//! From a bootstrap to a client.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use thiserror::Error;
+use tokio::runtime::Handle;
+use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
+use xds_transport::wire::Node;
+use xds_transport::{Protocol, TypeRules};
+
+use super::directory::{Directory, Lists};
+use super::origins::{Known, Origins, patience};
+use super::servers::{ByTransport, Servers, Transport};
+use super::sweeper::Sweeper;
+use super::{Client, IDLE, Inner, introduced};
+use crate::backoff::Backoff;
+use crate::bootstrap::{Bootstrap, Features, Server};
+use crate::endpoint::Endpoint;
+use crate::error::Error as WatchError;
+use crate::federation::{Dial, Validators};
+use crate::upstream::Pool;
+
+/// What is said of a client before it is made: see [`Client::builder`].
+pub struct Builder {
+    bootstrap: Bootstrap,
+    protocol: Protocol,
+    rules: Arc<TypeRules>,
+    backoff: Backoff,
+    idle: Duration,
+    agent: (String, String),
+    transport: Option<Arc<dyn Transport>>,
+}
+
+/// There is no client to be had.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Nothing drives its streams.
+    #[error("a client is made within a tokio runtime, which drives its streams: there is none")]
+    NoRuntime,
+}
+
+impl Builder {
+    pub(super) fn new(bootstrap: Bootstrap) -> Self {
+        Self {
+            bootstrap,
+            protocol: Protocol::Delta,
+            rules: Arc::new(TypeRules::envoy()),
+            backoff: Backoff::default(),
+            idle: IDLE,
+            agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            transport: None,
+        }
+    }
+
+    /// Speaks this protocol with the servers: delta otherwise, as which gRPC's servers may speak SotW only.
+    #[must_use]
+    pub fn protocol(self, protocol: Protocol) -> Self {
+        Self { protocol, ..self }
+    }
+
+    /// Follows these rules about types: those of Envoy's otherwise.
+    #[must_use]
+    pub fn type_rules(self, rules: Arc<TypeRules>) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Waits like this between attempts.
+    #[must_use]
+    pub fn backoff(self, backoff: Backoff) -> Self {
+        Self { backoff, ..self }
+    }
+
+    /// Keeps streams open for about this long when nobody watches anything of them: a minute otherwise.
+    #[must_use]
+    pub fn idle(self, idle: Duration) -> Self {
+        Self { idle, ..self }
+    }
+
+    /// What the program is called, for the servers.
+    #[must_use]
+    pub fn user_agent(self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { agent: (name.into(), version.into()), ..self }
+    }
+
+    /// Speaks with the servers by this, in place of gRPC.
+    #[must_use]
+    pub fn transport(self, transport: impl Transport) -> Self {
+        Self { transport: Some(Arc::new(transport)), ..self }
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    /// Outside of a tokio runtime, unless it has a transport of its own.
+    pub fn build(self) -> Result<Client, BuildError> {
+        let node = introduced(self.bootstrap.node(), (&self.agent.0, &self.agent.1));
+        let (id, encoded) = (node.id.as_str().into(), Bytes::from(node.encode_to_vec()));
+        let made = match &self.transport {
+            Some(transport) => self.by_transport(transport.clone()),
+            None => self.by_grpc(&node, Handle::try_current().map_err(|_| BuildError::NoRuntime)?),
+        };
+        let Made { lists, servers, dial } = made;
+        let validators = Arc::<Validators>::default();
+        let origins = Origins {
+            protocol: self.protocol,
+            rules: self.rules,
+            dial,
+            node: encoded,
+            validators: validators.clone(),
+            authorities: lists.authorities(),
+            max_request_bytes: DEFAULT_MAX_REQUEST_SIZE,
+        };
+        let federation = origins.federation(&servers);
+        let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
+        let directory = Directory::of_bootstrap(self.bootstrap, lists);
+        Ok(Client(Arc::new(Inner { federation, directory, validators, node: id, sweeper: sweeper.flatten() })))
+    }
+
+    fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
+        let (mut all, mut known) = (Vec::new(), Vec::new());
+        let lists = Lists::of(&self.bootstrap, |servers| {
+            all.push(servers.to_vec());
+            known.push(servers.iter().map(Known::of).collect());
+            Ok(known.len() - 1)
+        });
+        Made { lists, servers: known, dial: Arc::new(ByTransport { servers: all, transport }) }
+    }
+
+    fn by_grpc(&self, node: &Node, runtime: Handle) -> Made {
+        let (mut pools, mut known) = (Vec::new(), Vec::new());
+        // One server has one connection, whatever others stand beside it in a list.
+        let mut shared: HashMap<Server, Pool> = HashMap::new();
+        let lists = Lists::of(&self.bootstrap, |servers| {
+            let mut of_list = Vec::new();
+            for server in servers {
+                let pool = match shared.get(server) {
+                    Some(pool) => pool.clone(),
+                    None => self.pool(server, node)?,
+                };
+                shared.insert(server.clone(), pool.clone());
+                of_list.push(pool);
+            }
+            pools.push(of_list);
+            known.push(servers.iter().map(Known::of).collect());
+            Ok(known.len() - 1)
+        });
+        Made { lists, servers: known, dial: Arc::new(Servers { pools, runtime }) }
+    }
+
+    fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
+        let unusable = |error: crate::endpoint::ServerError| WatchError::Unusable {
+            server: server.uri().into(),
+            reason: with_causes(&error).into(),
+        };
+        let endpoint = Endpoint::of_server(server).map_err(unusable)?;
+        let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
+        let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
+        let silence = Silence::IsAbsenceAfter(patience(server.features()));
+        Ok(Pool::new(endpoint.with_silence(silence)))
+    }
+}
+
+/// The lists of servers, what each of them is called and does, and how these are dialed.
+struct Made {
+    lists: Lists,
+    servers: Vec<Vec<Known>>,
+    dial: Arc<dyn Dial>,
+}
+
+/// A client of one server.
+pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
+    let uri = endpoint.uri();
+    let node = Node::decode(endpoint.node.clone()).map(|node| node.id).unwrap_or_default();
+    let validators = Arc::<Validators>::default();
+    let runtime = Handle::try_current().ok();
+    let found = if runtime.is_some() {
+        Ok(0)
+    } else {
+        let reason = "there is no tokio runtime to drive a stream".into();
+        Err(WatchError::Unusable { server: uri.as_str().into(), reason })
+    };
+    let lists = Lists::one(found);
+    let origins = Origins {
+        protocol: endpoint.protocol,
+        rules: endpoint.rules.clone(),
+        node: endpoint.node.clone(),
+        validators: validators.clone(),
+        authorities: lists.authorities(),
+        max_request_bytes: endpoint.max_request_size,
+        dial: match runtime {
+            Some(runtime) => Arc::new(Servers { pools: vec![vec![Pool::new(endpoint)]], runtime }),
+            None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
+        },
+    };
+    let known = Known { name: uri, features: Features::default() };
+    let federation = origins.federation(&[vec![known]]);
+    let sweeper = Sweeper::start(&federation, IDLE);
+    let directory = Directory::of_all(lists);
+    Arc::new(Inner { federation, directory, validators, node: node.into(), sweeper })
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,93 @@
+//! Who is asked for what: by the authorities of a bootstrap.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use xdstp_uri::ResourceName;
+use xdstp_uri::a47::look_up_authority;
+
+use crate::bootstrap::{Bootstrap, Server};
+use crate::error::Error;
+use crate::federation::Authorities;
+
+/// The position of an origin, or why there is none.
+type Found = Result<usize, Error>;
+
+/// The lists of servers of a bootstrap: two that are equal are one origin.
+pub(super) struct Lists {
+    /// That of old-style names.
+    top: Found,
+    /// By the keys of the bootstrap.
+    by_authority: HashMap<String, Found>,
+}
+
+/// Where names are found.
+pub(super) struct Directory {
+    /// None: everything is found at the top.
+    bootstrap: Option<Bootstrap>,
+    lists: Lists,
+}
+
+impl Lists {
+    /// `origin` makes an origin of a list.
+    pub(super) fn of<'a>(bootstrap: &'a Bootstrap, mut origin: impl FnMut(&[Server]) -> Found) -> Self {
+        let mut known: Vec<(&[Server], Found)> = Vec::new();
+        let mut find = |servers: &'a [Server]| {
+            if let Some((_, found)) = known.iter().find(|(known, _)| *known == servers) {
+                return found.clone();
+            }
+            let found = match servers {
+                [] => Err(Error::UnknownAuthority { authority: "".into() }),
+                _ => origin(servers),
+            };
+            known.push((servers, found.clone()));
+            found
+        };
+        let top = find(bootstrap.servers());
+        let own = |name: &String| Some((name.clone(), find(bootstrap.servers_of(Some(name))?)));
+        let by_authority = bootstrap.authorities().keys().filter_map(own).collect();
+        Self { top, by_authority }
+    }
+
+    /// One for everything.
+    pub(super) fn one(found: Found) -> Self {
+        Self { top: found, by_authority: HashMap::new() }
+    }
+
+    /// Which names each origin may set.
+    pub(super) fn authorities(&self) -> Arc<Authorities> {
+        let of = |(name, found): (&String, &Found)| Some((canonical(name), *found.as_ref().ok()?));
+        let origins = self.by_authority.iter().filter_map(of).collect();
+        Arc::new(Authorities { origins, default_origin: self.top.clone().unwrap_or(usize::MAX) })
+    }
+}
+
+impl Directory {
+    pub(super) fn of_bootstrap(bootstrap: Bootstrap, lists: Lists) -> Self {
+        Self { bootstrap: Some(bootstrap), lists }
+    }
+
+    pub(super) fn of_all(lists: Lists) -> Self {
+        Self { bootstrap: None, lists }
+    }
+
+    /// The origin of a name.
+    pub(super) fn of(&self, name: &ResourceName) -> Found {
+        let Some(bootstrap) = &self.bootstrap else { return self.lists.top.clone() };
+        let unknown = |authority: &str| Error::UnknownAuthority { authority: authority.into() };
+        let found = look_up_authority(bootstrap, name).map_err(|error| unknown(error.authority()))?;
+        match found.authority {
+            None => self.lists.top.clone(),
+            Some(authority) => {
+                self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))
+            }
+        }
+    }
+}
+
+/// An authority as names have it.
+fn canonical(authority: &str) -> String {
+    let escaped = authority.replace('%', "%25").replace('/', "%2F").replace('?', "%3F").replace('#', "%23");
+    let name = ResourceName::parse(&format!("xdstp://{escaped}/T")).ok();
+    name.and_then(|name| name.authority().map(str::to_owned)).unwrap_or_else(|| authority.to_owned())
+}

@@ -1,0 +1,176 @@
+//! The servers of a client as origins of its federation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tonic::metadata::MetadataMap;
+use xds_transport::{Dialect, Protocol, TypeRules};
+use xdstp_cache::Selector;
+
+use crate::bootstrap::{Features, Server};
+use crate::federation::{
+    Authorities, Behind, ByNode, Dial, Federation, Interner, Limits, LoopGuard, Origin, Quota, Realm, RequestRoom,
+    Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms, Validators,
+};
+
+/// How long a name may be without an answer (gRFC A57).
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The same where that is no absence (gRFC A88).
+const LONG_PATIENCE: Duration = Duration::from_secs(30);
+/// How many names are told to a server under one hold of a scope's lock.
+const NAMES_PER_TURN: usize = 1024;
+
+/// What the origins of a client have in common.
+pub(super) struct Origins {
+    pub(super) protocol: Protocol,
+    pub(super) rules: Arc<TypeRules>,
+    pub(super) dial: Arc<dyn Dial>,
+    pub(super) node: Bytes,
+    pub(super) validators: Arc<Validators>,
+    pub(super) authorities: Arc<Authorities>,
+    /// What a request may have, in bytes.
+    pub(super) max_request_bytes: usize,
+}
+
+/// A server, as far as it is told from others.
+pub(super) struct Known {
+    /// What it is called.
+    pub(super) name: String,
+    pub(super) features: Features,
+}
+
+/// Servers that answer one node only: this program's.
+struct Own {
+    server: ServerOrigin,
+    terms: Terms,
+}
+
+/// A program is no relay, and says nothing of any.
+struct NoRelay;
+
+impl Known {
+    pub(super) fn of(server: &Server) -> Self {
+        Self { name: server.uri().to_owned(), features: server.features() }
+    }
+}
+
+impl Origins {
+    /// Each of the servers of a list, in order of preference.
+    pub(super) fn federation(self, lists: &[Vec<Known>]) -> Arc<Federation> {
+        let interner = Arc::<Interner>::default();
+        let origins = lists.iter().enumerate().map(|(position, servers)| {
+            let realm = Realm { origin: position, authorities: self.authorities.clone() };
+            Arc::new(self.origin(servers, realm, &interner)) as Arc<dyn Origin>
+        });
+        let none = |what| Quota::new(what, what, usize::MAX);
+        Federation::new(Settings {
+            origins: origins.collect(),
+            authorities: self.authorities.clone(),
+            node: self.node.clone(),
+            linger: Duration::ZERO,
+            limits: Limits {
+                groups: none("groups"),
+                authorities: none("authorities"),
+                names: none("names"),
+                authorities_per_stream: usize::MAX,
+                names_per_turn: NAMES_PER_TURN,
+            },
+            interner: interner.clone(),
+            last_known_good: None,
+        })
+    }
+
+    fn origin(&self, servers: &[Known], realm: Realm, interner: &Arc<Interner>) -> Own {
+        let server = ServerOrigin::new(ServerSettings {
+            name: servers.first().map(|first| first.name.clone()).unwrap_or_default(),
+            servers: servers.iter().map(|server| server.name.clone()).collect(),
+            protocol: self.protocol,
+            rules: self.rules.clone(),
+            realm,
+            by_node: false,
+            dialect: Dialect::Final,
+            max_request_bytes: self.max_request_bytes,
+            silent_hint: "the server has a stream and requests, and does not answer",
+            dial: self.dial.clone(),
+            loops: Arc::new(NoRelay),
+            observer: Arc::new(()),
+            interner: interner.clone(),
+        });
+        let of_servers = servers.iter().map(|server| terms(server.features)).collect();
+        Own { server, terms: Terms { of_servers, validators: self.validators.clone() } }
+    }
+}
+
+fn terms(features: Features) -> ServerTerms {
+    let rules = Rules {
+        fail_on_data_errors: features.fail_on_data_errors,
+        timer_is_transient: features.resource_timer_is_transient_error,
+    };
+    ServerTerms { rules, patience: patience(features) }
+}
+
+/// How long a server may be without an answer for a name.
+pub(crate) fn patience(features: Features) -> Duration {
+    if features.resource_timer_is_transient_error { LONG_PATIENCE } else { PATIENCE }
+}
+
+impl Origin for Own {
+    fn kind(&self) -> &'static str {
+        self.server.kind()
+    }
+
+    fn by_node(&self) -> ByNode {
+        ByNode::Nothing
+    }
+
+    fn is_authoritative(&self) -> bool {
+        self.server.is_authoritative()
+    }
+
+    fn is_sotw(&self) -> bool {
+        self.server.is_sotw()
+    }
+
+    fn terms(&self) -> Option<Terms> {
+        Some(self.terms.clone())
+    }
+
+    fn selects(&self, selector: &Selector) -> Result<bool, String> {
+        self.server.selects(selector)
+    }
+
+    fn room(&self, scope: &ScopeKey) -> Option<Arc<RequestRoom>> {
+        self.server.room(scope)
+    }
+
+    fn mixed(&self) -> Vec<Arc<Scope>> {
+        self.server.mixed()
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        self.server.ready()
+    }
+
+    fn feed(&self, scope: &Arc<Scope>, speaker: &dyn Fn() -> Speaker) {
+        self.server.feed(scope, speaker);
+    }
+}
+
+impl LoopGuard for NoRelay {
+    fn instance(&self) -> String {
+        String::new()
+    }
+
+    fn asks_for_ends(&self) -> bool {
+        false
+    }
+
+    fn say(&self) -> MetadataMap {
+        MetadataMap::new()
+    }
+
+    fn hear(&self, _: &MetadataMap) -> Result<Option<Box<dyn Behind>>, String> {
+        Ok(None)
+    }
+}

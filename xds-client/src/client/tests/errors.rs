@@ -1,0 +1,164 @@
+use super::*;
+
+#[test]
+fn r046_a_server_that_is_not_there_is_told_and_tried_again_and_no_name_times_out_meanwhile() {
+    let world = World::new();
+    world.top().go_down("connection refused");
+    let mut watch = world.watch("x");
+    assert_eq!(heard(&mut watch), ["failed all: unreachable (connection refused)"]);
+    assert_eq!(watch.status(), Some(crate::ResourceStatus::Requested));
+    // S46, and the clock of R52 does not run.
+    world.network.pass(Duration::from_secs(600));
+    assert!(heard(&mut watch).is_empty());
+    world.top().come_up();
+    world.top().be_silent(true);
+    world.network.pass(Duration::from_secs(60));
+    assert_eq!(heard(&mut watch).last().unwrap(), "failed x: timeout, an absence");
+    world.top().be_silent(false);
+    world.put(CDS, "x", "1");
+    assert_eq!(heard(&mut watch).last().unwrap(), "put x 1");
+}
+
+#[test]
+fn r050_the_reason_the_server_and_the_node_are_said() {
+    let world = World::new();
+    world.top().go_down("no route");
+    let mut watch = world.watch("x");
+    let Some(Event::Failed { name: None, error }) = watch.try_next() else { panic!("nothing") };
+    assert_eq!(error.to_string(), "no stream to top:1 (as node \"me\"): no route");
+    assert_eq!(error.clone(), error);
+}
+
+#[test]
+fn r051_who_comes_while_no_server_can_be_reached_is_told_at_once_after_what_there_is() {
+    let world = World::new();
+    world.put(CDS, "x", "1");
+    let mut watch = world.watch("x");
+    assert_eq!(heard(&mut watch), ["put x 1"]);
+    world.top().go_down("gone");
+    world.network.settle();
+    // R48: a stream that was answered may end.
+    assert!(heard(&mut watch).is_empty());
+    world.network.pass(Duration::from_secs(10));
+    assert_eq!(heard(&mut watch), ["ambient all: unreachable (gone)"]);
+    assert_eq!(heard(&mut world.watch("x")), ["put x 1", "ambient all: unreachable (gone)"]);
+    assert_eq!(heard(&mut world.watch("y")), ["failed all: unreachable (gone)"]);
+    world.top().come_up();
+    world.put(CDS, "z", "1");
+    let _other = world.watch("z");
+    world.network.pass(Duration::from_secs(60));
+    assert_eq!(heard(&mut watch), ["cleared all"]);
+}
+
+#[test]
+fn r047_who_watches_what_another_server_has_hears_nothing_of_it() {
+    let world = World::new();
+    let name = xdstp("other", CDS, "x");
+    let mut watch = world.watch(&name);
+    heard(&mut watch);
+    world.top().go_down("gone");
+    let mut of_top = world.watch("x");
+    assert_eq!(heard(&mut of_top), ["failed all: unreachable (gone)"]);
+    assert!(heard(&mut watch).is_empty());
+}
+
+#[test]
+fn r051_what_is_wrong_with_the_resource_is_told_again_when_a_server_is_back() {
+    let world = World::of(Protocol::Delta, DROPS);
+    let mut watch = world.watch("x");
+    assert_eq!(heard(&mut watch), ["failed x: absent"]);
+    world.top().go_down("gone");
+    world.network.pass(Duration::from_secs(10));
+    assert_eq!(heard(&mut watch), ["failed all: unreachable (gone)"]);
+    world.top().come_up();
+    world.network.pass(Duration::from_secs(60));
+    assert_eq!(heard(&mut watch), ["failed x: absent"]);
+}
+
+#[test]
+fn r060_where_the_timer_is_no_absence_it_takes_longer_and_says_so() {
+    let world = World::of(Protocol::Delta, WAITS);
+    world.top().be_silent(true);
+    let mut watch = world.watch("x");
+    world.network.pass(PATIENCE);
+    assert!(heard(&mut watch).is_empty());
+    world.network.pass(PATIENCE);
+    assert_eq!(heard(&mut watch), ["failed x: timeout"]);
+    assert_eq!(watch.status(), Some(crate::ResourceStatus::Timeout));
+}
+
+#[test]
+fn r061_what_a_server_says_in_place_of_a_resource() {
+    let (not_found, denied, unavailable) = (5, 7, 14);
+    for (features, keeps) in [(KEEPS, true), (DROPS, false)] {
+        for code in [not_found, denied, unavailable, 13] {
+            let told = if code == not_found { "absent".to_owned() } else { format!("refused ({code}, because)") };
+            let world = World::of(Protocol::Delta, features);
+            world.top().fail(CDS, "y", code, "because");
+            let mut missing = world.watch("y");
+            assert_eq!(heard(&mut missing), [format!("failed y: {told}")]);
+
+            world.put(CDS, "x", "1");
+            let mut held = world.watch("x");
+            assert_eq!(heard(&mut held), ["put x 1"]);
+            world.top().fail(CDS, "x", code, "because");
+            world.network.settle();
+            let is_data = matches!(code, 5 | 7);
+            let how = if keeps || !is_data { "ambient" } else { "failed" };
+            assert_eq!(heard(&mut held), [format!("{how} x: {told}")], "{features:?}");
+            world.put(CDS, "x", "2");
+            assert_eq!(heard(&mut held), ["put x 2"]);
+        }
+    }
+}
+
+#[test]
+fn s044_the_same_error_is_told_once_and_another_one_again() {
+    let world = World::new();
+    world.put(CDS, "x", "bad");
+    let (mut watch, mut other) = (world.watch("x"), world.watch("y"));
+    assert_eq!(heard(&mut watch).len(), 1);
+    heard(&mut other);
+    // S45: whatever else comes.
+    world.put(CDS, "y", "bad");
+    assert_eq!((heard(&mut watch).len(), heard(&mut other).len()), (0, 1));
+    world.put(CDS, "x", "bad too");
+    assert_eq!(heard(&mut watch), ["failed x: invalid at \"bad too\" (bad too is bad)"]);
+}
+
+#[test]
+fn r057_a_server_that_fails_on_data_errors_takes_what_is_refused_away() {
+    let world = World::of(Protocol::Delta, DROPS);
+    world.put(CDS, "x", "1");
+    let mut watch = world.watch("x");
+    assert_eq!(heard(&mut watch), ["put x 1"]);
+    world.put(CDS, "x", "bad");
+    assert_eq!(heard(&mut watch), ["failed x: invalid at \"bad\" (bad is bad)"]);
+    assert_eq!(heard(&mut world.watch("x")), ["failed x: invalid at \"bad\" (bad is bad)"]);
+}
+
+#[test]
+fn the_five_are_five_different_things() {
+    let world = World::new();
+    let heard_of = |prepare: &dyn Fn(&World), name: &str| {
+        prepare(&world);
+        let mut watch = world.watch(name);
+        world.network.pass(PATIENCE);
+        heard(&mut watch).remove(0)
+    };
+    let told = [
+        heard_of(&|_| {}, "gone"),
+        heard_of(&|world| world.put(CDS, "invalid", "bad"), "invalid"),
+        heard_of(&|world| world.top().fail(CDS, "refused", 7, "no"), "refused"),
+        heard_of(&|world| world.top().be_silent(true), "silent"),
+        heard_of(&|world| world.network.server(OTHER).go_down("away"), &xdstp("other", CDS, "x")),
+    ];
+    let expected = [
+        "failed gone: absent",
+        "failed invalid: invalid at \"bad\" (bad is bad)",
+        "failed refused: refused (7, no)",
+        "failed silent: timeout, an absence",
+        "failed all: unreachable (away)",
+    ];
+    assert_eq!(told, expected);
+}

@@ -1,0 +1,67 @@
+use super::*;
+
+#[test]
+fn s064_an_authority_that_is_not_configured_is_that_watchs_error_at_once_and_nobody_is_asked() {
+    let world = World::new();
+    let mut watch = world.client.watch_as::<Cluster>(&xdstp("unknown", CDS, "x"));
+    assert_eq!(heard(&mut watch), ["failed all: authority \"unknown\" is not in the bootstrap"]);
+    assert!(watch.interest().is_none() && watch.status().is_none());
+    world.network.settle();
+    assert_eq!(world.network.dialed(), 0);
+}
+
+#[test]
+fn r022_a_name_of_another_type_and_what_is_no_name_are_errors_at_once() {
+    let world = World::new();
+    let mut watch = world.client.watch_as::<Cluster>(&xdstp("a", EDS, "x"));
+    let told = "failed all: it is the name of a envoy.config.endpoint.v3.ClusterLoadAssignment, not of a \
+                envoy.config.cluster.v3.Cluster";
+    assert_eq!(heard(&mut watch), [told]);
+    assert!(matches!(
+        world.client.watch(CDS, "xdstp://a").try_next(),
+        Some(Event::Failed { error: Error::BadName { .. }, .. })
+    ));
+    assert_eq!(world.network.dialed(), 0);
+}
+
+#[test]
+fn s060_to_s063_names_that_differ_in_the_order_of_parameters_are_one() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        for type_url in TYPES {
+            let world = World::of(protocol, KEEPS);
+            let name = |parameters: &str| format!("{}?{parameters}", xdstp("a", type_url, "x"));
+            world.put(type_url, &name("k=1&l=2"), "1");
+            let [mut one, mut other] = ["k=1&l=2", "l=2&k=1"].map(|of| world.client.watch(type_url, &name(of)));
+            world.network.settle();
+            assert_eq!(heard(&mut one), [format!("put {} 1", name("k=1&l=2"))]);
+            assert_eq!(heard(&mut other), [format!("put {} 1", name("k=1&l=2"))]);
+            let asked = world.top().take_asked();
+            assert!(
+                asked.iter().filter(|asked| !asked.is_empty()).all(|asked| asked == &asked.replace("l=2&k=1", "")),
+                "{asked:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn r023_old_style_names_and_those_of_the_empty_authority_are_apart() {
+    let world = World::new();
+    let name = xdstp("", CDS, "x");
+    world.put(CDS, &name, "1");
+    let (mut empty, mut old) = (world.watch(&name), world.watch("x"));
+    assert_eq!(heard(&mut empty), [format!("put {name} 1")]);
+    assert_eq!(heard(&mut old), ["failed x: absent"]);
+}
+
+#[test]
+fn r017_the_servers_of_an_authority_are_asked_for_its_names_and_no_others() {
+    let world = World::new();
+    let name = xdstp("other", CDS, "x");
+    let other = world.network.server(OTHER);
+    world.top().put(CDS, &name, "wrong", &message(&name, "wrong"));
+    other.put(CDS, &name, "right", &message(&name, "right"));
+    let (mut watch, _old) = (world.watch(&name), world.watch("y"));
+    assert_eq!(heard(&mut watch), [format!("put {name} right")]);
+    assert_eq!((other.take_asked(), world.top().take_asked()), (vec![format!("+{name}")], vec!["+y".to_owned()]));
+}

@@ -1,0 +1,41 @@
+//! On which terms a program has what comes from an origin.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::federation::states::Rules;
+use crate::federation::validators::Validators;
+
+/// What holds where a program itself is served, and not clients of it: who uses it is one node, what is decoded is decoded
+/// once, and errors are told as gRFC A88 has them.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// By the positions of the origin's servers.
+    pub of_servers: Vec<ServerTerms>,
+    /// What the program makes of resources.
+    pub validators: Arc<Validators>,
+}
+
+/// What holds of what one server says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServerTerms {
+    /// What becomes of resources.
+    pub rules: Rules,
+    /// How long a name may be without an answer, once it is asked for on a stream.
+    pub patience: Duration,
+}
+
+impl Terms {
+    pub(crate) fn of(&self, server: usize) -> ServerTerms {
+        self.of_servers.get(server).copied().unwrap_or_default()
+    }
+}
+
+/// Why no server can be reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The one, or the last of those that are asked.
+    pub server: Arc<str>,
+    /// Why, for people.
+    pub reason: Arc<str>,
+}

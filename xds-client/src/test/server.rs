@@ -1,0 +1,170 @@
+//! A server that has what a test puts there.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message;
+use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Resource};
+use xds_transport::{Frame, Protocol};
+use xdstp_cache::{Cache, Options, ResourceError, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use super::Network;
+
+/// A server of a [`Network`].
+pub struct Server {
+    pub(super) network: Network,
+    pub(super) uri: String,
+}
+
+pub(super) struct State {
+    pub(super) up: bool,
+    pub(super) silent: bool,
+    /// What streams end with.
+    pub(super) reason: String,
+    pub(super) cache: Cache<Frame>,
+    pub(super) streams: usize,
+    pub(super) opened: usize,
+    asked: Vec<String>,
+    refused: Vec<String>,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        let cache = Cache::new(Options::default());
+        let reason = "nobody is there".to_owned();
+        let (asked, refused) = (Vec::new(), Vec::new());
+        Self { up: true, silent: false, reason, cache, streams: 0, opened: 0, asked, refused }
+    }
+
+    pub(super) fn note(&mut self, protocol: Protocol, request: &[u8]) {
+        let (names, error) = match protocol {
+            Protocol::Delta => {
+                let request = DeltaDiscoveryRequest::decode(request).unwrap_or_default();
+                let left = request.resource_names_unsubscribe.into_iter().map(|name| format!("-{name}"));
+                let names = request.resource_names_subscribe.into_iter().map(|name| format!("+{name}"));
+                (names.chain(left).collect::<Vec<_>>(), request.error_detail)
+            }
+            Protocol::Sotw => {
+                let request = DiscoveryRequest::decode(request).unwrap_or_default();
+                (vec![request.resource_names.join(" ")], request.error_detail)
+            }
+        };
+        self.asked.extend(names);
+        self.refused.extend(error.map(|error| error.message));
+    }
+}
+
+impl Server {
+    /// It has a resource from now on, of this version: an encoded message.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn put(&self, type_url: &str, name: &str, version: &str, message: &[u8]) {
+        self.store(type_url, name, version, Frame::of_message(&type_url.into(), message));
+    }
+
+    /// The same of a resource that may be asked for by another name, too (over delta).
+    ///
+    /// # Panics
+    /// When a name is none.
+    pub fn put_by_alias(&self, type_url: &str, (name, alias): (&str, &str), version: &str, message: &[u8]) {
+        let wrapper = Resource { aliases: vec![alias.to_owned()], ..Resource::default() }.encode_to_vec();
+        let frame = Frame::of_message(&type_url.into(), message).with_wrapper(wrapper.into(), None, false);
+        self.store(type_url, name, version, frame);
+    }
+
+    /// The same for a time, unless it is [silent](Self::be_silent), when it does not refresh it.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn put_for(&self, type_url: &str, name: &str, version: &str, message: &[u8], time: Duration) {
+        let frame = Frame::of_message(&type_url.into(), message).with_wrapper(Bytes::new(), Some(time), false);
+        self.store(type_url, name, version, frame);
+    }
+
+    fn store(&self, type_url: &str, name: &str, version: &str, frame: Frame) {
+        let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
+        let resource = frame.into_resource(Some(version.into()));
+        self.change(|state, now| {
+            let aliases: Vec<_> = resource.value.aliases().collect();
+            state.cache.upsert_raw_with_aliases(&type_url, &name, aliases, resource, now, &mut Vec::new());
+        });
+    }
+
+    /// It does not have a resource any more.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn remove(&self, type_url: &str, name: &str) {
+        let name = parsed(name);
+        self.change(|state, now| state.cache.remove(&type_url.into(), &name, now, &mut Vec::new()));
+    }
+
+    /// It does not send a resource, and says why (TP3), with a code of `google.rpc.Code`.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn fail(&self, type_url: &str, name: &str, code: i32, message: &str) {
+        let (name, error) = (parsed(name), ResourceError::new(code, message));
+        self.change(|state, now| state.cache.fail(&type_url.into(), &name, error, now, &mut Vec::new()));
+    }
+
+    /// It has streams and requests, and says nothing; or speaks again.
+    pub fn be_silent(&self, silent: bool) {
+        self.change(|state, _| state.silent = silent);
+    }
+
+    /// Nobody can reach it from now on, for this reason. What it has, it keeps.
+    pub fn go_down(&self, reason: &str) {
+        self.change(|state, _| (state.up, state.reason) = (false, reason.to_owned()));
+    }
+
+    /// It can be reached again.
+    pub fn come_up(&self) {
+        self.change(|state, _| state.up = true);
+    }
+
+    /// Ends the streams that there are.
+    pub fn end_streams(&self) {
+        let mut world = self.network.lock();
+        let now = world.now;
+        let world = &mut *world;
+        let Some(state) = world.servers.get_mut(&self.uri) else { return };
+        for link in world.links.iter_mut().filter(|link| link.server == self.uri) {
+            link.cut(now, state);
+        }
+    }
+
+    /// How many streams it has.
+    pub fn streams(&self) -> usize {
+        self.change(|state, _| state.streams)
+    }
+
+    /// How many it ever had.
+    pub fn opened(&self) -> usize {
+        self.change(|state, _| state.opened)
+    }
+
+    /// What it was asked for since this was looked at last: over delta what was subscribed, each with a `+`, and what was left,
+    /// with a `-`; over SotW the names of each request.
+    pub fn take_asked(&self) -> Vec<String> {
+        self.change(|state, _| std::mem::take(&mut state.asked))
+    }
+
+    /// The words of the NACKs since this was looked at last.
+    pub fn take_refused(&self) -> Vec<String> {
+        self.change(|state, _| std::mem::take(&mut state.refused))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State, std::time::Instant) -> T) -> T {
+        let mut world = self.network.lock();
+        let now = world.now;
+        change(world.servers.entry(self.uri.clone()).or_insert_with(State::new), now)
+    }
+}
+
+#[allow(clippy::panic, reason = "a test fails by panicking")]
+fn parsed(name: &str) -> ResourceName {
+    ResourceName::parse(name).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
