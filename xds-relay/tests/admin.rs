@@ -17,7 +17,7 @@ use xds_relay::{
         Readiness, ResourceDump, ScopeDump, ScopeTypeDump, UpstreamDump,
     },
     api::{
-        Client, ClientQuery, ClientRow, Clients, ExplainQuery, Explained, HeldResource, NameQuery, Named,
+        Client, ClientQuery, ClientRow, Clients, ExplainQuery, Explained, HeldResource, NameQuery, Named, Origins,
         ResourceQuery, ResourceRow, Resources, Status,
     },
     metrics::{Gauges, Metrics},
@@ -53,6 +53,7 @@ impl Inspect for Relay {
                     connected: false,
                     relays: None,
                     hint: None,
+                    retry_in_seconds: None,
                     last_error: Some("refused".to_owned()),
                     servers: Vec::new(),
                     subscriptions: 2,
@@ -99,6 +100,10 @@ impl Inspect for Relay {
 
     fn status(&self) -> Status {
         Status { version: "1".to_owned(), ..Status::default() }
+    }
+
+    fn origins(&self) -> Origins {
+        Origins::default()
     }
 
     fn clients(&self, query: &ClientQuery) -> Clients {

@@ -47,6 +47,7 @@ impl ClientLook {
             id,
             node: node.id,
             cluster: node.cluster,
+            zone: node.locality.map(|locality| locality.zone).unwrap_or_default(),
             peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
             protocol: stream.protocol.as_str().to_owned(),
             groups: groups(stream),

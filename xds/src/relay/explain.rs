@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use xds_relay::api::{Client, Explained};
+use xds_relay::api::{Client, Explained, short_time};
 
 use super::admin::{Admin, Failure};
-use super::clients::{all, state};
-use super::text::time;
+use super::clients::all;
 use super::{Done, Form, json};
 use crate::ask::{Verdict, type_url};
 use crate::show::visible;
@@ -38,12 +37,11 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
         // It may have left meanwhile.
         let Some(told) = admin.find::<Value>(&format!("clients/{id}"), &query)? else { continue };
         let client: Client = serde_json::from_value(told.clone()).unwrap_or_default();
-        let explained = client.explained.clone().unwrap_or_default();
         match form {
             Form::Json => json(out, &told)?,
-            Form::Text => text(out, &client, &explained)?,
+            Form::Text => text(out, &client)?,
         }
-        verdict = verdict.max(Some(judge(&explained)));
+        verdict = verdict.max(client.explained.iter().chain(&client.also_explained).map(judge).max());
     }
     verdict.ok_or_else(|| Failure::Absent(format!("there is no client {}", args.client)))
 }
@@ -71,11 +69,15 @@ fn judge(explained: &Explained) -> Verdict {
     }
 }
 
-fn text(out: &mut impl Write, client: &Client, explained: &Explained) -> io::Result<()> {
+fn text(out: &mut impl Write, client: &Client) -> io::Result<()> {
     let row = &client.row;
-    let since = time(row.since_seconds);
+    let since = short_time(row.since_seconds);
     let (node, cluster, peer) = (visible(&row.node), visible(&row.cluster), visible(&row.peer));
-    writeln!(out, "#{} node {node}, cluster {cluster}, at {peer}: {} for {since}", row.id, state(row.state))?;
+    writeln!(out, "#{} node {node}, cluster {cluster}, at {peer}: {} for {since}", row.id, row.state)?;
+    client.explained.iter().chain(&client.also_explained).try_for_each(|explained| reasons(out, explained))
+}
+
+fn reasons(out: &mut impl Write, explained: &Explained) -> io::Result<()> {
     explained.reasons.iter().try_for_each(|reason| writeln!(out, "  {}", visible(reason)))?;
     for rule in &explained.rules {
         let verdict = rule.verdict.replace('_', " ");
