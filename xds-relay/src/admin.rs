@@ -1,4 +1,5 @@
-//! The admin pages: health, readiness, what the relay holds and for whom, metrics. HTTP/1, read-only, no resource bodies.
+//! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, read-only,
+//! without what is secret.
 //!
 //! The pages look at a relay through [`Inspect`].
 
@@ -9,7 +10,7 @@ use axum::{
     extract::{Query, State},
     http::{StatusCode, header},
     middleware,
-    response::{Html, IntoResponse, Response},
+    response::{IntoResponse, Response},
     routing::get,
     serve::Listener,
 };
@@ -22,8 +23,8 @@ use crate::metrics::Metrics;
 mod answers;
 mod filter;
 mod hosts;
+mod html;
 mod idle;
-mod index;
 mod inspect;
 mod look;
 mod preface;
@@ -55,7 +56,7 @@ where
     let pages = Pages::new(state);
     let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
     let router = Router::new()
-        .route("/", get(|| async { Html(index::page(None)) }))
+        .merge(html::routes())
         .route("/config_dump", get(config_dump))
         .route("/metrics", get(metrics))
         .route("/api/v1/status", get(answers::status))
@@ -67,7 +68,8 @@ where
         .route_layer(hosts)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .fallback(|| async { (StatusCode::NOT_FOUND, Html(index::page(Some("There is no such page.")))) })
+        .fallback(html::no_such_page)
+        .layer(middleware::map_response(html::guard))
         .with_state(pages);
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }

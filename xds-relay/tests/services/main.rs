@@ -12,6 +12,7 @@ mod api;
 mod connections;
 mod failover;
 mod health;
+mod html;
 mod identity;
 mod killed;
 mod layers;
