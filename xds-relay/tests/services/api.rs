@@ -91,6 +91,7 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
     let waiting = in_state(&relay, ClientState::Waiting).await;
     let Explained { known, version, sent, rules, .. } = waiting.explained.unwrap();
     assert_eq!((known, version, sent), (false, None, false));
+    assert!(waiting.wants[0].since_seconds < 3600, "{:?}", waiting.wants[0]);
     let verdicts: Vec<_> = rules.iter().map(|rule| (rule.line, &*rule.verdict, &*rule.words)).collect();
     assert_eq!(verdicts, [(4, "not_matched", "cluster is \"mesh\", not \"edge\""), (5, "matched", "mesh")]);
 

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::endpoints::endpoints;
 use super::frame::{Page, Section, show};
-use super::words::{facts, origin_state, pill, said, table};
+use super::words::{facts, origin_state, pill, said, table, type_name};
 use crate::admin::look::Pages;
-use crate::api::{ClientCounts, ClientState, OriginStatus, Status, query, short_time, short_type};
+use crate::api::{ClientCounts, ClientState, OriginStatus, Status, query, short_time};
 
 pub(super) async fn page(State(pages): State<Pages>) -> Response {
     show(pages, |relay| {
@@ -89,5 +89,5 @@ fn origins(origins: &[OriginStatus]) -> Markup {
 
 fn held((type_url, count): (&String, &u64)) -> [Markup; 3] {
     let to = query(&[("type", Some(type_url))]);
-    [html! { a href={ "/resources" (to) } { (short_type(type_url)) } }, html! { (count) }, said(type_url)]
+    [html! { a href={ "/resources" (to) } { (type_name(type_url)) } }, html! { (count) }, said(type_url)]
 }

@@ -4,13 +4,15 @@ use maud::{Markup, html};
 
 use crate::api::{ClientState, OriginState, Rejection, query, short_time, short_type};
 
-/// A table; on narrow screens each row is a card, where each cell has its head beside it.
+/// A table; on narrow screens each row is a card, where each cell has its head beside it. A column in which nothing stands is left out.
 pub(super) fn table<const N: usize>(heads: [&str; N], rows: &[[Markup; N]]) -> Markup {
+    let says = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|cell| !cell.0.is_empty()));
+    let columns: Vec<(usize, &str)> = heads.into_iter().enumerate().filter(|(at, _)| says(*at)).collect();
     html! {
         table role="table" {
             thead role="rowgroup" {
                 tr role="row" {
-                    @for head in heads {
+                    @for (_, head) in &columns {
                         th role="columnheader" scope="col" { (head) }
                     }
                 }
@@ -18,8 +20,8 @@ pub(super) fn table<const N: usize>(heads: [&str; N], rows: &[[Markup; N]]) -> M
             tbody role="rowgroup" {
                 @for row in rows {
                     tr role="row" {
-                        @for (head, cell) in heads.iter().zip(row) {
-                            td role="cell" data-head=(head) { (cell) }
+                        @for (at, head) in &columns {
+                            td role="cell" data-head=(head) { @if let Some(cell) = row.get(*at) { (cell) } }
                         }
                     }
                 }
@@ -69,7 +71,7 @@ pub(super) fn client_state(state: ClientState) -> Markup {
 
 /// A state, and for how long.
 pub(super) fn state_since(state: ClientState, seconds: u64) -> Markup {
-    html! { (client_state(state)) " " span.aside { (short_time(seconds)) } }
+    html! { span.whole { (client_state(state)) " " span.aside { (short_time(seconds)) } } }
 }
 
 pub(super) fn origin_state(state: OriginState) -> Markup {
@@ -91,7 +93,7 @@ pub(super) fn rejection(rejection: &Rejection) -> Markup {
 
 /// The end of a type URL; all of it is shown to who points at it.
 pub(super) fn type_name(type_url: &str) -> Markup {
-    html! { span title=(type_url) { (short_type(type_url)) } }
+    html! { code title=(type_url) { bdi { (short_type(type_url)) } } }
 }
 
 /// A name, with what is held of it behind it.
