@@ -112,8 +112,13 @@ impl Inspect for Relay {
     }
 
     fn client(&self, id: u64, query: &ExplainQuery) -> Option<Client> {
-        let explained = Explained { name: query.name.clone()?, ..Explained::default() };
-        (id == 7).then(|| Client { explained: Some(explained), ..Client::default() })
+        let explained = Explained { name: query.name.clone()?, wanted_as: query.name.clone(), ..Explained::default() };
+        let [some, other] = ["prod", "<qa>"].map(|env| Explained {
+            parameters: Some(format!("{{env={env}}}")),
+            variant: Some(format!("env={env}")),
+            ..explained.clone()
+        });
+        (id == 7).then(|| Client { explained: Some(some), also_explained: vec![other], ..Client::default() })
     }
 
     fn resources(&self, query: &ResourceQuery) -> Resources {
@@ -204,6 +209,20 @@ async fn the_index_lists_pages_that_exist() {
     for path in paths {
         assert_eq!(admin.request("GET", path).await.0, 200, "{path}");
     }
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_shows_what_the_json_tells_once_for_each_set_of_parameters() {
+    let admin = admin(Readiness::Ready).await;
+    let (status, head, body) = admin.request("GET", "/clients/7?type=x/y&name=a%20b").await;
+    assert!(status == 200 && head.contains("content-type: text/html"), "{head}");
+    for words in ["{env=prod}", "env=prod", "{env=&lt;qa&gt;}", "env=&lt;qa&gt;", "/resource?type=&amp;name=a%20b"] {
+        assert!(body.contains(words), "{words}: {body}");
+    }
+    assert_eq!(body.matches("<dt>Variant</dt>").count(), 2, "{body}");
+    assert!(body.contains("href=\"/api/v1/clients/7?type=x/y&amp;name=a%20b\""), "{body}");
+    assert_eq!(admin.request("GET", "/clients/8?name=a").await.0, 404);
     admin.stop().await;
 }
 

@@ -87,3 +87,28 @@ fn reasons(out: &mut impl Write, explained: &Explained) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_sets_of_parameters_each_is_explained_and_the_worst_counts() {
+        let of = |answer: &str, reason: &str| Explained {
+            wanted_as: Some("a".to_owned()),
+            version: Some("1".to_owned()),
+            known: true,
+            answer: Some(answer.to_owned()),
+            reasons: vec![reason.to_owned()],
+            ..Explained::default()
+        };
+        let (explained, also_explained) = (Some(of("accepted", "One.")), vec![of("rejected", "Other.")]);
+        let client = Client { explained, also_explained, ..Client::default() };
+        let mut out = Vec::new();
+        text(&mut out, &client).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.ends_with(": WAITING for 0s\n  One.\n  Other.\n"), "{out}");
+        let verdicts = client.explained.iter().chain(&client.also_explained).map(judge);
+        assert_eq!(verdicts.max(), Some(Verdict::Wrong));
+    }
+}

@@ -106,3 +106,19 @@ fn text(out: &mut impl Write, held: &HeldResource) -> io::Result<()> {
         (None, None) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_variant_it_is_told_whom_it_is_for() {
+        let row = ResourceRow { type_url: "x/a.B".to_owned(), name: "n".to_owned(), ..ResourceRow::default() };
+        let (parameters, variant) = (Some("{env=prod}".to_owned()), Some("env=prod\u{1b}".to_owned()));
+        let mut out = Vec::new();
+        text(&mut out, &HeldResource { row, parameters, variant, ..HeldResource::default() }).unwrap();
+        let shown = "B n\n  version    (does not exist)\n  origin     \n  scope      \n  parameters {env=prod}\n  \
+                     variant    env=prod\\u{1b}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), shown);
+    }
+}

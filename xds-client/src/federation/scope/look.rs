@@ -109,6 +109,13 @@ impl Scope {
 
     /// What a subscriber asks for: bounded by what a stream may.
     pub fn interests(&self, id: SubscriberId) -> Vec<Interest> {
-        self.lock().cache.interests(id).collect()
+        let mut interests: Vec<Interest> = Vec::new();
+        loop {
+            let before = interests.len();
+            interests.extend(self.lock().cache.interests_from(id, before).take(BATCH));
+            if interests.len() < before + BATCH {
+                return interests;
+            }
+        }
     }
 }
