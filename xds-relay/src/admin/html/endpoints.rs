@@ -15,7 +15,7 @@ const ENDPOINTS: [(&str, &str); 8] = [
 
 pub(super) fn endpoints() -> Markup {
     html! {
-        dl.facts {
+        dl.facts.paths {
             @for (path, what) in ENDPOINTS {
                 dt { a href=(path) { code { (path) } } }
                 dd { (what) }
