@@ -1,4 +1,4 @@
-"""Runs the tests: `run [--relay PATH] [--direct] [--list] [NAME...]`, where NAME is a part of the names to run."""
+"""Runs the tests: `run [--relay PATH] [--browser PATH] [--direct] [--list] [NAME...]`, where NAME is a part of the names to run."""
 
 import argparse
 import importlib
@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.bed import Bed
@@ -21,7 +22,16 @@ LOGS = HERE / "logs"
 RUN = LOGS / str(os.getpid())
 LOG_TAIL = 25
 JOBS = 2 * (os.cpu_count() or 1)
+PICTURES = HERE / "pictures"
 WAITING_JOBS = 5 * (os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Programs that tests need, as far as they are there."""
+
+    relay: Path | None
+    browser: Path | None
 
 
 def main():
@@ -29,7 +39,7 @@ def main():
     options = arguments()
     for module in sorted((HERE / "tests").glob("[a-z]*.py")):
         importlib.import_module(f"tests.{module.stem}")
-    chosen = [case for case in cases(options.direct) if not options.names or matches(case, options.names)]
+    chosen = [case for case in cases(options.direct, options.browser) if not options.names or matches(case, options.names)]
     if options.list:
         print("\n".join(case.name for case in chosen))
         return 0
@@ -40,7 +50,7 @@ def main():
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, passed = time.monotonic(), set()
     try:
-        run_all(chosen, binary, passed)
+        run_all(chosen, Peers(binary, options.browser), passed)
     except KeyboardInterrupt:
         print("interrupted")
     finally:
@@ -55,6 +65,7 @@ def arguments():
     """What was asked for on the command line."""
     parser = argparse.ArgumentParser(prog="run", description="The relay against real Envoy and real gRPC.")
     parser.add_argument("--relay", type=Path, help="the relay's binary (default: the workspace's build, release first)")
+    parser.add_argument("--browser", type=Path, help="a Chromium, for the tests that look at pages; pictures: pictures/")
     parser.add_argument("--direct", action="store_true", help="no relay: clients face the origin, to check the suite")
     parser.add_argument("--list", action="store_true", help="print the names and do nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a part of the names of the tests to run")
@@ -76,7 +87,7 @@ def relay_binary(given):
     sys.exit(f"no relay at {' or '.join(map(str, candidates))}: cargo build --release -p xds-relay")
 
 
-def run_all(chosen, binary, passed):
+def run_all(chosen, peers, passed):
     """Runs what can go side by side, then the rest one by one; collects the names of those that passed."""
     remove_old_logs()
     printing = threading.Lock()
@@ -84,12 +95,12 @@ def run_all(chosen, binary, passed):
     waiting = [case for case in chosen if case.scenario.waits]
     alone = [case for case in chosen if case.scenario.alone]
     for together in (((waiting, WAITING_JOBS), (busy, JOBS)), ((alone, 1),)):
-        workers = [worker for cases, jobs in together for worker in start(cases, jobs, binary, passed, printing)]
+        workers = [worker for cases, jobs in together for worker in start(cases, jobs, peers, passed, printing)]
         for worker in workers:
             worker.join()
 
 
-def start(cases, jobs, binary, passed, printing):
+def start(cases, jobs, peers, passed, printing):
     """Threads that run these cases."""
     left = queue.SimpleQueue()
     for case in cases:
@@ -101,7 +112,7 @@ def start(cases, jobs, binary, passed, printing):
                 case = left.get_nowait()
             except queue.Empty:
                 return
-            run_one(case, binary, passed, printing)
+            run_one(case, peers, passed, printing)
 
     workers = [threading.Thread(target=work, daemon=True) for _ in range(jobs)]
     for worker in workers:
@@ -116,11 +127,12 @@ def remove_old_logs():
             shutil.rmtree(folder)
 
 
-def run_one(case, binary, passed, printing):
+def run_one(case, peers, passed, printing):
     """One case in a folder of its own, which is kept if it fails."""
     folder = RUN / case.name.replace("/", ".")
     folder.mkdir(parents=True)
-    bed = Bed(folder, binary)
+    bed = Bed(folder, peers.relay)
+    bed.browser_binary, bed.pictures = peers.browser, PICTURES
     started, failure = time.monotonic(), None
     try:
         case.run(bed)

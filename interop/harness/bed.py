@@ -1,6 +1,7 @@
 """What one test builds and what is taken down after it."""
 
 from harness.backends import GrpcBackend, HttpBackend
+from harness.browser import Browser
 from harness.cable import Cable
 from harness.envoy import Envoy
 from harness.grpc_client import GrpcClient
@@ -22,6 +23,7 @@ class Bed:
     def __init__(self, folder, relay_binary):
         self.folder, self.relay_binary = folder, relay_binary
         self.relay = None
+        self.browser_binary, self.pictures = None, None
         self.cleanups = []
 
     def close(self):
@@ -63,6 +65,10 @@ class Bed:
         name = f"grpc-{len(self.cleanups)}"
         ports = [port for port in (xds_port, fallback) if port is not None]
         return self.started(GrpcClient(self.folder, name, ports, node, cluster, authority, target))
+
+    def browser(self):
+        """A started browser without a window."""
+        return self.started(Browser(self.browser_binary, self.folder))
 
     def delta(self, xds_port, node="raw", **keywords):
         """A stream of our own, incremental."""

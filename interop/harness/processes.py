@@ -42,7 +42,7 @@ class Process:
 
     speaks = False
 
-    def __init__(self, name, command, log, environment=None):
+    def __init__(self, name, command, log, environment=None, pass_fds=()):
         self.name, self.log = name, log
         with open(log, "ab") as output:
             self.child = subprocess.Popen(
@@ -51,6 +51,7 @@ class Process:
                 stdout=subprocess.PIPE if self.speaks else output,
                 stderr=output,
                 env=environment,
+                pass_fds=pass_fds,
             )
         RUNNING.add(self)
 

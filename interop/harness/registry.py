@@ -12,13 +12,15 @@ SCENARIOS = []
 @dataclass(frozen=True)
 class Scenario:
     """A test function with its cases. `alone` keeps other tests away while it runs: it measures time, or it needs
-    fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others."""
+    fixed ports. `waits` says that it mostly waits, so that many of its kind may go beside the others. `needs_browser`
+    leaves it out where there is none."""
 
     function: object
     cases: dict = field(default_factory=dict)
     needs_relay: bool = False
     alone: bool = False
     waits: bool = False
+    needs_browser: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,20 @@ class Case:
         self.scenario.function(bed, **self.arguments)
 
 
-def scenario(needs_relay=False, alone=False, waits=False, **cases):
+def scenario(needs_relay=False, alone=False, waits=False, needs_browser=False, **cases):
     """Registers a test; it is run for every combination of the given values of its arguments."""
 
     def register(function):
-        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits))
+        SCENARIOS.append(Scenario(function, cases, needs_relay, alone, waits, needs_browser))
         return function
 
     return register
 
 
-def cases(direct):
-    """All cases there are, with a relay or directly."""
+def cases(direct, browser):
+    """All cases there are, with a relay or directly, with a browser or without one."""
     for entry in SCENARIOS:
-        if direct and entry.needs_relay:
+        if direct and entry.needs_relay or not browser and entry.needs_browser:
             continue
         axes = dict(entry.cases)
         if direct and "origin" in axes:

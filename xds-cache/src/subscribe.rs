@@ -114,11 +114,30 @@ impl<V> Cache<V> {
 
     /// What a subscriber is interested in.
     pub fn interests(&self, id: SubscriberId) -> impl Iterator<Item = Interest> {
+        self.interests_from(id, 0)
+    }
+
+    /// The same behind the first `skipped` of them, which costs nothing: for who must not keep others from the cache for as long
+    /// as all of it takes, and takes a part at a time. What it leaves between two parts may have another be in neither.
+    ///
+    /// ```
+    /// use xdstp_cache::{Cache, Interest, Options};
+    ///
+    /// let mut cache = Cache::<()>::new(Options::default());
+    /// let subscriber = cache.open(&"type.googleapis.com/envoy.config.cluster.v3.Cluster".into());
+    /// for name in ["a", "b", "c"] {
+    ///     cache.subscribe(subscriber, &Interest::Name(name.parse().unwrap()));
+    /// }
+    /// let part: Vec<_> = cache.interests_from(subscriber, 1).take(1).map(|interest| interest.to_string()).collect();
+    /// assert_eq!(part, ["b"]);
+    /// assert_eq!(cache.interests_from(subscriber, 3).count(), 0);
+    /// ```
+    pub fn interests_from(&self, id: SubscriberId, skipped: usize) -> impl Iterator<Item = Interest> {
         let subscriber =
             self.subscribers.all.get(id.key()).filter(|subscriber| subscriber.generation == id.generation());
         subscriber
             .into_iter()
-            .flat_map(|subscriber| &subscriber.links)
+            .flat_map(move |subscriber| subscriber.links.get(skipped..).unwrap_or_default())
             .map(|at| self.store.interest_of(self.subscribers[*at].target))
     }
 

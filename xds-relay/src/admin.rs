@@ -1,4 +1,5 @@
-//! The admin pages: health, readiness, what the relay holds and for whom, metrics. HTTP/1, read-only, no resource bodies.
+//! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, read-only,
+//! without what is secret.
 //!
 //! The pages look at a relay through [`Inspect`].
 
@@ -9,21 +10,23 @@ use axum::{
     extract::{Query, State},
     http::{StatusCode, header},
     middleware,
-    response::{Html, IntoResponse, Response},
+    response::{IntoResponse, Response},
     routing::get,
     serve::Listener,
 };
-use tokio::{sync::Semaphore, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use self::hosts::Hosts;
+use self::look::{Pages, failed};
 use crate::metrics::Metrics;
 
 mod answers;
 mod filter;
 mod hosts;
+mod html;
 mod idle;
-mod index;
 mod inspect;
+mod look;
 mod preface;
 
 pub use self::filter::DumpFilter;
@@ -50,13 +53,14 @@ where
     L: Listener<Addr: fmt::Debug>,
 {
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
-    let pages = Pages { relay: state, dumps: Arc::new(Semaphore::new(1)) };
+    let pages = Pages::new(state);
     let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
     let router = Router::new()
-        .route("/", get(|| async { Html(index::page(None)) }))
+        .merge(html::routes())
         .route("/config_dump", get(config_dump))
         .route("/metrics", get(metrics))
         .route("/api/v1/status", get(answers::status))
+        .route("/api/v1/origins", get(answers::origins))
         .route("/api/v1/clients", get(answers::clients))
         .route("/api/v1/clients/{id}", get(answers::client))
         .route("/api/v1/resources", get(answers::resources))
@@ -64,16 +68,10 @@ where
         .route_layer(hosts)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
-        .fallback(|| async { (StatusCode::NOT_FOUND, Html(index::page(Some("There is no such page.")))) })
+        .fallback(html::no_such_page)
+        .layer(middleware::map_response(html::guard))
         .with_state(pages);
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
-}
-
-#[derive(Clone)]
-struct Pages {
-    relay: Arc<dyn Inspect>,
-    /// A dump is as large as the relay's state in names: one at a time bounds the memory.
-    dumps: Arc<Semaphore>,
 }
 
 async fn ready(State(pages): State<Pages>) -> Response {
@@ -86,22 +84,18 @@ async fn ready(State(pages): State<Pages>) -> Response {
 }
 
 async fn config_dump(State(pages): State<Pages>, Query(filter): Query<DumpFilter>) -> Response {
-    // The permit goes along, so that a client that hangs up does not let the next dump start beside this one.
-    let Ok(permit) = pages.dumps.acquire_owned().await else { return failed("shutting down") };
-    let json = spawn_blocking(move || {
-        let mut dump = pages.relay.config_dump();
+    let dumped = pages.look(move |relay| {
+        let mut dump = relay.config_dump();
         dump.retain(&filter);
-        let json = serde_json::to_vec_pretty(&dump);
-        drop(permit);
-        json
+        serde_json::to_vec_pretty(&dump)
     });
-    match json.await {
+    match dumped.await {
         Ok(Ok(mut json)) => {
             json.push(b'\n');
             ([(header::CONTENT_TYPE, "application/json")], json).into_response()
         }
         Ok(Err(error)) => failed(&error.to_string()),
-        Err(error) => failed(&error.to_string()),
+        Err(response) => response,
     }
 }
 
@@ -110,8 +104,4 @@ async fn metrics(State(pages): State<Pages>) -> Response {
         Ok(text) => ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], text).into_response(),
         Err(error) => failed(&error.to_string()),
     }
-}
-
-fn failed(reason: &str) -> Response {
-    (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")).into_response()
 }

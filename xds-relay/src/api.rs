@@ -2,7 +2,9 @@
 //! changes. Lists that may be long come in pages: `next` is what to ask `after`.
 
 mod clients;
+mod origins;
 mod resources;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +14,10 @@ pub use self::clients::{
     Client, ClientCounts, ClientQuery, ClientRow, ClientState, ClientType, Clients, ExplainQuery, Explained, Rejection,
     RuleExplained,
 };
+pub use self::origins::{OriginDetail, OriginState, OriginStatus, Origins};
 pub use self::resources::{HeldResource, NameQuery, Named, ResourceQuery, ResourceRow, Resources, Wanting};
+pub use self::words::{query, short_time, short_type};
+pub use crate::snapshot::{ServerDump, UpstreamDump};
 
 /// The longest page.
 pub const LONGEST_PAGE: usize = 1000;
@@ -43,47 +48,6 @@ pub struct Status {
     /// Whether what is known is kept over a restart, if it is to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_kept: Option<bool>,
-}
-
-/// How an origin is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct OriginStatus {
-    /// Its name in the configuration.
-    pub name: String,
-    /// `delta`, `sotw`, `files`, or what a program calls its own.
-    pub kind: String,
-    /// Whether it can be reached.
-    pub state: OriginState,
-    /// How many streams there are to it, or should be.
-    pub streams: usize,
-    /// On how many of them it has answered.
-    pub streams_up: usize,
-    /// Resources held of it.
-    pub resources: u64,
-    /// Those that are known from before a restart only.
-    pub stale: u64,
-    /// Why a stream is not there, or was not the last time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_error: Option<String>,
-    /// What an operator should look at.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-}
-
-/// Whether an origin can be reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OriginState {
-    /// Nobody wants anything of it: it is not dialed.
-    #[default]
-    Idle,
-    /// It answered on every stream, or has all there is from the start.
-    Up,
-    /// It answered on some streams.
-    Partly,
-    /// It answered on none.
-    Down,
 }
 
 /// Whether a type URL is what somebody calls it: itself or its end, such as `Cluster` or `cluster.v3.Cluster`.

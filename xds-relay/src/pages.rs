@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::admin::Inspect;
-use crate::api::{Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, ResourceQuery, Resources, Status};
+use crate::api::{
+    Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
+};
 use crate::config::{Config, ReadyWhen};
 use crate::content::Content;
 use crate::metrics::{Gauges, Metrics};
@@ -79,6 +81,10 @@ impl Inspect for Pages {
         };
         let (ready, uptime_seconds) = (not_ready.is_none(), self.started.elapsed().as_secs());
         Status { ready, not_ready, uptime_seconds, ..self.core.status(Instant::now()) }
+    }
+
+    fn origins(&self) -> Origins {
+        self.core.origin_details(Instant::now())
     }
 
     fn clients(&self, query: &ClientQuery) -> Clients {

@@ -1,6 +1,6 @@
 //! What is seen of a relay from outside.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Everything a relay holds, of whom, and for whom; no bodies, as they may hold secrets.
 ///
@@ -69,7 +69,8 @@ pub struct ContentResourceDump {
 }
 
 /// A stream to an origin.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UpstreamDump {
     /// The node group it speaks for, or `xdstp`.
     pub group: String,
@@ -81,9 +82,12 @@ pub struct UpstreamDump {
     /// Why it is not, or was not the last time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+    /// In how many seconds it is tried next at the latest, while it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_in_seconds: Option<u64>,
     /// What an operator should look at.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<&'static str>,
+    pub hint: Option<String>,
     /// Its servers, in order of preference, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerDump>,
@@ -92,7 +96,8 @@ pub struct UpstreamDump {
 }
 
 /// One of several servers of an origin, for those whom a stream is for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ServerDump {
     /// Its address.
     pub server: String,
@@ -100,7 +105,7 @@ pub struct ServerDump {
     pub feeds: usize,
     /// `answers`, or why it does not: `not asked` as long as one before it answers or all that is wanted is known, `asked`
     /// before it has answered, and `fails`.
-    pub state: &'static str,
+    pub state: String,
     /// Why it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,

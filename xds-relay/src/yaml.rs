@@ -10,9 +10,11 @@ mod error;
 mod fields;
 mod scalar;
 mod tree;
+mod write;
 
 pub(crate) use error::{Error, Position, Prefix};
 pub(crate) use tree::{Content, Key, Node};
+pub(crate) use write::write;
 
 /// Reads one document; `None` is an empty one.
 pub(crate) fn parse(text: &str) -> Result<Option<Node>, Error> {

@@ -17,7 +17,7 @@ use xds_relay::{
         Readiness, ResourceDump, ScopeDump, ScopeTypeDump, UpstreamDump,
     },
     api::{
-        Client, ClientQuery, ClientRow, Clients, ExplainQuery, Explained, HeldResource, NameQuery, Named,
+        Client, ClientQuery, ClientRow, Clients, ExplainQuery, Explained, HeldResource, NameQuery, Named, Origins,
         ResourceQuery, ResourceRow, Resources, Status,
     },
     metrics::{Gauges, Metrics},
@@ -53,6 +53,7 @@ impl Inspect for Relay {
                     connected: false,
                     relays: None,
                     hint: None,
+                    retry_in_seconds: None,
                     last_error: Some("refused".to_owned()),
                     servers: Vec::new(),
                     subscriptions: 2,
@@ -101,14 +102,23 @@ impl Inspect for Relay {
         Status { version: "1".to_owned(), ..Status::default() }
     }
 
+    fn origins(&self) -> Origins {
+        Origins::default()
+    }
+
     fn clients(&self, query: &ClientQuery) -> Clients {
         let row = ClientRow { id: 7, node: query.node.clone().unwrap_or_default(), ..ClientRow::default() };
         Clients { clients: vec![row], next: query.after }
     }
 
     fn client(&self, id: u64, query: &ExplainQuery) -> Option<Client> {
-        let explained = Explained { name: query.name.clone()?, ..Explained::default() };
-        (id == 7).then(|| Client { explained: Some(explained), ..Client::default() })
+        let explained = Explained { name: query.name.clone()?, wanted_as: query.name.clone(), ..Explained::default() };
+        let [some, other] = ["prod", "<qa>"].map(|env| Explained {
+            parameters: Some(format!("{{env={env}}}")),
+            variant: Some(format!("env={env}")),
+            ..explained.clone()
+        });
+        (id == 7).then(|| Client { explained: Some(some), also_explained: vec![other], ..Client::default() })
     }
 
     fn resources(&self, query: &ResourceQuery) -> Resources {
@@ -193,11 +203,26 @@ async fn the_index_lists_pages_that_exist() {
     let (status, head, body) = admin.request("GET", "/").await;
     assert_eq!(status, 200);
     assert!(head.contains("content-type: text/html"), "{head}");
-    let paths: Vec<&str> = body.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    let links = body.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let paths: Vec<&str> = links.filter(|link| !link.starts_with('#')).collect();
     assert!(paths.len() >= 4, "{body}");
     for path in paths {
         assert_eq!(admin.request("GET", path).await.0, 200, "{path}");
     }
+    admin.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_shows_what_the_json_tells_once_for_each_set_of_parameters() {
+    let admin = admin(Readiness::Ready).await;
+    let (status, head, body) = admin.request("GET", "/clients/7?type=x/y&name=a%20b").await;
+    assert!(status == 200 && head.contains("content-type: text/html"), "{head}");
+    for words in ["{env=prod}", "env=prod", "{env=&lt;qa&gt;}", "env=&lt;qa&gt;", "/resource?type=&amp;name=a%20b"] {
+        assert!(body.contains(words), "{words}: {body}");
+    }
+    assert_eq!(body.matches("<dt>Variant</dt>").count(), 2, "{body}");
+    assert!(body.contains("href=\"/api/v1/clients/7?type=x/y&amp;name=a%20b\""), "{body}");
+    assert_eq!(admin.request("GET", "/clients/8?name=a").await.0, 404);
     admin.stop().await;
 }
 

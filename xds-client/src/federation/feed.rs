@@ -225,9 +225,10 @@ impl Consumer for Feed {
     fn connection(&mut self, now: Instant, connection: Connection) {
         match connection {
             Connection::Connected => {
-                lock(&self.state).open = true;
+                let mut state = lock(&self.state);
+                (state.open, state.fails, state.retry_at) = (true, false, None);
+                drop(state);
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
-                lock(&self.state).fails = false;
                 self.scopes.all().iter().for_each(|(seat, scope)| scope.begin_stream(seat.server, now));
                 self.was_there = None;
             }
@@ -237,7 +238,7 @@ impl Consumer for Feed {
                     self.scopes.all().iter().for_each(|(seat, scope)| self.stands(*seat, scope, false));
                 }
             }
-            Connection::Disconnected { error, .. } => {
+            Connection::Disconnected { error, retry_at } => {
                 let words = error.as_ref().map(|error| format!("disconnected: {error}"));
                 let words = words.as_deref().unwrap_or("the origin ended the stream");
                 match (self.says(words, now), &error) {
@@ -255,7 +256,7 @@ impl Consumer for Feed {
                 let fails = !state.answered;
                 state.fails = fails;
                 (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
-                state.last_error = error.or(state.last_error.take());
+                (state.last_error, state.retry_at) = (error.or(state.last_error.take()), Some(retry_at));
                 drop(state);
                 for (seat, scope) in self.scopes.all() {
                     scope.origin_lost(seat.server, now);

@@ -49,6 +49,8 @@ pub(crate) struct StreamState {
     /// The relay that the origin is, and those behind it.
     pub(crate) relays: Option<Box<dyn Behind>>,
     pub(crate) last_error: Option<String>,
+    /// When it is tried again, while there is none.
+    pub(crate) retry_at: Option<Instant>,
     /// What an operator should look at.
     pub(crate) hint: Option<&'static str>,
     /// Since when no stream was answered.

@@ -38,6 +38,8 @@ pub struct Status {
     pub relays: Option<String>,
     /// Why it was not there when it was not last.
     pub last_error: Option<String>,
+    /// When it is tried next, while it is not there.
+    pub retry_at: Option<Instant>,
     /// What an operator should look at.
     pub hint: Option<&'static str>,
     /// Its servers, in order of preference, where there are several.

@@ -80,6 +80,7 @@ impl Supply for Seated {
             connected: state.answered,
             relays: state.relays.as_ref().map(ToString::to_string),
             last_error: state.last_error.clone(),
+            retry_at: state.retry_at,
             hint: state.hint,
             servers: Vec::new(),
         }

@@ -1,18 +1,21 @@
-//! What is answered as JSON, one at a time: looking takes time, and memory.
+//! What is answered as JSON.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tokio::task::spawn_blocking;
 
-use super::{Pages, failed};
+use super::look::Pages;
 use crate::admin::inspect::Inspect;
 use crate::api::{ClientQuery, ExplainQuery, NameQuery, ResourceQuery};
 
 pub(super) async fn status(State(pages): State<Pages>) -> Response {
     answer(pages, |relay| Some(relay.status())).await
+}
+
+pub(super) async fn origins(State(pages): State<Pages>) -> Response {
+    answer(pages, |relay| Some(relay.origins())).await
 }
 
 pub(super) async fn clients(State(pages): State<Pages>, Query(query): Query<ClientQuery>) -> Response {
@@ -37,18 +40,11 @@ pub(super) async fn resource(State(pages): State<Pages>, Query(query): Query<Nam
 
 async fn answer<T: Serialize + Send + 'static>(
     pages: Pages,
-    look: impl FnOnce(&dyn Inspect) -> Option<T> + Send + 'static,
+    found: impl FnOnce(&dyn Inspect) -> Option<T> + Send + 'static,
 ) -> Response {
-    // The permit goes along, so that a client that hangs up does not let the next look start beside this one.
-    let Ok(permit) = pages.dumps.acquire_owned().await else { return failed("shutting down") };
-    let looked = spawn_blocking(move || {
-        let found = look(&*pages.relay);
-        drop(permit);
-        found
-    });
-    match looked.await {
+    match pages.look(found).await {
         Ok(Some(found)) => Json(found).into_response(),
         Ok(None) => (StatusCode::NOT_FOUND, "it is not there any more\n").into_response(),
-        Err(error) => failed(&error.to_string()),
+        Err(response) => response,
     }
 }

@@ -1,6 +1,8 @@
 //! A relay as the pages see it.
 
-use crate::api::{Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, ResourceQuery, Resources, Status};
+use crate::api::{
+    Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
+};
 use crate::metrics::{Gauges, Metrics};
 use crate::snapshot::{ConfigDump, Readiness};
 
@@ -14,6 +16,9 @@ pub trait Inspect: Send + Sync + 'static {
 
     /// How the relay is.
     fn status(&self) -> Status;
+
+    /// Its origins, with the streams to them.
+    fn origins(&self) -> Origins;
 
     /// Some of its clients.
     fn clients(&self, query: &ClientQuery) -> Clients;

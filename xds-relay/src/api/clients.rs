@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::OriginStatus;
+use super::origins::OriginStatus;
 
 /// How many clients there are, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub enum ClientState {
 pub struct ClientQuery {
     /// With this node id.
     pub node: Option<String>,
-    /// With this text in the node's id or cluster, the address or a group.
+    /// With this text in the node's id, cluster or zone, the address or a group.
     pub search: Option<String>,
     /// In this state.
     pub state: Option<ClientState>,
@@ -75,6 +75,9 @@ pub struct ClientRow {
     pub node: String,
     /// The cluster of its node.
     pub cluster: String,
+    /// The zone of its node's locality.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub zone: String,
     /// Where it is.
     pub peer: String,
     /// `delta` or `sotw`.
@@ -115,6 +118,9 @@ pub struct Client {
     /// Why it has what it has of the name that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explained: Option<Explained>,
+    /// The same of each further set of dynamic parameters that it asks for that name with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also_explained: Vec<Explained>,
 }
 
 /// What a client wants of one type, and what it said of that.
@@ -165,6 +171,9 @@ pub struct Explained {
     /// As what the client wants it: the name, a glob, or `*`; nothing if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wanted_as: Option<String>,
+    /// By which dynamic parameters, or constraints, it selects among variants, if it sends any (TP2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<String>,
     /// Where it is held: an authority, or a node group by its label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
@@ -177,9 +186,9 @@ pub struct Explained {
     /// What the resource is called itself, if the name is an alias.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub own_name: Option<String>,
-    /// Whom its variants are for, if it has any (TP2).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub variants: Vec<String>,
+    /// Which of its variants there is for the client, if it has any: whom that is for (TP2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// Whether the origin has answered for it.
     pub known: bool,
     /// The version there is; none if it does not exist, or is not known.

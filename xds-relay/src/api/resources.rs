@@ -79,9 +79,12 @@ pub struct HeldResource {
     /// As in the list.
     #[serde(flatten)]
     pub row: ResourceRow,
-    /// Whom its variants are for, if it has any (TP2).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub variants: Vec<String>,
+    /// By which dynamic parameters, or constraints, those select that are served this (TP2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<String>,
+    /// Which of its variants it is, if it has any: whom that is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// Who wants it: [`PAGE`](super::PAGE) of them at most.
     pub wanted_by: Vec<Wanting>,
     /// How many others do.

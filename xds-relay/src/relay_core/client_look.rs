@@ -39,20 +39,22 @@ impl ClientLook {
             types.extend(stream.sessions().map(|session| (session.type_url.to_string(), of_type(&session, now))));
         });
         let opened = now.saturating_duration_since(stream.opened).as_secs();
+        types.values_mut().for_each(|of: &mut ClientType| of.since_seconds = of.since_seconds.min(opened));
         // The worst of its types, for as long as the first of them is.
-        let worst = types.values().map(|of: &ClientType| of.state).max();
+        let worst = types.values().map(|of| of.state).max();
         let since = types.values().filter(|of| Some(of.state) == worst).map(|of| of.since_seconds);
         let since = if worst == Some(ClientState::Synced) { since.min() } else { since.max() };
         let row = ClientRow {
             id,
             node: node.id,
             cluster: node.cluster,
+            zone: node.locality.map(|locality| locality.zone).unwrap_or_default(),
             peer: stream.outside.as_ref().map_or_else(String::new, |outside| outside.peer().to_owned()),
             protocol: stream.protocol.as_str().to_owned(),
             groups: groups(stream),
             types: types.keys().cloned().collect(),
             state: worst.unwrap_or_default(),
-            since_seconds: since.unwrap_or(opened).min(opened),
+            since_seconds: since.unwrap_or(opened),
             busy,
         };
         Self { row, types }

@@ -108,7 +108,9 @@ impl RelayCore {
             stale: look.stale,
         };
         let body = look.resource.map(|resource| resource.value.any().clone());
-        let held = HeldResource { row, variants: look.variants, wanted_by, more_wanting, ..HeldResource::default() };
+        let parameters = scope.key.selector().map(ToString::to_string);
+        let held =
+            HeldResource { row, parameters, variant: look.variant, wanted_by, more_wanting, ..HeldResource::default() };
         Found { held, body }
     }
 

@@ -7,15 +7,16 @@ use std::time::Instant;
 use xds_transport::Frame;
 use xds_transport::server::{Stream, Tally};
 use xdstp_cache::{Interest, Resource, Stored, TypeUrl};
-use xdstp_client::federation::{Origin, Scope, ServerState, ServerStatus, SnapshotOrigin, Status};
+use xdstp_client::federation::{Origin, Scope, SnapshotOrigin};
 
 use crate::lock::lock;
 use crate::metrics::Gauges;
 use crate::relay_core::core::RelayCore;
+use crate::relay_core::origins_view::upstreams;
 use crate::relay_core::stream_entry::StreamEntry;
 use crate::snapshot::{
     ClientDump, ClientTypeDump, ConfigDump, ContentDump, ContentResourceDump, NackDump, OriginDump, Readiness,
-    ResourceDump, ScopeDump, ScopeTypeDump, ServerDump, StateDump, UpstreamDump,
+    ResourceDump, ScopeDump, ScopeTypeDump, StateDump,
 };
 
 impl RelayCore {
@@ -40,28 +41,13 @@ impl RelayCore {
     /// Everything the relay holds, of whom, and for whom.
     pub fn config_dump(&self, now: Instant) -> ConfigDump {
         let scopes = self.all_scopes();
-        let mut origins: Vec<OriginDump> = Vec::new();
-        for (index, (name, origin)) in self.origins().enumerate() {
-            let mut streams: BTreeMap<String, UpstreamDump> = BTreeMap::new();
-            for scope in scopes.iter().filter(|scope| scope.origin == index) {
-                let Some(supply) = scope.supply() else { continue };
-                let group = || supply.label().to_owned();
-                let Status { connected, relays, last_error, hint, servers } = supply.status();
-                let stream = streams.entry(group()).or_insert_with(|| {
-                    let of_server = |of: &ServerStatus| ServerDump { server: of.name.clone(), ..ServerDump::default() };
-                    let servers = servers.iter().map(of_server).collect();
-                    UpstreamDump { group: group(), connected, relays, last_error, hint, servers, subscriptions: 0 }
-                });
-                stream.servers.iter_mut().zip(servers).for_each(|(dump, status)| add(dump, status));
-                stream.subscriptions += scope.subscription_count();
-            }
-            origins.push(OriginDump {
-                name: name.to_owned(),
-                protocol: origin.kind().to_owned(),
-                streams: streams.into_values().collect(),
-                content: self.files.get(&index).map(|files| content(files)).unwrap_or_default(),
-            });
-        }
+        let origins = self.origins().enumerate().map(|(index, (name, origin))| OriginDump {
+            name: name.to_owned(),
+            protocol: origin.kind().to_owned(),
+            streams: upstreams(scopes.iter().filter(|scope| scope.origin == index), now),
+            content: self.files.get(&index).map(|files| content(files)).unwrap_or_default(),
+        });
+        let origins = origins.collect();
         // A stream that ends has its own lock when it takes this one.
         let streams: Vec<_> = lock(&self.streams).values().cloned().collect();
         let clients = streams.iter().map(|stream| client(stream, now)).collect();
@@ -142,20 +128,6 @@ impl RelayCore {
             });
         }
         scopes
-    }
-}
-
-/// What one more scope of a stream has to do with a server.
-fn add(dump: &mut ServerDump, ServerStatus { in_use, state, .. }: ServerStatus) {
-    dump.feeds += usize::from(in_use);
-    // Of several scopes that which says most.
-    const ORDER: [&str; 4] = ["", "not asked", "asked", "answers"];
-    let of = |state: &str| ORDER.iter().position(|other| *other == state).unwrap_or(ORDER.len());
-    if of(state.as_str()) >= of(dump.state) {
-        dump.state = state.as_str();
-    }
-    if let ServerState::Fails(reason) = state {
-        dump.last_error = Some(reason);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use xds_matcher::DynamicParameters;
 use xds_matcher::draft::Subscription;
+use xds_relay::api::{ClientQuery, ExplainQuery, NameQuery};
 use xdstp_cache::{Selector, Variant};
 
 use crate::support::{CLUSTERS, DELTA, ENDPOINTS, Feeder, LINGER, Protocol, SECOND, SOTW, World};
@@ -77,6 +78,43 @@ fn each_client_is_served_what_its_own_parameters_select() {
         assert_eq!([told(clients[0]), told(clients[1])], ["Cluster cart@4", "Cluster cart@5"], "{protocol:?}");
         vary(&mut world, CLUSTERS, "cart", &[], &[&other]);
         assert_eq!(held(&world), ["", "cart@5", ""], "{protocol:?}");
+    }
+}
+
+#[test]
+fn it_is_explained_which_variant_a_client_has_and_by_which_parameters() {
+    for protocol in BOTH {
+        let (mut world, last) = chain(protocol, &["final"]);
+        vary(
+            &mut world,
+            CLUSTERS,
+            "cart",
+            &[(&constraints("env=prod"), "1"), (&constraints("not env=prod"), "2")],
+            &[],
+        );
+        for selector in [sends(&[("env", "prod")]), sends(&[("env", "qa")]), Selector::default()] {
+            let client = world.client_selecting(last, protocol, selector);
+            world.clients[client].subscribe(CLUSTERS, &["cart"]);
+        }
+        world.settle();
+        let core = &world.relays[last].core;
+        let query = ExplainQuery { type_url: Some(CLUSTERS.to_owned()), name: Some("cart".to_owned()) };
+        let ids = core.clients(&ClientQuery::default(), world.now).clients.into_iter().map(|row| row.id);
+        let explained: Vec<_> = ids.filter_map(|id| core.client(id, &query, world.now)?.explained).collect();
+        let told: Vec<_> = explained
+            .iter()
+            .map(|of| [&of.parameters, &of.variant, &of.version].map(|text| text.as_deref().unwrap_or("-")).join(" "))
+            .collect();
+        assert_eq!(told, ["{env=prod} env=prod 1", "{env=qa} not env=prod 2", "- - 2"], "{protocol:?}");
+        for words in ["by its name, with \"{env=prod}\".", "version is \"1\", the variant for \"env=prod\"."] {
+            assert!(explained[0].reasons.iter().any(|reason| reason.contains(words)), "{:?}", explained[0].reasons);
+        }
+        let named = core.resource(&NameQuery { type_url: CLUSTERS.to_owned(), name: "cart".to_owned() });
+        let mut held: Vec<_> = named.iter().map(|found| (&found.held.parameters, &found.held.variant)).collect();
+        held.sort();
+        let some = |text: &str| Some(text.to_owned());
+        let expected = [(None, None), (some("{env=prod}"), some("env=prod")), (some("{env=qa}"), some("not env=prod"))];
+        assert_eq!(held, expected.each_ref().map(|(one, other)| (one, other)), "{protocol:?}");
     }
 }
 

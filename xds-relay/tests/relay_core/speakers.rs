@@ -88,7 +88,7 @@ fn an_origin_that_says_nothing_for_15_seconds_is_remarked_on() {
     world.subscribe(client, CLUSTERS, &["*"]);
     let hint = |world: &World| {
         let dump = world.relays[0].core.config_dump(world.now);
-        dump.origins[0].streams[0].hint
+        dump.origins[0].streams[0].hint.clone()
     };
     world.advance(14 * SECOND);
     assert_eq!(hint(&world), None);

@@ -3,9 +3,11 @@
 use bytes::Bytes;
 use prost::Message;
 use serde::de::DeserializeOwned;
-use xds_relay::api::{Client, ClientState, Clients, Explained, Named, OriginState, Resources, Status};
+use xds_relay::api::{Client, ClientState, Clients, Explained, Named, OriginState, Origins, Resources, Status};
 use xds_transport::Protocol;
-use xds_transport::wire::{Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node, Resource, Status as RpcStatus};
+use xds_transport::wire::{
+    Any, DeltaDiscoveryRequest, DeltaDiscoveryResponse, Locality, Node, Resource, Status as RpcStatus,
+};
 
 use crate::Running;
 use crate::pages::page;
@@ -30,7 +32,7 @@ async fn told<T: DeserializeOwned>(relay: &Running, path: &str) -> T {
 async fn in_state(relay: &Running, state: ClientState) -> Client {
     in_time(async {
         loop {
-            let clients: Clients = told(relay, "clients?node=n1").await;
+            let clients: Clients = told(relay, "clients?node=n1&search=eu-1b").await;
             if let Some(row) = clients.clients.iter().find(|row| row.state == state) {
                 return told(relay, &format!("clients/{}?type={CDS}&name=web", row.id)).await;
             }
@@ -41,7 +43,8 @@ async fn in_state(relay: &Running, state: ClientState) -> Client {
 
 fn request(node: bool, nonce: &str, error: Option<&str>) -> Bytes {
     let names: &[&str] = if node { &["web", "none"] } else { &[] };
-    let says = Node { id: "n1".into(), cluster: "mesh".into(), ..Node::default() };
+    let locality = Some(Locality { zone: "eu-1b".into(), ..Locality::default() });
+    let says = Node { id: "n1".into(), cluster: "mesh".into(), locality, ..Node::default() };
     let node = if node { says.encode_to_vec().into() } else { Bytes::new() };
     let request = DeltaDiscoveryRequest {
         node,
@@ -88,6 +91,7 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
     let waiting = in_state(&relay, ClientState::Waiting).await;
     let Explained { known, version, sent, rules, .. } = waiting.explained.unwrap();
     assert_eq!((known, version, sent), (false, None, false));
+    assert!(waiting.wants[0].since_seconds < 3600, "{:?}", waiting.wants[0]);
     let verdicts: Vec<_> = rules.iter().map(|rule| (rule.line, &*rule.verdict, &*rule.words)).collect();
     assert_eq!(verdicts, [(4, "not_matched", "cluster is \"mesh\", not \"edge\""), (5, "matched", "mesh")]);
 
@@ -113,6 +117,10 @@ async fn a_client_is_told_of_from_its_first_request_to_its_words_as_it_rejects()
     assert_eq!(rejected.rejection.unwrap().message, "no such field");
     assert!(rejected.reasons.iter().any(|reason| reason.contains("rejected it: \"no such field\"")));
 
+    let origins: Origins = told(&relay, "origins").await;
+    let up = &origins.origins[0];
+    assert_eq!((up.status.resources, &*up.upstreams[0].group, up.upstreams[0].connected), (1, "mesh", true));
+    assert_eq!(up.upstreams[0].subscriptions, 2);
     let status: Status = told(&relay, "status").await;
     assert_eq!((status.clients.rejected, status.origins[0].resources, status.resources[CDS]), (1, 1, 1));
     let none: Named = told(&relay, &format!("resource?type={CDS}&name=none")).await;

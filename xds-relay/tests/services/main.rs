@@ -13,6 +13,7 @@ mod client_status;
 mod connections;
 mod failover;
 mod health;
+mod html;
 mod identity;
 mod killed;
 mod layers;

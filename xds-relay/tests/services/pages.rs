@@ -13,9 +13,15 @@ const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
 /// Status and body.
 pub(crate) async fn page(relay: &Running, path: &str) -> (u16, String) {
+    let (status, _, body) = page_of(relay, "localhost", path).await;
+    (status, body)
+}
+
+/// Status, head and body of what a browser asks for that takes the relay for this host.
+pub(crate) async fn page_of(relay: &Running, host: &str, path: &str) -> (u16, String, String) {
     let exchange = async {
         let mut stream = TcpStream::connect(relay.admin.unwrap()).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -23,7 +29,7 @@ pub(crate) async fn page(relay: &Running, path: &str) -> (u16, String) {
     };
     let answer = in_time(exchange).await;
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), head.to_ascii_lowercase(), body.to_owned())
 }
 
 #[tokio::test]

@@ -88,7 +88,7 @@ impl Admin<'_> {
     /// What is at a path, with these as its query.
     pub(super) fn get<T: DeserializeOwned>(self, path: &str, query: &[(&str, Option<&str>)]) -> Result<T, Failure> {
         let unreachable = |error| Failure::Unreachable { address: self.address.to_string(), error };
-        let target = format!("/api/v1/{path}{}", written(query));
+        let target = format!("/api/v1/{path}{}", xds_relay::api::query(query));
         let answer = self.exchange(&target).map_err(unreachable)?;
         let refused = |words: String| Failure::Refused { address: self.address.to_string(), words };
         let (status, body) = parted(&answer).ok_or_else(|| refused("that is no HTTP".to_owned()))?;
@@ -164,22 +164,6 @@ fn parted(answer: &[u8]) -> Option<(u16, &[u8])> {
     Some((status, answer.get(end + END.len()..)?))
 }
 
-fn written(query: &[(&str, Option<&str>)]) -> String {
-    let mut text = String::new();
-    for (key, value) in query.iter().filter_map(|(key, value)| Some((key, (*value)?))) {
-        text.push(if text.is_empty() { '?' } else { '&' });
-        text.push_str(key);
-        text.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(char::from(byte)),
-                _ => text.push_str(&format!("%{byte:02X}")),
-            }
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,15 +177,6 @@ mod tests {
         for text in ["", "localhost", ":1", "a:b", "unix:x", "unix:"] {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn whatever_is_asked_for_is_one_request() {
-        assert_eq!(
-            written(&[("a", None), ("b", Some("x y&z=%")), ("c", Some("é\r\n"))]),
-            "?b=x%20y%26z%3D%25&c=%C3%A9%0D%0A"
-        );
-        assert_eq!(written(&[]), "");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use serde_json::Value;
-use xds_relay::api::{ClientRow, ClientState};
+use xds_relay::api::{ClientRow, short_time, short_type};
 
 use super::admin::{Admin, Failure};
-use super::text::{columns, short, time};
+use super::text::columns;
 use super::{Done, Form, json};
 use crate::ask::{Verdict, type_url};
 use crate::show::complain;
@@ -17,7 +17,7 @@ pub(super) struct Args {
     /// With this node id
     #[arg(long)]
     node: Option<String>,
-    /// With this text in the node's id or cluster, the address or a group
+    /// With this text in the node's id, cluster or zone, the address or a group
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// In this state: SYNCED, WAITING, SILENT or REJECTED
@@ -80,25 +80,16 @@ pub(super) fn all(
 
 fn shown(row: &Value) -> [String; 8] {
     let row: ClientRow = serde_json::from_value(row.clone()).unwrap_or_default();
-    let types: Vec<_> = row.types.iter().map(|type_url| short(type_url)).collect();
-    let state = if row.busy { "busy" } else { state(row.state) };
+    let types: Vec<_> = row.types.iter().map(|type_url| short_type(type_url)).collect();
+    let state = if row.busy { "busy".to_owned() } else { row.state.to_string() };
     [
         row.id.to_string(),
         row.node,
         row.cluster,
-        state.to_owned(),
-        time(row.since_seconds),
+        state,
+        short_time(row.since_seconds),
         row.peer,
         row.groups.join(", "),
         types.join(","),
     ]
-}
-
-pub(super) fn state(state: ClientState) -> &'static str {
-    match state {
-        ClientState::Synced => "SYNCED",
-        ClientState::Waiting => "WAITING",
-        ClientState::Silent => "SILENT",
-        ClientState::Rejected => "REJECTED",
-    }
 }

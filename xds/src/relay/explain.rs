@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use xds_relay::api::{Client, Explained};
+use xds_relay::api::{Client, Explained, short_time};
 
 use super::admin::{Admin, Failure};
-use super::clients::{all, state};
-use super::text::time;
+use super::clients::all;
 use super::{Done, Form, json};
 use crate::ask::{Verdict, type_url};
 use crate::show::visible;
@@ -38,12 +37,11 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
         // It may have left meanwhile.
         let Some(told) = admin.find::<Value>(&format!("clients/{id}"), &query)? else { continue };
         let client: Client = serde_json::from_value(told.clone()).unwrap_or_default();
-        let explained = client.explained.clone().unwrap_or_default();
         match form {
             Form::Json => json(out, &told)?,
-            Form::Text => text(out, &client, &explained)?,
+            Form::Text => text(out, &client)?,
         }
-        verdict = verdict.max(Some(judge(&explained)));
+        verdict = verdict.max(client.explained.iter().chain(&client.also_explained).map(judge).max());
     }
     verdict.ok_or_else(|| Failure::Absent(format!("there is no client {}", args.client)))
 }
@@ -71,11 +69,15 @@ fn judge(explained: &Explained) -> Verdict {
     }
 }
 
-fn text(out: &mut impl Write, client: &Client, explained: &Explained) -> io::Result<()> {
+fn text(out: &mut impl Write, client: &Client) -> io::Result<()> {
     let row = &client.row;
-    let since = time(row.since_seconds);
+    let since = short_time(row.since_seconds);
     let (node, cluster, peer) = (visible(&row.node), visible(&row.cluster), visible(&row.peer));
-    writeln!(out, "#{} node {node}, cluster {cluster}, at {peer}: {} for {since}", row.id, state(row.state))?;
+    writeln!(out, "#{} node {node}, cluster {cluster}, at {peer}: {} for {since}", row.id, row.state)?;
+    client.explained.iter().chain(&client.also_explained).try_for_each(|explained| reasons(out, explained))
+}
+
+fn reasons(out: &mut impl Write, explained: &Explained) -> io::Result<()> {
     explained.reasons.iter().try_for_each(|reason| writeln!(out, "  {}", visible(reason)))?;
     for rule in &explained.rules {
         let verdict = rule.verdict.replace('_', " ");
@@ -84,4 +86,29 @@ fn text(out: &mut impl Write, client: &Client, explained: &Explained) -> io::Res
         writeln!(out, "    {}", visible(&format!("{place} {verdict}{words}")))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_sets_of_parameters_each_is_explained_and_the_worst_counts() {
+        let of = |answer: &str, reason: &str| Explained {
+            wanted_as: Some("a".to_owned()),
+            version: Some("1".to_owned()),
+            known: true,
+            answer: Some(answer.to_owned()),
+            reasons: vec![reason.to_owned()],
+            ..Explained::default()
+        };
+        let (explained, also_explained) = (Some(of("accepted", "One.")), vec![of("rejected", "Other.")]);
+        let client = Client { explained, also_explained, ..Client::default() };
+        let mut out = Vec::new();
+        text(&mut out, &client).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.ends_with(": WAITING for 0s\n  One.\n  Other.\n"), "{out}");
+        let verdicts = client.explained.iter().chain(&client.also_explained).map(judge);
+        assert_eq!(verdicts.max(), Some(Verdict::Wrong));
+    }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
-use xds_relay::api::{HeldResource, ResourceRow};
+use xds_relay::api::{HeldResource, ResourceRow, short_time, short_type};
 
 use super::admin::{Admin, Failure};
 use super::clients::all;
-use super::text::{columns, short, time};
+use super::text::columns;
 use super::{Done, Form, json};
 use crate::ask::{Verdict, type_url};
 use crate::output::yaml_document;
@@ -54,29 +54,21 @@ pub(super) fn run(args: &Args, admin: Admin<'_>, form: Form, out: &mut impl Writ
 fn shown(row: &Value) -> [String; 7] {
     let row: ResourceRow = serde_json::from_value(row.clone()).unwrap_or_default();
     [
-        short(&row.type_url).to_owned(),
+        short_type(&row.type_url).to_owned(),
         row.name.clone(),
-        version(&row),
+        row.version_words(),
         row.bytes.to_string(),
-        row.changed_seconds_ago.map(time).unwrap_or_default(),
+        row.changed_seconds_ago.map(short_time).unwrap_or_default(),
         row.origin,
         row.scope,
     ]
-}
-
-fn version(row: &ResourceRow) -> String {
-    match &row.version {
-        None => "(does not exist)".to_owned(),
-        Some(version) if row.stale => format!("{version} (stale)"),
-        Some(version) => version.clone(),
-    }
 }
 
 fn one(admin: Admin<'_>, type_url: Option<&str>, name: &str, form: Form, out: &mut impl Write) -> Done {
     let told: Value = admin.get("resource", &[("type", type_url), ("name", Some(name))])?;
     let held = told.get("held").and_then(Value::as_array).cloned().unwrap_or_default();
     if held.is_empty() {
-        let of_type = short(type_url.unwrap_or_default());
+        let of_type = short_type(type_url.unwrap_or_default());
         return Err(Failure::Absent(format!("the relay holds no {of_type} {name}")));
     }
     let mut exists = false;
@@ -92,12 +84,14 @@ fn one(admin: Admin<'_>, type_url: Option<&str>, name: &str, form: Form, out: &m
 }
 
 fn text(out: &mut impl Write, held: &HeldResource) -> io::Result<()> {
-    let HeldResource { row, variants, wanted_by, more_wanting, content, hidden } = held;
-    writeln!(out, "{} {}", short(&row.type_url), visible(&row.name))?;
-    writeln!(out, "  version    {}", visible(&version(row)))?;
+    let HeldResource { row, parameters, variant, wanted_by, more_wanting, content, hidden } = held;
+    writeln!(out, "{} {}", short_type(&row.type_url), visible(&row.name))?;
+    writeln!(out, "  version    {}", visible(&row.version_words()))?;
     writeln!(out, "  origin     {}", visible(&row.origin))?;
     writeln!(out, "  scope      {}", visible(&row.scope))?;
-    variants.iter().try_for_each(|variant| writeln!(out, "  variant    {}", visible(variant)))?;
+    for (what, of) in [("parameters", parameters), ("variant   ", variant)] {
+        of.iter().try_for_each(|of| writeln!(out, "  {what} {}", visible(of)))?;
+    }
     for client in wanted_by {
         let sent = if client.sent { "" } else { ", not sent yet" };
         let (node, wanted_as) = (visible(&client.node), visible(&client.wanted_as));
@@ -110,5 +104,21 @@ fn text(out: &mut impl Write, held: &HeldResource) -> io::Result<()> {
         (Some(content), _) => yaml_document(out, content),
         (None, Some(reason)) => writeln!(out, "  content    not shown: {}", visible(reason)),
         (None, None) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_variant_it_is_told_whom_it_is_for() {
+        let row = ResourceRow { type_url: "x/a.B".to_owned(), name: "n".to_owned(), ..ResourceRow::default() };
+        let (parameters, variant) = (Some("{env=prod}".to_owned()), Some("env=prod\u{1b}".to_owned()));
+        let mut out = Vec::new();
+        text(&mut out, &HeldResource { row, parameters, variant, ..HeldResource::default() }).unwrap();
+        let shown = "B n\n  version    (does not exist)\n  origin     \n  scope      \n  parameters {env=prod}\n  \
+                     variant    env=prod\\u{1b}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), shown);
     }
 }

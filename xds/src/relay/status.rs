@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use serde_json::Value;
-use xds_relay::api::{OriginState, OriginStatus, Status};
+use xds_relay::api::{OriginStatus, Status, short_time, short_type};
 
 use super::admin::Admin;
-use super::text::{columns, short, time};
+use super::text::columns;
 use super::{Done, Form, json};
 use crate::ask::Verdict;
 use crate::show::visible;
@@ -27,7 +27,7 @@ pub(super) fn run(_: &Args, admin: Admin<'_>, form: Form, out: &mut impl Write) 
 
 fn text(out: &mut impl Write, status: &Status) -> std::io::Result<()> {
     let Status { version, instance, uptime_seconds, not_ready, origins, clients, resources, state_kept, .. } = status;
-    let up = time(*uptime_seconds);
+    let up = short_time(*uptime_seconds);
     writeln!(out, "xds-relay {}, instance {}, up for {up}", visible(version), visible(instance))?;
     match not_ready {
         None => writeln!(out, "ready")?,
@@ -42,29 +42,20 @@ fn text(out: &mut impl Write, status: &Status) -> std::io::Result<()> {
         clients.all, clients.synced, clients.waiting, clients.silent, clients.rejected
     )?;
     let held: Vec<_> =
-        resources.iter().map(|(type_url, count)| format!("{count} {}", visible(short(type_url)))).collect();
+        resources.iter().map(|(type_url, count)| format!("{count} {}", visible(short_type(type_url)))).collect();
     writeln!(out, "holds {}\n", if held.is_empty() { "nothing".to_owned() } else { held.join(", ") })?;
     let head = ["ORIGIN", "KIND", "STATE", "STREAMS", "RESOURCES", "STALE", "WORDS"];
     columns(out, head, &origins.iter().map(row).collect::<Vec<_>>())
 }
 
 fn row(origin: &OriginStatus) -> [String; 7] {
-    let state = match origin.state {
-        OriginState::Idle => "idle",
-        OriginState::Up => "up",
-        OriginState::Partly => "partly up",
-        OriginState::Down => "down",
-    };
-    // What was wrong once is no news of an origin that is up.
-    let error = origin.last_error.clone().filter(|_| matches!(origin.state, OriginState::Partly | OriginState::Down));
-    let words: Vec<_> = error.into_iter().chain(origin.hint.clone()).collect();
     [
         origin.name.clone(),
         origin.kind.clone(),
-        state.to_owned(),
+        origin.state.to_string(),
         format!("{}/{}", origin.streams_up, origin.streams),
         origin.resources.to_string(),
         origin.stale.to_string(),
-        words.join("; "),
+        origin.trouble().unwrap_or_default(),
     ]
 }

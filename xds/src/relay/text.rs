@@ -24,21 +24,6 @@ pub(super) fn columns<const N: usize>(out: &mut impl Write, head: [&str; N], row
     Ok(())
 }
 
-/// A time in its largest unit.
-pub(super) fn time(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..86_400 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
-/// The end of a type URL.
-pub(super) fn short(type_url: &str) -> &str {
-    type_url.rsplit(['.', '/']).next().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,10 +34,5 @@ mod tests {
         let rows = [["日本".to_owned(), "1".to_owned()], ["a\u{1b}".to_owned(), "22".to_owned()]];
         columns(&mut out, ["NAME", "N"], &rows).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "NAME     N\n日本     1\na\\u{1b}  22\n");
-    }
-
-    #[test]
-    fn times_are_in_their_largest_unit() {
-        assert_eq!([0, 59, 60, 7199, 86_400 * 3].map(time), ["0s", "59s", "1m", "1h", "3d"]);
     }
 }

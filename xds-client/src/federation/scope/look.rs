@@ -14,10 +14,10 @@ use xds_transport::Frame;
 pub struct Look {
     /// What it is called itself, where it was asked for by an alias.
     pub name: ResourceName,
-    /// What is there, if anything is: of several variants the one for who selects by nothing, or else the first.
+    /// What is there, if anything is.
     pub resource: Option<Resource<Frame>>,
-    /// Whom its variants are for, if it has any.
-    pub variants: Vec<String>,
+    /// Which of its variants that is, if it has any: whom it is for (TP2).
+    pub variant: Option<String>,
     /// Whether the origin has answered for it.
     pub is_known: bool,
     /// What the origin found wrong.
@@ -94,12 +94,10 @@ impl Scope {
     pub fn look_at(&self, type_url: &TypeUrl, name: &ResourceName, id: Option<SubscriberId>) -> Look {
         let cache = &self.lock().cache;
         let own = cache.canonical(type_url, name).unwrap_or(name);
-        let whichever = || cache.variants(type_url, own).next().map(|(_, resource)| resource);
-        let resource = cache.resource(type_url, own).or_else(whichever).cloned();
-        let variants = cache.variants(type_url, own).map(|(variant, _)| variant).filter(|variant| !variant.is_plain());
+        let resource = cache.resource(type_url, own).cloned();
         let is_known = cache.is_known(type_url, &Interest::Name(own.clone()));
         Look {
-            variants: variants.map(ToString::to_string).collect(),
+            variant: resource.as_ref().and_then(|resource| resource.value.variant()).map(ToString::to_string),
             is_known,
             error: cache.error(type_url, own).map(ToString::to_string),
             stale: cache.is_stale(type_url, own),
@@ -111,6 +109,13 @@ impl Scope {
 
     /// What a subscriber asks for: bounded by what a stream may.
     pub fn interests(&self, id: SubscriberId) -> Vec<Interest> {
-        self.lock().cache.interests(id).collect()
+        let mut interests: Vec<Interest> = Vec::new();
+        loop {
+            let before = interests.len();
+            interests.extend(self.lock().cache.interests_from(id, before).take(BATCH));
+            if interests.len() < before + BATCH {
+                return interests;
+            }
+        }
     }
 }

@@ -1,0 +1,46 @@
+//! Looking at the relay, one at a time: it takes time, and memory.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::admin::inspect::Inspect;
+
+/// What the pages are of.
+#[derive(Clone)]
+pub(super) struct Pages {
+    pub(super) relay: Arc<dyn Inspect>,
+    /// A dump is as large as the relay's state in names: one look at a time bounds the memory.
+    looks: Arc<Semaphore>,
+}
+
+impl Pages {
+    pub(super) fn new(relay: Arc<dyn Inspect>) -> Self {
+        Self { relay, looks: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// What is seen of the relay, on a thread that may block.
+    ///
+    /// # Errors
+    /// It shuts down, or what looks fails: an answer that says so.
+    pub(super) async fn look<T: Send + 'static>(
+        self,
+        look: impl FnOnce(&dyn Inspect) -> T + Send + 'static,
+    ) -> Result<T, Response> {
+        // The permit goes along, so that a client that hangs up does not let the next look start beside this one.
+        let Ok(permit) = self.looks.acquire_owned().await else { return Err(failed("shutting down")) };
+        let looked = spawn_blocking(move || {
+            let found = look(&*self.relay);
+            drop(permit);
+            found
+        });
+        looked.await.map_err(|error| failed(&error.to_string()))
+    }
+}
+
+pub(super) fn failed(reason: &str) -> Response {
+    (StatusCode::INTERNAL_SERVER_ERROR, format!("{reason}\n")).into_response()
+}
