@@ -4,9 +4,11 @@
 pub mod admin;
 pub mod aggregation;
 pub mod api;
+mod bearers;
 mod builder;
 mod causes;
 mod check;
+mod client_rules;
 pub mod config;
 mod connections;
 mod content;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::aggregation::{Reading, Rules, RulesError};
 use crate::config::fields::AGGREGATION_FIELDS;
 use crate::config::tls::File;
+use crate::config::values::flag;
 use crate::yaml::{Content, Error, Node};
 
 /// By which rules clients share old-style resources.
@@ -53,14 +54,6 @@ pub(super) fn aggregation(node: &Node, file: File<'_>) -> Result<Aggregation, Er
     let rules = node.required_field("rules", "expected the file of the rules", file)?;
     let legacy_all_matches = node.field("legacy_all_matches", flag)?.unwrap_or_default();
     Ok(Aggregation { rules, legacy_all_matches, unmatched: node.field("unmatched", unmatched)?.unwrap_or_default() })
-}
-
-fn flag(node: &Node) -> Result<bool, Error> {
-    match node.text()? {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        other => node.refuse(format!("`{other}`: expected true or false")),
-    }
 }
 
 fn unmatched(node: &Node) -> Result<Unmatched, Error> {

@@ -3,6 +3,7 @@
 pub(super) const FIELDS: &[&str] = &[
     "listen",
     "tls",
+    "clients",
     "admin",
     "admin_hosts",
     "node",
@@ -18,6 +19,9 @@ pub(super) const FIELDS: &[&str] = &[
     "drain",
     "limits",
 ];
+pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
+pub(super) const CLIENT_FIELDS: &[&str] = &["match", "nodes", "clusters", "types", "names", "wildcard"];
+pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
@@ -108,6 +112,11 @@ mod tests {
         let at = |path: &[&str]| path.iter().fold(&root, |node, key| node.entry(key).unwrap());
         has(&[&root], FIELDS);
         has(&[at(&["tls"])], TLS_FIELDS);
+        has(&[at(&["admin"])], ADMIN_FIELDS);
+        has(&[at(&["admin", "tls"])], TLS_FIELDS);
+        let yaml::Content::Sequence(clients) = &at(&["clients"]).content else { panic!("a list") };
+        has(&clients.iter().collect::<Vec<_>>(), CLIENT_FIELDS);
+        has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
@@ -119,7 +128,17 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
-        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml", "token"] {
+        for file in [
+            "types.binpb",
+            "relay.pem",
+            "relay.key",
+            "clients.pem",
+            "origin-ca.pem",
+            "rules.yaml",
+            "token",
+            "admin-tokens",
+            "ci-tokens",
+        ] {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
@@ -141,6 +160,10 @@ mod tests {
         };
         for (prefix, fields) in [
             ("tls.", TLS_FIELDS),
+            ("admin.", ADMIN_FIELDS),
+            ("admin.tls.", TLS_FIELDS),
+            ("clients[].", CLIENT_FIELDS),
+            ("clients[].match.", MATCH_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
             ("node.", NODE_FIELDS),
@@ -150,8 +173,9 @@ mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            for field in
-                fields.iter().filter(|field| !["tls", "node", "limits", "aggregation", "state"].contains(field))
+            for field in fields
+                .iter()
+                .filter(|field| !["tls", "node", "limits", "aggregation", "state", "match"].contains(field))
             {
                 row(&format!("{prefix}{field}"));
             }

@@ -25,3 +25,11 @@ pub(super) fn duration(node: &yaml::Node) -> Result<Duration, Error> {
         Err(_) => node.refuse(format!("`{text}`: expected a duration, such as 500ms, 30s or 2m")),
     }
 }
+
+pub(super) fn flag(node: &yaml::Node) -> Result<bool, Error> {
+    match node.text()? {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => node.refuse(format!("`{other}`: expected true or false")),
+    }
+}

@@ -3,7 +3,8 @@
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// Those that log something. What is none of them is a slip of the pen, which would silence all else.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
+    "audit",
     "axum",
     "h2",
     "hyper",
