@@ -95,14 +95,14 @@ impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Secure<I> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll(cx, |io, cx| io.poll_flush(cx), |io, cx| io.poll_flush(cx))
+        self.poll(cx, AsyncWrite::poll_flush, AsyncWrite::poll_flush)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &*self {
             // Nobody is there to be told.
             Self::Beginning(_) | Self::Failed => Poll::Ready(Ok(())),
-            _ => self.poll(cx, |io, cx| io.poll_shutdown(cx), |io, cx| io.poll_shutdown(cx)),
+            _ => self.poll(cx, AsyncWrite::poll_shutdown, AsyncWrite::poll_shutdown),
         }
     }
 }

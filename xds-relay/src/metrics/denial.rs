@@ -43,7 +43,7 @@ impl Denial {
 
 impl Metrics {
     /// Makes denials visible before there are any.
-    pub(crate) fn declare_denials(&self) {
+    pub fn declare_denials(&self) {
         Denial::ALL.into_iter().for_each(|reason| _ = self.downstream_denied.with_label_values(&[reason.as_str()]));
     }
 

@@ -8,7 +8,9 @@
     reason = "the helpers of these tests"
 )]
 
+mod admin_guard;
 mod api;
+mod clients;
 mod connections;
 mod failover;
 mod health;
