@@ -7,6 +7,7 @@ use xdstp_cache::{Interest, Pull, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::client::Client;
+use crate::federation::scope::Scope;
 
 /// Of what is denied by its alias alone: which name that is, is nothing for who may not ask for it.
 const BY_ALIAS: &str = "it stands for a resource that this client may not ask for";
@@ -77,36 +78,39 @@ pub(crate) fn name_of(interest: &Interest) -> Option<ResourceName> {
 pub(crate) struct Screen<'a> {
     client: &'a dyn Client,
     type_url: &'a TypeUrl,
+    /// It has a wildcard, which it may only have where it may have all that its node group has.
+    has_wildcard: bool,
     /// Those that stand for what was kept from it, whoever asked for them.
     pub(crate) aliases: BTreeSet<ResourceName>,
 }
 
 impl<'a> Screen<'a> {
-    /// None where nothing is kept from it: it may ask for anything, or has a wildcard, which it may only have where it may
-    /// have all of the type.
+    /// None where nothing is kept from a client.
     pub(crate) fn of(client: &'a dyn Client, type_url: &'a TypeUrl, has_wildcard: bool) -> Option<Self> {
-        (client.is_limited() && !has_wildcard).then_some(Self { client, type_url, aliases: BTreeSet::new() })
+        client.is_limited().then_some(Self { client, type_url, has_wildcard, aliases: BTreeSet::new() })
     }
 
-    pub(crate) fn keeps(&mut self, pull: &Pull<'_, Frame>) -> bool {
+    /// Of a scope.
+    pub(crate) fn keeps(&mut self, scope: &Scope, pull: &Pull<'_, Frame>) -> bool {
         match pull {
-            Pull::Put { name, resource, .. } => self.keeps_resource(name, resource),
-            Pull::Removed { name, .. } => self.denies(name),
+            Pull::Put { name, resource, .. } => self.keeps_resource(scope, name, resource),
+            Pull::Removed { name, .. } => self.denies(scope, name),
             _ => false,
         }
     }
 
     /// What has no aliases was asked for by its own name, which was looked at then.
-    pub(crate) fn keeps_resource(&mut self, name: &ResourceName, resource: &Resource<Frame>) -> bool {
+    pub(crate) fn keeps_resource(&mut self, scope: &Scope, name: &ResourceName, resource: &Resource<Frame>) -> bool {
         let mut aliases = resource.value.aliases().peekable();
-        let keeps = aliases.peek().is_some() && self.denies(name);
+        let keeps = aliases.peek().is_some() && self.denies(scope, name);
         if keeps {
             self.aliases.extend(aliases);
         }
         keeps
     }
 
-    fn denies(&self, name: &ResourceName) -> bool {
-        self.client.denies(self.type_url, &Interest::Name(name.clone())).is_some()
+    fn denies(&self, scope: &Scope, name: &ResourceName) -> bool {
+        let by_wildcard = self.has_wildcard && scope.key.authority().is_none();
+        !by_wildcard && self.client.denies(self.type_url, &Interest::Name(name.clone())).is_some()
     }
 }

@@ -240,6 +240,21 @@ fn an_alias_of_another_authority_brings_nothing_either() {
     }
 }
 
+/// All of its node group is what a wildcard is for, and no authority is in that.
+#[test]
+fn a_wildcard_that_is_allowed_brings_no_aliases_of_authorities() {
+    let (alias, bank) = (endpoints("a", "shop/x"), endpoints("b", "bank/x"));
+    for protocol in [DELTA, SOTW] {
+        let mut world = world();
+        put_aliased(&mut world, ENDPOINTS, &bank, "1", &[&alias]);
+        put_aliased(&mut world, ENDPOINTS, "bank/y", "1", &["shop/y"]);
+        let client = world.client_under(&format!("{SHOP}, wildcard: true"), protocol, "n");
+        world.subscribe(client, ENDPOINTS, &["*", &alias]);
+        world.advance(20 * SECOND);
+        assert_eq!(world.clients[client].held(ENDPOINTS), ["bank/y@1"]);
+    }
+}
+
 /// `initial_resource_versions` is a question, too: whether it is there, and of which version.
 #[test]
 fn what_a_client_brings_along_is_not_answered_unless_it_may_ask_for_it() {

@@ -65,8 +65,8 @@ impl Routes {
             }
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
-                Counts::Other(_, resource) | Counts::ByAlias(_, resource)
-                    if screen.as_mut().is_some_and(|screen| screen.keeps_resource(&name, &resource)) =>
+                Counts::Other(scope, resource) | Counts::ByAlias(scope, resource)
+                    if screen.as_mut().is_some_and(|screen| screen.keeps_resource(&scope, &name, &resource)) =>
                 {
                     continue;
                 }

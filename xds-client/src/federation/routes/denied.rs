@@ -53,11 +53,12 @@ impl Routes {
     /// wildcard covers.
     pub(super) fn leave_out_denied(&self, id: SubscriberId, held: &mut Vec<(ResourceName, Version)>) {
         let Some(subscriber) = self.subscribers.get(id.index()).filter(|_| self.client.is_limited()) else { return };
-        if !subscriber.has_wildcard(&self.federation) {
-            let is_denied =
-                |name: &ResourceName| self.client.denies(&subscriber.type_url, &Interest::Name(name.clone())).is_some();
-            held.retain(|(name, _)| !is_denied(name));
-        }
+        let wildcard = subscriber.part(&self.federation, &Interest::Wildcard);
+        let wildcard = wildcard.filter(|_| subscriber.has_wildcard(&self.federation));
+        held.retain(|(name, _)| {
+            let by_wildcard = || wildcard.is_some_and(|part| part.scope.covers(part.id, name));
+            self.client.denies(&subscriber.type_url, &Interest::Name(name.clone())).is_none() || by_wildcard()
+        });
     }
 
     /// Tells of it: in place of the resource, which is no more there for this client than one that is gone.

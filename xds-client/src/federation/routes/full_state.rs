@@ -32,7 +32,7 @@ impl Routes {
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
-                if screen.as_mut().is_some_and(|screen| screen.keeps_resource(name, resource)) {
+                if screen.as_mut().is_some_and(|screen| screen.keeps_resource(&part.scope, name, resource)) {
                     return;
                 }
                 if shared && resource.value.do_not_cache() {
@@ -78,13 +78,13 @@ impl Routes {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return };
         let has_wildcard = self.client.is_limited() && subscriber.has_wildcard(&self.federation);
         let mut screen = Screen::of(&*self.client, &subscriber.type_url, has_wildcard);
-        let visitor = &mut |name: &ResourceName, resource: &Resource<Frame>| {
-            !screen.as_mut().is_some_and(|screen| screen.keeps_resource(name, resource)) && visitor(name, resource)
-        };
         for part in subscriber.all_parts() {
             let is_stub = |resource: &Resource<Frame>| part.scope.shared && resource.value.do_not_cache();
-            part.scope
-                .visit_leaving(part.id, removals, &mut |name, resource| !is_stub(resource) && visitor(name, resource));
+            part.scope.visit_leaving(part.id, removals, &mut |name, resource| {
+                let mut kept =
+                    || screen.as_mut().is_some_and(|screen| screen.keeps_resource(&part.scope, name, resource));
+                !is_stub(resource) && !kept() && visitor(name, resource)
+            });
         }
     }
 }

@@ -99,7 +99,7 @@ impl Routes {
             let shared = part.scope.shared;
             let apart = contested.len() + stubs.len();
             let mut this = part.scope.pull(part.id, removals, &mut |pull| {
-                if screen.as_mut().is_some_and(|screen| screen.keeps(&pull)) {
+                if screen.as_mut().is_some_and(|screen| screen.keeps(&part.scope, &pull)) {
                     return ControlFlow::Continue(());
                 }
                 let mut contest = |name: &ResourceName, news| {
