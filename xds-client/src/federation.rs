@@ -81,6 +81,7 @@ mod client;
 mod core;
 mod crowd;
 mod demand;
+mod denied;
 mod dial;
 mod failing;
 mod fallback;

@@ -91,6 +91,19 @@ impl UnixAddress {
         }
     }
 
+    /// Connects to whoever listens there.
+    ///
+    /// # Errors
+    /// Nobody does, or has no room, or the system says no.
+    #[cfg(unix)]
+    pub async fn connect(&self) -> std::io::Result<tokio::net::UnixStream> {
+        match &self.0 {
+            Name::Path(path) => tokio::net::UnixStream::connect(path).await,
+            // As Linux has it: a name that begins with a byte 0 is in no directory.
+            Name::Abstract(name) => tokio::net::UnixStream::connect(format!("\0{name}")).await,
+        }
+    }
+
     fn checked(self) -> Result<Self, UnixAddressError> {
         if matches!(&self.0, Name::Path(path) if path.as_os_str().is_empty())
             || matches!(&self.0, Name::Abstract(name) if name.is_empty())

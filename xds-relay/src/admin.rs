@@ -18,6 +18,9 @@ use tokio::task::spawn_blocking;
 
 use self::hosts::Hosts;
 use self::look::{Pages, failed};
+pub(crate) use self::secured::Secured;
+use self::tokens::Tokens;
+use crate::bearers::Bearers;
 use crate::metrics::Metrics;
 
 mod answers;
@@ -28,6 +31,8 @@ mod idle;
 mod inspect;
 mod look;
 mod preface;
+mod secured;
+mod tokens;
 
 pub use self::filter::DumpFilter;
 pub use self::inspect::Inspect;
@@ -52,6 +57,22 @@ pub async fn serve<L>(
 where
     L: Listener<Addr: fmt::Debug>,
 {
+    serve_to(None, listener, state, longest_idle, hosts, shutdown).await
+}
+
+/// The same to who carries one of these tokens, if there are any.
+pub(crate) async fn serve_to<L>(
+    known: Option<Arc<Bearers>>,
+    listener: L,
+    state: Arc<dyn Inspect>,
+    longest_idle: Duration,
+    hosts: Vec<String>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()>
+where
+    L: Listener<Addr: fmt::Debug>,
+{
+    let tokens = middleware::from_fn_with_state(Tokens { known, relay: state.clone() }, tokens::check);
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages::new(state);
     let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
@@ -65,6 +86,7 @@ where
         .route("/api/v1/clients/{id}", get(answers::client))
         .route("/api/v1/resources", get(answers::resources))
         .route("/api/v1/resource", get(answers::resource))
+        .route_layer(tokens)
         .route_layer(hosts)
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))

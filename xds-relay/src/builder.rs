@@ -16,6 +16,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 use xdstp_client::federation;
 
+use crate::client_rules::{ClientRules, admin_tokens};
 use crate::config::{self, Address, Config, OriginKind, XdstpStreams};
 use crate::error::Error;
 use crate::exported::export;
@@ -23,10 +24,10 @@ use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
 use crate::pages::Pages;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
-use crate::serve::{Layered, Relay};
+use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
 use crate::state;
-use crate::tls;
+use crate::tls::{self, With};
 
 /// A relay that is being put together, within a program: with [origins](Self::origin) of its own, its own rule for [who
 /// shares](Self::grouping), its own [listener](Self::listener), and [layers](Self::layer) around all calls.
@@ -223,9 +224,12 @@ impl RelayBuilder {
         }
         let tls = match tls {
             Some(tls) => Some(tls::Downstream::of(tls)),
-            None => config.tls.as_ref().map(tls::Downstream::load).transpose()?,
+            None => config.tls.as_ref().map(|files| tls::Downstream::load(files, With::Clients)).transpose()?,
         };
-        let tls = tls.map(Arc::new);
+        let admin_tls = config.admin_tls.as_ref().map(|files| tls::Downstream::load(files, With::Admin)).transpose()?;
+        let (tls, admin_tls) = (tls.map(Arc::new), admin_tls.map(Arc::new));
+        let rules = ClientRules::load(&config)?.map(Arc::new);
+        let admin_tokens = admin_tokens(&config)?;
         let listener = match listener {
             Some(listener) => Listener::Tcp(listener),
             None => listen(&config.listen, "listen")?,
@@ -239,7 +243,8 @@ impl RelayBuilder {
         if let Some(registry) = registry {
             export(&pages, &registry)?;
         }
-        Ok(Relay { config, listener, tls, admin, layers, core, pages, _origins: origins })
+        let guards = Guards { tls, rules, admin_tls, admin_tokens };
+        Ok(Relay { config, listener, guards, admin, layers, core, pages, _origins: origins })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reading what a configuration refers to, without serving it.
 
+use crate::client_rules::{ClientRules, admin_tokens};
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
@@ -22,6 +23,7 @@ use crate::{origins, state, tls};
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
+    check_tokens(config)?;
     check_aggregation(config)?;
     check_state(config)?;
     let mut contents = Vec::new();
@@ -41,6 +43,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     check_tls(config)?;
+    check_tokens(config)?;
     check_aggregation(config)?;
     check_state(config)?;
     match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
@@ -50,6 +53,12 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
             Err(Error::Origin { origin: origin.name.clone(), reason })
         }
     }
+}
+
+/// Whether there are tokens where clients, and who looks at the admin pages, must carry one.
+fn check_tokens(config: &Config) -> Result<(), Error> {
+    ClientRules::load(config)?;
+    admin_tokens(config).map(drop)
 }
 
 fn check_aggregation(config: &Config) -> Result<(), Error> {
@@ -72,7 +81,10 @@ fn check_state(config: &Config) -> Result<(), Error> {
 /// Whether all files of certificates and keys are good.
 fn check_tls(config: &Config) -> Result<(), Error> {
     if let Some(files) = &config.tls {
-        tls::Downstream::load(files)?;
+        tls::Downstream::load(files, tls::With::Clients)?;
+    }
+    if let Some(files) = &config.admin_tls {
+        tls::Downstream::load(files, tls::With::Admin)?;
     }
     config.origins.iter().try_for_each(|origin| origins::endpoints(config, origin).map(drop))?;
     tls::check_dates(config)

@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use tonic::Status;
 use tonic::metadata::MetadataMap;
-#[cfg(unix)]
-use tonic::transport::server::UdsConnectInfo;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
+use crate::client_rules::{ClientRules, peer};
+use crate::config::ClientRule;
 use crate::relay_core::{AdmitError, Admitted, RelayCore, Routes, Seen, ServedStream, Share};
 
 /// A service that serves every stream that is opened from one relay.
-pub(crate) fn service(core: Arc<RelayCore>) -> Service<Downstream> {
+pub(crate) fn service(core: Arc<RelayCore>, rules: Option<Arc<ClientRules>>) -> Service<Downstream> {
     let limits = core.limits();
-    Service::new(Downstream(core.clone()))
+    Service::new(Downstream { core: core.clone(), rules })
         .settings(core.settings())
         .max_request_bytes(limits.max_request_bytes)
         .max_unfinished_bytes(limits.unfinished_request_bytes)
@@ -25,16 +25,22 @@ pub(crate) fn service(core: Arc<RelayCore>) -> Service<Downstream> {
 }
 
 /// Serves every stream that is opened from one relay.
-pub(crate) struct Downstream(Arc<RelayCore>);
+pub(crate) struct Downstream {
+    core: Arc<RelayCore>,
+    /// All may ask for everything without them.
+    rules: Option<Arc<ClientRules>>,
+}
 
 impl Accept for Downstream {
     type Source = Routes;
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
-        let peer = peer(&opened);
+        let peer = peer(&opened.request);
+        let rule =
+            self.rules.as_ref().map(|rules| rules.admit(&opened.request, &peer, self.core.metrics())).transpose()?;
         let Opened { request, protocol, wake, handle, .. } = opened;
         let metadata = MetadataMap::from_headers(request.headers);
-        let Admitted { metadata, seen, place, .. } = self.0.admit(Instant::now(), &metadata).map_err(|error| {
+        let Admitted { metadata, seen, place, .. } = self.core.admit(Instant::now(), &metadata).map_err(|error| {
             tracing::warn!(%peer, "a stream is refused: {error}");
             match error {
                 AdmitError::Limit(_) => Status::resource_exhausted(error.to_string()),
@@ -42,29 +48,10 @@ impl Accept for Downstream {
             }
         })?;
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        let source =
-            self.0.open_stream(protocol, waker, Some(Arc::new(Outside { handle, peer, _seen: seen, _place: place })));
+        let outside = Outside { handle, peer, rule, _seen: seen, _place: place };
+        let source = self.core.open_stream(protocol, waker, Some(Arc::new(outside)));
         Ok(Accepted { source, metadata })
     }
-}
-
-/// Who a client is, for people: an address, or the process behind a unix socket; and whom it proved to be.
-fn peer(opened: &Opened) -> String {
-    let mut peer = opened.peer().map_or_else(String::new, |peer| peer.to_string());
-    #[cfg(unix)]
-    if let Some(socket) = opened.request.extensions.get::<UdsConnectInfo>() {
-        peer = match socket.peer_cred.and_then(|process| process.pid()) {
-            Some(process) => format!("unix, process {process}"),
-            None => "unix".to_owned(),
-        };
-    }
-    if let Some(certificate) = opened.certificate() {
-        let names = [certificate.uri_names(), certificate.dns_names()];
-        let name = names.into_iter().flatten().next().map_or_else(|| certificate.subject(), String::as_str);
-        // Who vouches for a client need not mind what a line of a log is.
-        peer = format!("{peer} {}", name.escape_debug());
-    }
-    peer
 }
 
 struct WakeStream(server::Wake);
@@ -83,6 +70,7 @@ impl Wake for WakeStream {
 struct Outside {
     handle: StreamHandle,
     peer: String,
+    rule: Option<Arc<ClientRule>>,
     _seen: Option<Seen>,
     _place: Share,
 }
@@ -90,6 +78,10 @@ struct Outside {
 impl ServedStream for Outside {
     fn peer(&self) -> &str {
         &self.peer
+    }
+
+    fn rule(&self) -> Option<&ClientRule> {
+        self.rule.as_deref()
     }
 
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {

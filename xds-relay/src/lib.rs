@@ -4,9 +4,12 @@
 pub mod admin;
 pub mod aggregation;
 pub mod api;
+mod bearers;
 mod builder;
 mod causes;
 mod check;
+mod client_rules;
+mod client_status;
 pub mod config;
 mod connections;
 mod content;

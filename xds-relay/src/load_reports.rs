@@ -20,11 +20,19 @@ use tonic::metadata::MetadataMap;
 use tower_service::Service;
 use xdstp_client::upstream::{Place, Pool};
 
+use self::first_message::Begun;
 use crate::causes::with_causes;
+use crate::client_rules::{ClientRules, peer};
+use crate::metrics::{AUDIT, Denial};
 use crate::relay_core::RelayCore;
+
+mod first_message;
 
 /// The one method of the load reporting service.
 pub(crate) const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
+
+/// How many bytes a first message may have beside its node.
+const MOST_BESIDE: usize = 64 << 10;
 
 /// What is said about a connection, or by HTTP itself (RFC 9110, 7.6.1): the relay's own says its own.
 const NOT_PASSED_ON: [HeaderName; 12] = [
@@ -51,13 +59,20 @@ pub(crate) struct LoadReports {
     /// resources. None where it has no server.
     pools: Vec<Pool>,
     core: Arc<RelayCore>,
+    rules: Option<Arc<ClientRules>>,
     ended: watch::Receiver<bool>,
 }
 
 impl LoadReports {
     /// Reports go to the first of the servers that there is a connection to, until `ended` says so.
-    pub(crate) fn new(origin: String, pools: Vec<Pool>, core: Arc<RelayCore>, ended: watch::Receiver<bool>) -> Self {
-        Self { origin, pools, core, ended }
+    pub(crate) fn new(
+        origin: String,
+        pools: Vec<Pool>,
+        core: Arc<RelayCore>,
+        rules: Option<Arc<ClientRules>>,
+        ended: watch::Receiver<bool>,
+    ) -> Self {
+        Self { origin, pools, core, rules, ended }
     }
 
     async fn pass(self, reports: Request<AxumBody>) -> Result<Response<Body>, Status> {
@@ -65,8 +80,11 @@ impl LoadReports {
             let words = format!("the default origin {:?} has files, and takes no load reports", self.origin);
             return Err(Status::unimplemented(words));
         }
-        let reports = to_origin(reports, &self.core)?;
         let mut ended = Ended::new(self.ended.clone());
+        let reports = tokio::select! {
+            admitted = self.admit(reports) => to_origin(admitted?, &self.core)?,
+            () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
+        };
         let (answered, answer) = oneshot::channel();
         let opening = self.open(reports.map(|body| Body::new(Reports { body, answer })));
         let (response, place) = tokio::select! {
@@ -74,6 +92,28 @@ impl LoadReports {
             () = std::future::poll_fn(|cx| ended.poll(cx)) => return Err(shutting_down()),
         };
         Ok(response.map(|body| Body::new(Passed { body, ended, over: false, _answered: answered, _place: place })))
+    }
+
+    /// Who may not be the node that it says it is reports nothing.
+    async fn admit(&self, reports: Request<AxumBody>) -> Result<Request<Begun>, Status> {
+        let Some(rules) = &self.rules else { return Ok(reports.map(Begun::unread)) };
+        let (mut head, body) = reports.into_parts();
+        let (peer, metrics, limits) = (peer(&head), self.core.metrics(), self.core.limits());
+        let rule = rules.admit(&head, &peer, metrics)?;
+        // What is shown to the relay is nothing for its origin.
+        head.headers.remove(header::AUTHORIZATION);
+        if !rule.limits_nodes() {
+            return Ok(Request::from_parts(head, Begun::unread(body)));
+        }
+        let reading = Begun::read(body, limits.node_bytes.saturating_add(MOST_BESIDE));
+        let read = tokio::time::timeout(limits.first_request, reading).await;
+        let (body, node) = read.unwrap_or_else(|_| Err(Status::unavailable("no report came in time")))?;
+        if let Some(reason) = rule.denies_node(&node) {
+            metrics.downstream_denied(Denial::Node);
+            tracing::warn!(target: AUDIT, %peer, node = %node.id, "a node is denied: {reason}");
+            return Err(Status::permission_denied(format!("a node that is refused: {reason}")));
+        }
+        Ok(Request::from_parts(head, body))
     }
 
     /// Has a place on a connection: beyond what the origin bears a stream would wait without a word.
@@ -119,7 +159,7 @@ impl Service<Request<AxumBody>> for LoadReports {
 ///
 /// # Errors
 /// It came by here before: in a loop of relays every stream would become another, without end (rule 159).
-fn to_origin(reports: Request<AxumBody>, core: &RelayCore) -> Result<Request<AxumBody>, Status> {
+fn to_origin<B>(reports: Request<B>, core: &RelayCore) -> Result<Request<B>, Status> {
     let (mut head, body) = reports.into_parts();
     for name in of_the_connection(&head.headers) {
         head.headers.remove(name);
@@ -147,7 +187,7 @@ fn of_the_connection(headers: &HeaderMap) -> Vec<HeaderName> {
 
 /// What the client says, as long as there is somebody to hear the answer.
 struct Reports {
-    body: AxumBody,
+    body: Begun,
     answer: oneshot::Receiver<Infallible>,
 }
 

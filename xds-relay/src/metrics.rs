@@ -14,9 +14,11 @@ use prometheus::{
 };
 use xds_transport::Protocol;
 
+mod denial;
 mod looked_at;
 mod stream_guard;
 
+pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::looked_at::Gauges;
 pub use self::stream_guard::StreamGuard;
 
@@ -66,6 +68,7 @@ pub struct Metrics {
     downstream_streams: IntGaugeVec,
     downstream_loops: IntCounter,
     downstream_refused: IntCounterVec,
+    downstream_denied: IntCounterVec,
     downstream: TypedCounters,
     upstream_connects: IntCounterVec,
     upstream_disconnects: IntCounterVec,
@@ -162,6 +165,12 @@ impl Metrics {
                 "downstream_refused_total",
                 "Streams and connections that were refused or ended because of a limit, and connections that became full.",
                 &["limit"],
+            ),
+            downstream_denied: counters(
+                &registry,
+                "downstream_denied_total",
+                "What a client, or who asked for an admin page, was told that it may not have.",
+                &["reason"],
             ),
             downstream: TypedCounters::new(&registry),
             upstream_connects: up("connects", "Streams to an origin that were answered.", &["origin"]),

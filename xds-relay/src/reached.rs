@@ -97,7 +97,7 @@ async fn connect(server: &ServerAddress) -> io::Result<()> {
     match server {
         ServerAddress::Http(_) => TcpStream::connect(server.target()).await.map(drop),
         #[cfg(unix)]
-        ServerAddress::Unix(address) => std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?).map(drop),
+        ServerAddress::Unix(address) => address.connect().await.map(drop),
         #[cfg(not(unix))]
         ServerAddress::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
     }

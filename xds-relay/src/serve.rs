@@ -9,9 +9,11 @@ use axum::Router;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
-use xds_transport::grpc::server::ClientStatusService;
 
-use crate::admin;
+use crate::admin::{self, Secured};
+use crate::bearers::{self, Bearers};
+use crate::client_rules::ClientRules;
+use crate::client_status;
 use crate::config::{Address, Config};
 use crate::connections::{Limited, OpenCalls, Serving};
 use crate::downstream;
@@ -38,13 +40,33 @@ pub(crate) type Layered = Box<dyn FnOnce(Router) -> Router + Send + Sync>;
 pub struct Relay {
     pub(crate) config: Config,
     pub(crate) listener: Listener,
-    pub(crate) tls: Option<Arc<tls::Downstream>>,
+    pub(crate) guards: Guards,
     pub(crate) admin: Option<Listener>,
     pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
     pub(crate) pages: Arc<Pages>,
     /// Keeps the files watched.
     pub(crate) _origins: Origins,
+}
+
+/// Who is let in, and how they are spoken to.
+pub(crate) struct Guards {
+    pub(crate) tls: Option<Arc<tls::Downstream>>,
+    pub(crate) rules: Option<Arc<ClientRules>>,
+    pub(crate) admin_tls: Option<Arc<tls::Downstream>>,
+    pub(crate) admin_tokens: Option<Arc<Bearers>>,
+}
+
+impl Guards {
+    /// Has files count anew that changed, for as long as it is awaited.
+    async fn follow(self) {
+        let follow = async |tls: Option<Arc<tls::Downstream>>| match tls {
+            Some(tls) => tls.follow().await,
+            None => std::future::pending().await,
+        };
+        let tokens = self.rules.iter().flat_map(|rules| rules.tokens()).chain(self.admin_tokens);
+        tokio::join!(follow(self.tls), follow(self.admin_tls), bearers::follow(tokens.collect()));
+    }
 }
 
 impl Relay {
@@ -75,30 +97,31 @@ impl Relay {
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, tls, admin, layers, core, pages, _origins } = self;
+        let Self { config, listener, guards, admin, layers, core, pages, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let keeping = Keeping::of(&core);
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);
-        let mut routes = routes(&core, load_reports(&config, &core, reports_end)?);
-        if config.client_status {
-            routes = routes.add_service(ClientStatusService::new(core.clone()));
-        }
+        let rules = guards.rules.clone();
+        let client_status = config.client_status.then(|| client_status::router(&core, rules.clone()));
+        let routes = routes(&core, rules.clone(), load_reports(&config, &core, rules, reports_end)?, client_status);
         let incoming = Incoming::new(listener, config.limits.connections, core.clone());
         let open_calls = OpenCalls::default();
         let router = layers.into_iter().fold(health.add_to(routes).into_axum_router(), |router, layer| layer(router));
         let (limited, open) = (count_limited(&core), open_calls.clone());
-        let serving = Serving { router, limits: config.limits, limited, open, tls: tls.clone() };
+        let serving = Serving { router, limits: config.limits, limited, open, tls: guards.tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
-            let pages = pages.clone();
+            let (pages, tokens, tls) = (pages.clone(), guards.admin_tokens.clone(), guards.admin_tls.clone());
             async move {
                 match admin {
                     Some(listener) => {
+                        let listener = Secured::new(listener, tls);
                         let stopped = async move { drop(admin_stopped.wait_for(|stop| *stop).await) };
-                        admin::serve(listener, pages, config.limits.admin_idle, config.admin_hosts, stopped).await
+                        admin::serve_to(tokens, listener, pages, config.limits.admin_idle, config.admin_hosts, stopped)
+                            .await
                     }
                     None => {
                         drop(admin_stopped.wait_for(|stop| *stop).await);
@@ -108,12 +131,7 @@ impl Relay {
             }
         };
         let sweeping = sweep(&core, &pages, &health);
-        let following = async {
-            match tls {
-                Some(tls) => tls.follow().await,
-                None => std::future::pending().await,
-            }
-        };
+        let following = guards.follow();
         let reaching = async {
             pages.reach().await;
             std::future::pending::<()>().await;
@@ -189,15 +207,25 @@ fn count_limited(core: &Arc<RelayCore>) -> Limited {
     })
 }
 
-/// Discovery, and load reports beside it.
-fn routes(core: &Arc<RelayCore>, load_reports: LoadReports) -> Routes {
-    let discovery = downstream::service(core.clone()).into_routes();
-    discovery.into_axum_router().route_service(load_reports::METHOD, load_reports).into()
+/// Discovery, and beside it load reports and what else there is.
+fn routes(
+    core: &Arc<RelayCore>,
+    rules: Option<Arc<ClientRules>>,
+    load_reports: LoadReports,
+    others: Option<Router>,
+) -> Routes {
+    let discovery = downstream::service(core.clone(), rules).into_routes().into_axum_router();
+    discovery.route_service(load_reports::METHOD, load_reports).merge(others.unwrap_or_default()).into()
 }
 
 /// Reports go to the origin of old-style names, which is where clients would have sent them.
-fn load_reports(config: &Config, core: &Arc<RelayCore>, end: watch::Receiver<bool>) -> Result<LoadReports, Error> {
+fn load_reports(
+    config: &Config,
+    core: &Arc<RelayCore>,
+    rules: Option<Arc<ClientRules>>,
+    end: watch::Receiver<bool>,
+) -> Result<LoadReports, Error> {
     let origin = config.origin(&config.default_origin);
     let pools = origin.map(|origin| origins::pools(config, origin)).transpose()?.unwrap_or_default();
-    Ok(LoadReports::new(config.default_origin.clone(), pools, core.clone(), end))
+    Ok(LoadReports::new(config.default_origin.clone(), pools, core.clone(), rules, end))
 }

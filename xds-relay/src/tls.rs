@@ -24,10 +24,32 @@ use crate::error::Error;
 /// How often the files are looked at: whoever replaces them seldom waits for it.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// gRPC, and HTTP/1 for an answer that says what is wrong.
-const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+/// Who is spoken to.
+#[derive(Clone, Copy)]
+pub(crate) enum With {
+    /// Clients: in gRPC, and in HTTP/1 for an answer that says what is wrong.
+    Clients,
+    /// Who looks at the admin pages.
+    Admin,
+}
 
-/// What clients are spoken to with.
+impl With {
+    fn section(self) -> &'static str {
+        match self {
+            Self::Clients => "tls",
+            Self::Admin => "admin.tls",
+        }
+    }
+
+    fn alpn(self) -> Vec<Vec<u8>> {
+        match self {
+            Self::Clients => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            Self::Admin => vec![b"http/1.1".to_vec()],
+        }
+    }
+}
+
+/// What they are spoken to with.
 pub(crate) enum Downstream {
     /// What a program brought, which sees to it itself.
     Brought(Arc<ServerConfig>),
@@ -36,6 +58,7 @@ pub(crate) enum Downstream {
 
 /// Files, and what is made of them.
 pub(crate) struct Followed {
+    with: With,
     files: ListenTls,
     current: Mutex<Current>,
 }
@@ -58,21 +81,21 @@ impl Downstream {
     ///
     /// # Errors
     /// One is not good.
-    pub(crate) fn load(files: &ListenTls) -> Result<Self, Error> {
+    pub(crate) fn load(files: &ListenTls, with: With) -> Result<Self, Error> {
         let read = || {
             let contents = Contents::of(files)?;
-            let config = Arc::new(contents.config()?);
+            let config = Arc::new(contents.config(with)?);
             say_if_not_in_date(&contents.certificate);
             let current = Mutex::new(Current { contents, config });
-            Ok(Self::Files(Box::new(Followed { files: files.clone(), current })))
+            Ok(Self::Files(Box::new(Followed { with, files: files.clone(), current })))
         };
         let client_ca = files.client_ca.as_deref();
-        read().map_err(|error| of_field("tls", &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
+        read().map_err(|error| of_field(with.section(), &error, &[("key", Some(&files.key)), ("client_ca", client_ca)]))
     }
 
     /// As a program says.
     pub(crate) fn of(mut config: ServerConfig) -> Self {
-        config.alpn_protocols = alpn();
+        config.alpn_protocols = With::Clients.alpn();
         Self::Brought(Arc::new(config))
     }
 
@@ -123,7 +146,7 @@ impl Followed {
         if self.lock().contents == contents {
             return Ok(false);
         }
-        let config = Arc::new(contents.config()?);
+        let config = Arc::new(contents.config(self.with)?);
         say_if_not_in_date(&contents.certificate);
         *self.lock() = Current { contents, config };
         Ok(true)
@@ -141,7 +164,7 @@ impl Contents {
         Ok(Self { certificate: read(&files.certificate)?, key: read(&files.key)?, client_ca })
     }
 
-    fn config(&self) -> Result<ServerConfig, TlsError> {
+    fn config(&self, with: With) -> Result<ServerConfig, TlsError> {
         let provider = provider();
         let verifier = match &self.client_ca {
             Some(ca) => WebPkiClientVerifier::builder_with_provider(Arc::new(ca.roots()?), provider.clone())
@@ -155,13 +178,9 @@ impl Contents {
             .with_client_cert_verifier(verifier)
             .with_single_cert(self.certificate.certificates()?, self.key.key()?)
             .map_err(|reason| TlsError::identity(self.certificate.file(), self.key.file(), reason))?;
-        config.alpn_protocols = alpn();
+        config.alpn_protocols = with.alpn();
         Ok(config)
     }
-}
-
-fn alpn() -> Vec<Vec<u8>> {
-    ALPN.map(<[u8]>::to_vec).to_vec()
 }
 
 /// Whether all certificates of a configuration that the relay shows are good at present, of which nobody is told before he shows
@@ -170,12 +189,14 @@ fn alpn() -> Vec<Vec<u8>> {
 /// # Errors
 /// Which is not, and why.
 pub(crate) fn check_dates(config: &Config) -> Result<(), Error> {
-    let of_clients = config.tls.iter().map(|files| ("tls".to_owned(), &files.certificate));
+    let listening = [(With::Clients, &config.tls), (With::Admin, &config.admin_tls)];
+    let downstream = listening.into_iter().filter_map(|(with, files)| Some((with, files.as_ref()?)));
+    let downstream = downstream.map(|(with, files)| (with.section().to_owned(), &files.certificate));
     let of_origins = config.origins.iter().filter_map(|origin| {
         let (certificate, _) = origin.tls.as_ref()?.identity.as_ref()?;
         Some((config.field_of(origin, "tls"), certificate))
     });
-    of_clients.chain(of_origins).try_for_each(|(section, file)| {
+    downstream.chain(of_origins).try_for_each(|(section, file)| {
         let checked = Pem::read(file).and_then(|pem| check_date(&pem));
         checked.map_err(|error| of_field(&section, &error, &[]))
     })
@@ -272,7 +293,7 @@ mod tests {
             key: write("a.key", &first.signing_key.serialize_pem()),
             client_ca: None,
         };
-        let Downstream::Files(tls) = Downstream::load(&files).unwrap() else { panic!("files") };
+        let Downstream::Files(tls) = Downstream::load(&files, With::Clients).unwrap() else { panic!("files") };
         let before = tls.lock().config.clone();
         assert!(!tls.look().unwrap(), "nothing is new");
 

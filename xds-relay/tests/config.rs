@@ -263,7 +263,8 @@ fn an_error_names_file_line_column_field_and_what_was_expected() {
                 .to_owned(),
         ),
         (
-            "admin: 0.0.0.0:7\norigins:\n  - name: a\n    server: '[::1]:7'\n",
+            "admin: { address: 0.0.0.0:7, token: Cargo.toml, tls: { certificate: Cargo.toml, key: Cargo.toml } }\n\
+             origins:\n  - name: a\n    server: '[::1]:7'\n",
             "4:13: origins[0].server: `[::1]:7`: where the relay itself has its admin pages (0.0.0.0:7)".to_owned(),
         ),
         (

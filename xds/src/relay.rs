@@ -15,7 +15,7 @@ use std::time::Duration;
 use clap::{Subcommand, ValueEnum};
 use serde::Serialize;
 
-use self::admin::{Address, Admin, Failure};
+use self::admin::{Address, Admin, Failure, Token};
 use crate::ask::{Verdict, seconds};
 use crate::exit;
 use crate::show::{complain, unless_closed, visible};
@@ -35,6 +35,9 @@ pub(crate) struct Args {
     /// Its admin pages: host:port, or unix:/path
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]
     admin: Address,
+    /// A file whose first line is a bearer token that they want (admin.token of the relay)
+    #[arg(long, global = true, value_name = "FILE")]
+    token: Option<Token>,
     /// What is printed
     #[arg(short, long, global = true, value_enum, default_value_t = Form::Text)]
     output: Form,
@@ -66,7 +69,7 @@ enum Command {
 type Done = Result<Verdict, Failure>;
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Box<dyn Error>> {
-    let admin = Admin { address: &args.admin, timeout: args.timeout };
+    let admin = Admin { address: &args.admin, timeout: args.timeout, token: args.token.as_ref() };
     let mut out = io::stdout().lock();
     let done = match &args.command {
         Command::Status(command) => status::run(command, admin, args.output, &mut out),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Interest, ResourceError, TypeUrl};
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::share::OverLimit;
@@ -23,6 +23,19 @@ pub trait Client: Send + Sync + 'static {
     fn group_for(&self, _node: &Bytes, _type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
         Ok(None)
     }
+
+    /// Whether there is anything that it may not ask for.
+    fn is_limited(&self) -> bool {
+        false
+    }
+
+    /// Why it may not ask for this, if it may not: it is told so, and no origin hears of it.
+    fn denies(&self, _type_url: &TypeUrl, _interest: &Interest) -> Option<ResourceError> {
+        None
+    }
+
+    /// It is told that it may not ask for this, or `by_alias` that it may not have what this stands for.
+    fn denied(&self, _type_url: &TypeUrl, _interest: &Interest, _by_alias: bool) {}
 
     /// It asks for more than it may: the reason that its stream ends with.
     fn refused(&self, error: &OverLimit) -> String;

@@ -21,6 +21,7 @@ use crate::federation::share::{OverLimit, Share};
 use crate::federation::subscriber::{Subscriber, authority_of};
 
 mod contested;
+mod denied;
 mod full_state;
 mod private;
 mod pull;

@@ -9,6 +9,7 @@ use xdstp_cache::{Interest, Pull, Resource, Selector, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use crate::federation::core::Federation;
+use crate::federation::denied::Denied;
 use crate::federation::part::Part;
 use crate::federation::parts::Parts;
 use crate::federation::request_room::RequestRoom;
@@ -45,6 +46,8 @@ pub(crate) struct Subscriber {
     pub(crate) contested: BTreeMap<ResourceName, News>,
     /// Those of which the part that counts has said nothing yet. That it has no such name, it may say without naming it.
     pub(crate) unanswered: BTreeMap<ResourceName, News>,
+    /// What it asks for and may not have, where there is any.
+    pub(crate) denied: Option<Box<Denied>>,
 }
 
 /// Why a name that several parts may have is to be looked at.
@@ -266,6 +269,12 @@ impl Subscriber {
             matches!(self.counts(federation, name, *news, &mut awaiting), Counts::Other(..) | Counts::ByAlias(..))
         };
         self.contested.iter().chain(&self.unanswered).any(is_there)
+    }
+
+    /// Whether it asks for all of its type, and may.
+    pub(crate) fn has_wildcard(&self, federation: &Federation) -> bool {
+        let part = self.part(federation, &Interest::Wildcard);
+        part.is_some_and(|part| part.scope.wants(part.id, &Interest::Wildcard))
     }
 
     /// The shared parts, then the private ones.

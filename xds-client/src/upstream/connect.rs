@@ -51,13 +51,7 @@ where
 
 #[cfg(unix)]
 async fn unix(address: UnixAddress) -> Result<tokio::net::UnixStream, BoxError> {
-    let connect = || {
-        // It does not wait: who listens there has room or has not.
-        let io = std::os::unix::net::UnixStream::connect_addr(&address.socket_addr()?)?;
-        io.set_nonblocking(true)?;
-        tokio::net::UnixStream::from_std(io)
-    };
-    connect().map_err(|error| format!("{address}: {error}").into())
+    address.connect().await.map_err(|error| format!("{address}: {error}").into())
 }
 
 #[cfg(not(feature = "rustls-any"))]

@@ -3,6 +3,7 @@
 pub(super) const FIELDS: &[&str] = &[
     "listen",
     "tls",
+    "clients",
     "admin",
     "admin_hosts",
     "client_status",
@@ -19,6 +20,10 @@ pub(super) const FIELDS: &[&str] = &[
     "drain",
     "limits",
 ];
+pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
+pub(super) const CLIENT_FIELDS: &[&str] =
+    &["match", "nodes", "clusters", "types", "names", "wildcard", "client_status"];
+pub(super) const MATCH_FIELDS: &[&str] = &["san", "spiffe", "cidr", "token", "unix", "any"];
 pub(super) const AGGREGATION_FIELDS: &[&str] = &["rules", "legacy_all_matches", "unmatched"];
 pub(super) const STATE_FIELDS: &[&str] = &["path", "secrets"];
 pub(super) const TLS_FIELDS: &[&str] = &["certificate", "key", "client_ca"];
@@ -109,6 +114,11 @@ mod tests {
         let at = |path: &[&str]| path.iter().fold(&root, |node, key| node.entry(key).unwrap());
         has(&[&root], FIELDS);
         has(&[at(&["tls"])], TLS_FIELDS);
+        has(&[at(&["admin"])], ADMIN_FIELDS);
+        has(&[at(&["admin", "tls"])], TLS_FIELDS);
+        let yaml::Content::Sequence(clients) = &at(&["clients"]).content else { panic!("a list") };
+        has(&clients.iter().collect::<Vec<_>>(), CLIENT_FIELDS);
+        has(&clients.iter().filter_map(|rule| rule.entry("match")).collect::<Vec<_>>(), MATCH_FIELDS);
         has(&[at(&["aggregation"])], AGGREGATION_FIELDS);
         has(&[at(&["state"])], STATE_FIELDS);
         has(&[at(&["node"])], NODE_FIELDS);
@@ -120,7 +130,17 @@ mod tests {
 
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("resources")).unwrap();
-        for file in ["types.binpb", "relay.pem", "relay.key", "clients.pem", "origin-ca.pem", "rules.yaml", "token"] {
+        for file in [
+            "types.binpb",
+            "relay.pem",
+            "relay.key",
+            "clients.pem",
+            "origin-ca.pem",
+            "rules.yaml",
+            "token",
+            "admin-tokens",
+            "ci-tokens",
+        ] {
             fs::write(directory.path().join(file), "").unwrap();
         }
         let config = Config::parse(directory.path().join("relay.yaml"), &text).unwrap();
@@ -142,6 +162,10 @@ mod tests {
         };
         for (prefix, fields) in [
             ("tls.", TLS_FIELDS),
+            ("admin.", ADMIN_FIELDS),
+            ("admin.tls.", TLS_FIELDS),
+            ("clients[].", CLIENT_FIELDS),
+            ("clients[].match.", MATCH_FIELDS),
             ("aggregation.", AGGREGATION_FIELDS),
             ("state.", STATE_FIELDS),
             ("node.", NODE_FIELDS),
@@ -151,8 +175,9 @@ mod tests {
             ("", FIELDS),
         ] {
             // What has fields of its own is listed by these.
-            for field in
-                fields.iter().filter(|field| !["tls", "node", "limits", "aggregation", "state"].contains(field))
+            for field in fields
+                .iter()
+                .filter(|field| !["tls", "node", "limits", "aggregation", "state", "match"].contains(field))
             {
                 row(&format!("{prefix}{field}"));
             }

@@ -1,14 +1,101 @@
-//! Reading the bounds on what others may use up.
+//! The bounds on what others may use up.
 
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 
-use crate::config::Limits;
 use crate::config::fields::LIMIT_FIELDS;
 use crate::config::values::{count, duration};
 use crate::yaml::{self, Error};
+
+/// Bounds on what a peer may send, and on what all peers may cost together. Who goes beyond one has its stream ended with
+/// `RESOURCE_EXHAUSTED`, and words that name the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The longest message from a subscriber, in bytes.
+    pub max_request_bytes: usize,
+    /// The longest message from an origin, in bytes.
+    pub max_response_bytes: usize,
+    /// How many connections clients may have at a time; more are closed at once. `None`: as many as the process may have
+    /// descriptors for, less some for itself.
+    pub connections: Option<NonZeroUsize>,
+    /// The longest message to an origin, in bytes.
+    pub max_upstream_request_bytes: usize,
+    /// How many names one stream may ask for, of all types together, and how many it may bring along.
+    pub names_per_stream: usize,
+    /// How many types one stream may ask for.
+    pub types_per_stream: usize,
+    /// With how many sets of dynamic parameters or constraints one stream may ask. A set that is sent for two types counts twice.
+    pub parameter_sets_per_stream: usize,
+    /// How many authorities one stream may ask for names of, for each type.
+    pub authorities_per_stream: usize,
+    /// How many requests one stream may send in a second, beside one for each response.
+    pub requests_per_second: u32,
+    /// How many bytes of unfinished requests are kept, of all streams together.
+    pub unfinished_request_bytes: usize,
+    /// How long a client may take to say that it speaks HTTP/2.
+    pub preface: Duration,
+    /// How long a stream may be without its first request, and a connection without a stream.
+    pub first_request: Duration,
+    /// How long a stream lives, more or less: each ends at a moment of its own, between three and five quarters of it.
+    pub stream_age: Duration,
+    /// How long an admin connection may be open while nothing is answered on it.
+    pub admin_idle: Duration,
+    /// How many streams one connection may have at a time.
+    pub streams_per_connection: u32,
+    /// How many streams there may be.
+    pub streams: usize,
+    /// How many streams may be opened in a second.
+    pub new_streams_per_second: u32,
+    /// How many node groups there may be.
+    pub groups: usize,
+    /// How many authorities there may be names of.
+    pub authorities: usize,
+    /// How many names all streams may ask for together, with those that they bring along until these are compared.
+    pub names: usize,
+    /// How many names are looked at for one stream before others have their turn.
+    pub names_per_turn: usize,
+    /// How long a name may be, in bytes, and a type URL or a version. A name that is longer is answered as the name of nothing,
+    /// so that the others of its stream are none the worse.
+    pub name_bytes: usize,
+    /// How long a node may be, in bytes.
+    pub node_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 16 MiB down, 64 MiB up: requests carry names, responses bodies. The others are above what a relay of usual size
+    /// sees, and below what it could not bear.
+    fn default() -> Self {
+        Self {
+            max_request_bytes: 16 << 20,
+            max_response_bytes: 64 << 20,
+            connections: None,
+            max_upstream_request_bytes: 4 << 20,
+            names_per_stream: 100_000,
+            types_per_stream: 64,
+            parameter_sets_per_stream: 100,
+            authorities_per_stream: 1000,
+            requests_per_second: 1000,
+            unfinished_request_bytes: 128 << 20,
+            preface: Duration::from_secs(10),
+            first_request: Duration::from_secs(300),
+            stream_age: Duration::from_secs(24 * 3600),
+            admin_idle: Duration::from_secs(60),
+            streams_per_connection: 1000,
+            streams: 50_000,
+            new_streams_per_second: 2000,
+            groups: 20_000,
+            authorities: 10_000,
+            names: 20_000_000,
+            names_per_turn: 4096,
+            name_bytes: 64 << 10,
+            node_bytes: 64 << 10,
+        }
+    }
+}
 
 /// A size in bytes, from one to another, and how that is said.
 struct Sizes(RangeInclusive<u64>, &'static str);

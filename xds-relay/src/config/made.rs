@@ -8,12 +8,12 @@ use std::time::Duration;
 use xds_transport::{Dialect, Protocol};
 
 use super::own_address::OwnAddresses;
-use super::rules;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
     DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, ServerAddress,
     Unknown, XdstpStreams,
 };
+use super::{clients, rules};
 
 /// Why a configuration that a program made cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +46,10 @@ impl Config {
         Self {
             listen: DEFAULT_LISTEN,
             tls: None,
+            clients: None,
             admin: Some(DEFAULT_ADMIN),
+            admin_tls: None,
+            admin_token: None,
             admin_hosts: vec!["localhost".to_owned()],
             client_status: false,
             node: Node::default(),
@@ -71,6 +74,14 @@ impl Config {
     pub fn validate(&self) -> Result<(), InvalidConfig> {
         if let Some(admin) = &self.admin {
             rules::admin(admin, &self.listen).map_err(at("admin"))?;
+        }
+        rules::admin_reach(self.admin.as_ref(), self.admin_tls.as_ref(), self.admin_token.as_deref())
+            .map_err(at("admin"))?;
+        if self.clients.as_ref().is_some_and(Vec::is_empty) {
+            return Err(at("clients")(clients::NO_RULES.to_owned()));
+        }
+        if let Some(index) = self.clients.iter().flatten().position(|rule| rule.matches.is_empty()) {
+            return Err(at(format!("clients[{index}].match"))("empty; expected any of its fields".to_owned()));
         }
         if self.origins.is_empty() {
             return Err(at("origins")("empty; expected at least one origin".to_owned()));

@@ -11,10 +11,11 @@ use xds_transport::{Dialect, Protocol};
 use xdstp_client::UnixAddress;
 
 use super::{
-    Address, Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Locality, Node, NodeField, Origin, OriginKind, ServerAddress, Unknown,
-    XdstpStreams,
+    Config, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, DEFAULT_STREAMS_PER_CONNECTION, Locality,
+    Node, NodeField, Origin, OriginKind, ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
+    clients,
+    listening::{Admin, address, admin, unix},
     own_address::OwnAddresses,
     rules,
     state::{ready_when, state},
@@ -34,15 +35,20 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let listen = root.field("listen", listen)?.unwrap_or(DEFAULT_LISTEN);
     let file = |node: &yaml::Node| existing(node, directory, "file", Path::is_file);
     let tls = root.field("tls", |node| tls::listen(node, &file))?;
-    let admin = match root.field("admin", |node| admin(node, directory, &listen))? {
+    let listening = clients::Listening {
+        asks_for_certificates: tls.as_ref().is_some_and(|tls| tls.client_ca.is_some()),
+        is_private: tls.is_some() || !rules::is_reached(&listen),
+    };
+    let clients = root.field("clients", |list| clients::clients(list, listening, &file))?;
+    let admin = match root.field("admin", |node| admin(node, directory, &listen, &file))? {
         Some(admin) => admin,
         None => {
             let apart = rules::listen_beside_default_admin(&listen);
             root.field("listen", |node| apart.or_else(|problem| node.refuse(problem)))?;
-            Some(DEFAULT_ADMIN)
+            Admin::unsaid()
         }
     };
-    let own = OwnAddresses { listen: listen.clone(), admin: admin.clone() };
+    let own = OwnAddresses { listen: listen.clone(), admin: admin.address.clone() };
     let admin_hosts = root.field("admin_hosts", |list| list.items(host))?.unwrap_or(vec!["localhost".to_owned()]);
     let client_status = root.field("client_status", flag)?.unwrap_or_default();
     let node = root.field("node", relay_node)?.unwrap_or_default();
@@ -62,7 +68,10 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     Ok(Config {
         listen,
         tls,
-        admin,
+        clients,
+        admin: admin.address,
+        admin_tls: admin.tls,
+        admin_token: admin.token,
         admin_hosts,
         client_status,
         node,
@@ -78,30 +87,6 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         drain,
         limits,
     })
-}
-
-fn address(node: &yaml::Node, directory: &Path, expected: &str) -> Result<Address, Error> {
-    let text = node.text()?;
-    if !UnixAddress::has_scheme(text) {
-        return text.parse().map(Address::Tcp).or_else(|_| node.refuse(format!("`{text}`: {expected}")));
-    }
-    let address = unix(node, directory)?;
-    rules::socket(&address).or_else(|problem| node.refuse(problem))?;
-    Ok(Address::Unix(address))
-}
-
-fn unix(node: &yaml::Node, directory: &Path) -> Result<UnixAddress, Error> {
-    let address = node.text()?.parse().and_then(|address: UnixAddress| address.within(directory));
-    address.or_else(|error| node.refuse(error.to_string()))
-}
-
-fn admin(node: &yaml::Node, directory: &Path, listen: &Address) -> Result<Option<Address>, Error> {
-    if node.text()? == "none" {
-        return Ok(None);
-    }
-    let admin = address(node, directory, "expected IP:PORT, such as 127.0.0.1:18001, unix:PATH, or none")?;
-    rules::admin(&admin, listen).or_else(|problem| node.refuse(problem))?;
-    Ok(Some(admin))
 }
 
 fn host(node: &yaml::Node) -> Result<String, Error> {

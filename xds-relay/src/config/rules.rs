@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::Uri;
 use xdstp_client::UnixAddress;
 
-use super::{Address, DEFAULT_ADMIN, Origin, OriginTls, ServerAddress};
+use super::{Address, DEFAULT_ADMIN, ListenTls, Origin, OriginTls, ServerAddress};
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
@@ -60,6 +60,31 @@ pub(super) fn admin(admin: &Address, listen: &Address) -> Result<(), String> {
         _ => admin != listen,
     };
     apart.then_some(()).ok_or_else(|| "the same address as listen; expected another one".to_owned())
+}
+
+/// Whether other machines may reach it.
+pub(super) fn is_reached(address: &Address) -> bool {
+    address.tcp().is_some_and(|address| !address.ip().to_canonical().is_loopback())
+}
+
+/// What others reach shows who is served what to whoever asks: that is to be somebody.
+pub(super) fn admin_reach(
+    address: Option<&Address>,
+    tls: Option<&ListenTls>,
+    token: Option<&Path>,
+) -> Result<(), String> {
+    let Some(address) = address else {
+        let unused = tls.is_some() || token.is_some();
+        return if unused { Err("there are no admin pages; expected no tls and no token".to_owned()) } else { Ok(()) };
+    };
+    let is_known = token.is_some() || tls.is_some_and(|tls| tls.client_ca.is_some());
+    if !is_reached(address) || tls.is_some() && is_known {
+        return Ok(());
+    }
+    Err(format!(
+        "`{address}`: other machines reach it; expected tls and a token (or tls.client_ca) beside it, \
+         or a loopback address, or unix:PATH"
+    ))
 }
 
 /// What is wrong with sending a token to an origin that is spoken to so.

@@ -9,6 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use xds_transport::Dialect;
 
+use super::clients;
+use super::listening::written_admin;
 use super::{
     Aggregation, Config, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State, Unknown,
     Unmatched, XdstpStreams, read,
@@ -50,7 +52,20 @@ impl Serialize for Config {
 type Unwritten = String;
 
 fn value(config: &Config) -> Result<Value, Unwritten> {
-    let Config { listen, tls, admin, admin_hosts, node, origins, default_origin, share_by, .. } = config;
+    let Config {
+        listen,
+        tls,
+        clients,
+        admin,
+        admin_tls,
+        admin_token,
+        admin_hosts,
+        node,
+        origins,
+        default_origin,
+        share_by,
+        ..
+    } = config;
     let Config {
         client_status,
         aggregation,
@@ -64,10 +79,13 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ..
     } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let admin_tls = admin_tls.as_ref().map(listen_tls).transpose()?;
+    let admin_token = admin_token.as_deref().map(path).transpose()?;
     Ok(some([
         ("listen", Some(json!(listen.to_string()))),
         ("tls", tls.as_ref().map(listen_tls).transpose()?),
-        ("admin", Some(admin.as_ref().map_or(json!("none"), |admin| json!(admin.to_string())))),
+        ("clients", clients.as_ref().map(|rules| clients::written(rules, path)).transpose()?),
+        ("admin", Some(written_admin(admin.as_ref(), admin_tls, admin_token))),
         ("admin_hosts", Some(json!(admin_hosts))),
         ("client_status", Some(json!(client_status))),
         ("node", Some(relay_node(node))),
@@ -269,6 +287,12 @@ mod tests {
             let config: Config = serde_json::from_value(json!({
                 "listen": "[::1]:1", "admin": "none", "admin_hosts": ["x"], "unknown": "wait", "linger": "1m 30s",
                 "tls": { "certificate": file, "key": file, "client_ca": file },
+                "clients": [
+                    { "match": { "san": ["*.x"], "spiffe": ["spiffe://x/**"], "cidr": ["::/0"], "token": file, "unix": true },
+                      "nodes": ["a*"], "clusters": ["b"], "types": ["Cluster"], "names": ["x", "xdstp://a/T/*"], "wildcard": true },
+                    { "match": { "any": true }, "names": [] },
+                    { "match": { "any": true } },
+                ],
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
                 "state": { "path": directory.path(), "secrets": { "encrypted": file } },

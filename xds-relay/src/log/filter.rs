@@ -3,7 +3,8 @@
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// Those that log something. What is none of them is a slip of the pen, which would silence all else.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
+    "audit",
     "axum",
     "h2",
     "hyper",
@@ -75,7 +76,10 @@ mod tests {
         for (text, start) in [
             ("inof", "character 1: \"inof\": expected off, "),
             ("", "character 1: \"\": expected off, "),
-            ("info,xds_rely=debug", "character 6: \"xds_rely\" is no part of the program; expected one of axum, "),
+            (
+                "info,xds_rely=debug",
+                "character 6: \"xds_rely\" is no part of the program; expected one of audit, axum, ",
+            ),
             ("info,xds_relay=lots", "character 16: \"lots\": expected off, "),
             ("info,", "character 6: \"\": expected off, "),
             ("xds_relay", "character 1: \"xds_relay\": expected off, "),

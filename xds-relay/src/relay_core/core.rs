@@ -83,6 +83,9 @@ impl RelayCore {
         let settings = settings(config);
         quotas::KEYS.into_iter().for_each(|key| metrics.declare_limit(key));
         state.iter().for_each(|_| metrics.declare_state());
+        if config.clients.is_some() || config.admin_token.is_some() {
+            metrics.declare_denials();
+        }
         let (relays, interner) = (Relays::new(Token::draw()), Arc::<Interner>::default());
         let common = Common {
             rules: settings.rules.clone(),

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Interest, ResourceError, TypeUrl};
 use xdstp_client::federation::{Client, NodeGroup, OverLimit};
 
+use crate::config::ClientRule;
 use crate::lock::lock;
+use crate::metrics::{AUDIT, Denial};
 use crate::relay_core::client_node::ClientNode;
 use crate::relay_core::core::RelayCore;
 use crate::relay_core::quotas::{self, LimitError};
@@ -25,6 +27,26 @@ impl ServedClient {
     pub(crate) fn new(relay: Arc<RelayCore>, number: u64, entry: Arc<StreamEntry>) -> Self {
         Self { relay, number, entry }
     }
+
+    fn peer(&self) -> &str {
+        self.entry.outside.as_ref().map_or("", |outside| outside.peer())
+    }
+}
+
+/// Why a client may not ask for this, if it may not, and what it is told.
+fn denial(rule: &ClientRule, type_url: &TypeUrl, interest: &Interest) -> Option<(Denial, &'static str)> {
+    if !rule.allows_type(type_url.as_str()) {
+        return Some((Denial::Type, "this client may not ask for resources of this type"));
+    }
+    match interest {
+        Interest::Wildcard if !rule.wildcard => {
+            Some((Denial::Wildcard, "this client may not ask for all resources of this type; it may ask by name"))
+        }
+        Interest::Name(name) if !rule.allows_name(name) => {
+            Some((Denial::Name, "this client may not ask for this name"))
+        }
+        _ => None,
+    }
 }
 
 /// The first byte of the key of a group that is one stream: no grouping's keys begin with it where groups go by type.
@@ -32,7 +54,14 @@ const ALONE: u8 = 2;
 
 impl Client for ServedClient {
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError> {
-        let group = self.relay.grouping.group(&ClientNode::decode(node.clone())?)?;
+        let decoded = ClientNode::decode(node.clone())?;
+        if let Some(reason) = self.entry.rule().and_then(|rule| rule.denies_node(decoded.message())) {
+            self.relay.metrics.downstream_denied(Denial::Node);
+            let (peer, node) = (self.peer(), &decoded.message().id);
+            tracing::warn!(target: AUDIT, %peer, %node, "a node is denied: {reason}");
+            return Err(NodeError::denied(reason));
+        }
+        let group = self.relay.grouping.group(&decoded)?;
         lock(&self.entry.node).clone_from(node);
         Ok(group)
     }
@@ -46,6 +75,23 @@ impl Client for ServedClient {
         Ok(Some(group.unwrap_or_else(|| {
             NodeGroup::new([&[ALONE], &self.number.to_be_bytes()[..]].concat(), format!("stream {}", self.number))
         })))
+    }
+
+    fn is_limited(&self) -> bool {
+        self.entry.rule().is_some()
+    }
+
+    fn denies(&self, type_url: &TypeUrl, interest: &Interest) -> Option<ResourceError> {
+        let words = denial(self.entry.rule()?, type_url, interest)?.1;
+        Some(ResourceError::new(ResourceError::PERMISSION_DENIED, words))
+    }
+
+    fn denied(&self, type_url: &TypeUrl, interest: &Interest, by_alias: bool) {
+        let reason = self.entry.rule().and_then(|rule| denial(rule, type_url, interest)).map(|(reason, _)| reason);
+        let reason = if by_alias { Denial::Alias } else { reason.unwrap_or(Denial::Name) };
+        self.relay.metrics.downstream_denied(reason);
+        let (peer, node, what) = (self.peer(), self.entry.node().id, reason.as_str());
+        tracing::warn!(target: AUDIT, %peer, %node, r#type = %type_url, name = %interest, "denied by the {what}");
     }
 
     fn refused(&self, error: &OverLimit) -> String {

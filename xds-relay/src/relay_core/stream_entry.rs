@@ -10,6 +10,7 @@ use xds_transport::server::Stream;
 use xds_transport::wire::Node;
 use xdstp_client::federation::{OverLimit, View};
 
+use crate::config::ClientRule;
 use crate::lock::lock;
 use crate::metrics::StreamGuard;
 
@@ -17,6 +18,11 @@ use crate::metrics::StreamGuard;
 pub trait ServedStream: Send + Sync {
     /// Where the client is.
     fn peer(&self) -> &str;
+
+    /// What the client may ask for; anything, where this is left out.
+    fn rule(&self) -> Option<&ClientRule> {
+        None
+    }
 
     /// Looks at the stream, unless it is over, or busy for so long that nobody should wait for it.
     fn inspect(&self, look: &mut dyn FnMut(&Stream));
@@ -57,6 +63,11 @@ impl StreamEntry {
     ) -> Self {
         let (node, opened, must_end) = (Mutex::default(), Instant::now(), Mutex::default());
         Self { outside, protocol, view, node, opened, must_end, _open: open }
+    }
+
+    /// What its client may ask for, if not anything.
+    pub(crate) fn rule(&self) -> Option<&ClientRule> {
+        self.outside.as_ref()?.rule()
     }
 
     /// What its client says of itself.

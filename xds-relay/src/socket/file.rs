@@ -4,10 +4,16 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use rustix::fs::FlockOperation;
 use tokio::net::UnixListener;
 use xdstp_client::UnixAddress;
+
+/// How long it may take until it is one's turn to begin to listen, which takes others no time.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The file of a socket, if it has one: removed with this, unless it is somebody else's by then.
 pub(crate) struct SocketFile {
@@ -22,6 +28,8 @@ impl SocketFile {
     /// Somebody listens there, something else is there, or the system says no.
     pub(super) fn bind(address: &UnixAddress) -> io::Result<(UnixListener, Self)> {
         let socket = address.socket_addr()?;
+        // Until this one listens: whoever found the same left behind would replace it.
+        let _turn = address.path().map(turn_in_directory_of).transpose()?;
         if let Some(path) = address.path()
             && let Ok(there) = fs::symlink_metadata(path)
         {
@@ -53,6 +61,24 @@ impl SocketFile {
     }
 }
 
+/// Has those that begin to listen in a directory do so one after the other: the turn ends when this is closed.
+fn turn_in_directory_of(path: &Path) -> io::Result<fs::File> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = fs::File::open(parent)?;
+    let begun = Instant::now();
+    loop {
+        match rustix::fs::flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(directory),
+            Err(rustix::io::Errno::WOULDBLOCK) if begun.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let words = format!("another process has had a lock on {} for {PATIENCE:?}", parent.display());
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, words));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let Some((path, device, inode)) = &self.mine else { return };
@@ -66,7 +92,7 @@ impl Drop for SocketFile {
 mod tests {
     use super::*;
 
-    fn bind(path: &std::path::Path) -> io::Result<(UnixListener, SocketFile)> {
+    fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
         SocketFile::bind(&UnixAddress::at(path).unwrap())
     }
 
@@ -91,6 +117,30 @@ mod tests {
             bind(&directory.path().join("none/xds.sock")).map(drop).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
+    }
+
+    /// Of two that find what a third left behind, one must not replace the other.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn of_those_that_begin_at_once_one_listens() {
+        for _ in 0..50 {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("xds.sock");
+            drop(StdListener::bind(&path).unwrap());
+            let barrier = std::sync::Arc::new(std::sync::Barrier::new(2));
+            let begins = [(); 2].map(|()| {
+                let (barrier, path) = (barrier.clone(), path.clone());
+                tokio::task::spawn_blocking(move || {
+                    barrier.wait();
+                    bind(&path)
+                })
+            });
+            let mut listening = Vec::new();
+            for begin in begins {
+                listening.extend(begin.await.unwrap());
+            }
+            assert_eq!(listening.len(), 1);
+            StdStream::connect(&path).unwrap();
+        }
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@ mod aggregation;
 mod aliases;
 mod conversion;
 mod counters;
+mod denied;
 mod ends;
 mod errors;
 mod groups;

@@ -91,3 +91,22 @@ async fn it_is_told_only_where_the_configuration_says_so() {
     call.send(framed(&ClientStatusRequest::default().encode_to_vec())).await;
     assert_eq!(call.status().await.0, 12);
 }
+
+#[tokio::test]
+async fn it_is_told_to_those_whose_rule_allows_it() {
+    let rules =
+        "client_status: true\nclients: [{ match: { token: $tokens }, client_status: true }, { match: { any: true } }]";
+    let directory = tempfile::tempdir().unwrap();
+    let tokens = directory.path().join("tokens");
+    std::fs::write(&tokens, "0123456789abcdef").unwrap();
+    let rules = rules.replace("$tokens", &tokens.display().to_string());
+    let (relay, _files) = files("resources: []\n", &rules).await;
+    let (none, bearer): (&[(&str, &[u8])], _) = (&[], [("authorization", b"Bearer 0123456789abcdef" as &[u8])]);
+    for (headers, expected) in [(none, "7"), (&bearer, "")] {
+        let mut call = Call::open_with(relay.address, STREAM_METHOD, headers).await;
+        call.send(framed(&ClientStatusRequest::default().encode_to_vec())).await;
+        let headers = call.response().await;
+        let status = headers.get("grpc-status").map_or("", |status| status.to_str().unwrap());
+        assert_eq!(status, expected, "{headers:?}");
+    }
+}

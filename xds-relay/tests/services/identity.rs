@@ -93,9 +93,11 @@ async fn a_verifier_of_ones_own_decides_and_calls_know_what_a_client_showed() {
     let config = Config::parse("relay.yaml", &format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\norigins: {origins}\n"));
     let relay = Running::run(Relay::builder(config.unwrap()).tls(tls).layer(layer).bind().await.unwrap());
 
-    version_of(&mut watch(relay.address, files.tls("ca.pem", Some("ours")))).await;
+    let mut clusters = watch(relay.address, files.tls("ca.pem", Some("ours")));
+    version_of(&mut clusters).await;
     assert_eq!(*seen.lock().unwrap(), ["spiffe://ours/client"]);
     assert!(crate::loops::page(&relay, "/config_dump").await.contains(" spiffe://ours/client\""));
+    drop(clusters);
     why_not(endpoint(relay.address).with_tls(files.tls("ca.pem", Some("theirs")))).await;
     assert_eq!(seen.lock().unwrap().len(), 1);
 }

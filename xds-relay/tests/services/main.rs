@@ -8,8 +8,10 @@
     reason = "the helpers of these tests"
 )]
 
+mod admin_guard;
 mod api;
 mod client_status;
+mod clients;
 mod connections;
 mod failover;
 mod health;

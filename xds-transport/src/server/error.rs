@@ -77,12 +77,18 @@ pub enum ProtocolError {
 #[error("a node that is refused: {reason}")]
 pub struct NodeError {
     reason: String,
+    denied: bool,
 }
 
 impl NodeError {
     /// A node is refused because of `reason`, which the client is told.
     pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
+        Self { reason: reason.into(), denied: false }
+    }
+
+    /// The same where the node is good, and this client may not say that it is one.
+    pub fn denied(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), denied: true }
     }
 }
 
@@ -110,6 +116,7 @@ impl ProtocolError {
     /// The gRPC status code the stream ends with.
     pub fn code(&self) -> i32 {
         match self {
+            Self::Node(NodeError { denied: true, .. }) => 7,
             Self::Refused(Refused { invalid: true, .. })
             | Self::Malformed(_)
             | Self::MissingType

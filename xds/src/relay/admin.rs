@@ -25,7 +25,12 @@ pub(super) enum Address {
 pub(super) struct Admin<'a> {
     pub(super) address: &'a Address,
     pub(super) timeout: Duration,
+    pub(super) token: Option<&'a Token>,
 }
+
+/// What who asks carries: the first line of a file that has something.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Token(String);
 
 /// Why nothing is known.
 #[derive(Debug)]
@@ -53,6 +58,25 @@ impl FromStr for Address {
         let has_port =
             address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
         has_port.then(|| Self::Tcp(address.to_owned())).ok_or_else(|| "expected host:port or unix:/path".to_owned())
+    }
+}
+
+/// Of a file.
+impl FromStr for Token {
+    type Err = String;
+
+    fn from_str(file: &str) -> Result<Self, String> {
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+        let token = text.lines().map(str::trim).find(|line| !line.is_empty()).ok_or("there is no token in it")?;
+        let is_token = token.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_token { Ok(Self(token.to_owned())) } else { Err("its first line is no token".to_owned()) }
+    }
+}
+
+/// It is in no message.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token")
     }
 }
 
@@ -122,7 +146,7 @@ impl Admin<'_> {
                         Ok(stream) => {
                             stream.set_read_timeout(Some(self.timeout))?;
                             stream.set_write_timeout(Some(self.timeout))?;
-                            return ask(stream, target);
+                            return ask(stream, target, self.token);
                         }
                         Err(error) => failed = error,
                     }
@@ -134,7 +158,7 @@ impl Admin<'_> {
                 let stream = UnixStream::connect(path)?;
                 stream.set_read_timeout(Some(self.timeout))?;
                 stream.set_write_timeout(Some(self.timeout))?;
-                ask(stream, target)
+                ask(stream, target, self.token)
             }
             #[cfg(not(unix))]
             Address::Unix(_) => Err(io::Error::other("there are no such sockets on this system")),
@@ -143,8 +167,9 @@ impl Admin<'_> {
 }
 
 /// HTTP/1.0: the answer ends with the connection, and is in one piece.
-fn ask(mut stream: impl Read + Write, target: &str) -> io::Result<Vec<u8>> {
-    stream.write_all(format!("GET {target} HTTP/1.0\r\naccept: application/json\r\n\r\n").as_bytes())?;
+fn ask(mut stream: impl Read + Write, target: &str, token: Option<&Token>) -> io::Result<Vec<u8>> {
+    let token = token.map_or(String::new(), |Token(token)| format!("authorization: Bearer {token}\r\n"));
+    stream.write_all(format!("GET {target} HTTP/1.0\r\naccept: application/json\r\n{token}\r\n").as_bytes())?;
     let mut answer = Vec::new();
     match stream.take(MOST).read_to_end(&mut answer) {
         // The system's word for it is that the resource is temporarily unavailable.
@@ -167,6 +192,44 @@ fn parted(answer: &[u8]) -> Option<(u16, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes what is said, and has nothing to say.
+    #[derive(Default)]
+    struct Said(Vec<u8>);
+
+    impl Read for &mut Said {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Ok(0)
+        }
+    }
+
+    impl Write for &mut Said {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_token_is_the_first_line_of_a_file_and_said_if_there_is_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        std::fs::write(&file, "\n one \ntwo\n").unwrap();
+        let token: Token = file.to_str().unwrap().parse().unwrap();
+        std::fs::write(&file, "o ne").unwrap();
+        assert!(file.to_str().unwrap().parse::<Token>().is_err());
+        assert_eq!(format!("{token:?}"), "a token");
+        for (token, header) in [(Some(&token), "authorization: Bearer one\r\n"), (None, "")] {
+            let mut said = Said::default();
+            ask(&mut said, "/x", token).unwrap();
+            let head = format!("GET /x HTTP/1.0\r\naccept: application/json\r\n{header}\r\n");
+            assert_eq!(String::from_utf8(said.0).unwrap(), head);
+        }
+    }
 
     #[test]
     fn an_address_is_a_host_and_a_port_or_a_path() {

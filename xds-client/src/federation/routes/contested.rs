@@ -8,6 +8,7 @@ use xdstp_cache::{Pull, Removals, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use super::Routes;
+use crate::federation::denied::Screen;
 use crate::federation::subscriber::{Awaiting, Counts, News, Said, Stub};
 
 impl Routes {
@@ -22,12 +23,14 @@ impl Routes {
         stubs: &mut Vec<Stub>,
         visitor: &mut dyn FnMut(Pull<'_, Frame>) -> ControlFlow<()>,
     ) -> bool {
-        let Self { federation, subscribers, .. } = self;
+        let Self { federation, client, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return false };
         if contested.is_empty() && !subscriber.has_contested() {
             return false;
         }
-        let fresh = !contested.is_empty();
+        let (fresh, type_url) = (!contested.is_empty(), subscriber.type_url.clone());
+        let has_wildcard = client.is_limited() && subscriber.has_wildcard(federation);
+        let mut screen = Screen::of(&**client, &type_url, has_wildcard);
         let unanswered = std::mem::take(&mut subscriber.unanswered);
         unanswered.into_iter().for_each(|(name, news)| subscriber.contest(name, news));
         for (name, news) in contested {
@@ -62,6 +65,11 @@ impl Routes {
             }
             let visited = match counts {
                 Counts::Own | Counts::Undecided | Counts::Unanswered => continue,
+                Counts::Other(scope, resource) | Counts::ByAlias(scope, resource)
+                    if screen.as_mut().is_some_and(|screen| screen.keeps_resource(&scope, &name, &resource)) =>
+                {
+                    continue;
+                }
                 Counts::Other(scope, resource) | Counts::ByAlias(scope, resource) if resource.value.do_not_cache() => {
                     stubs.push(Stub::of(&name, &scope, &resource));
                     continue;

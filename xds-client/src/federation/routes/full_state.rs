@@ -7,6 +7,7 @@ use xdstp_cache::{Removals, Resource, SubscriberId, Unanswered};
 use xdstp_uri::ResourceName;
 
 use super::Routes;
+use crate::federation::denied::Screen;
 use crate::federation::part::Part;
 use crate::federation::scope::stub::may_be_held;
 
@@ -26,9 +27,14 @@ impl Routes {
         // What must not be shared, and whether the client may hold what was.
         let mut stubs: Vec<(ResourceName, bool)> = Vec::new();
         let mut others: Vec<(bool, ResourceName, Resource<Frame>)> = Vec::new();
+        let has_wildcard = self.client.is_limited() && subscriber.has_wildcard(&self.federation);
+        let mut screen = Screen::of(&*self.client, &subscriber.type_url, has_wildcard);
         for part in subscriber.all_parts() {
             let shared = part.scope.shared;
             unanswered = unanswered.and(part.scope.visit(part.id, &mut |name, resource| {
+                if screen.as_mut().is_some_and(|screen| screen.keeps_resource(&part.scope, name, resource)) {
+                    return;
+                }
                 if shared && resource.value.do_not_cache() {
                     return stubs.push((name.clone(), may_be_held(resource)));
                 }
@@ -70,10 +76,15 @@ impl Routes {
         visitor: &mut dyn FnMut(&ResourceName, &Resource<Frame>) -> bool,
     ) {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return };
+        let has_wildcard = self.client.is_limited() && subscriber.has_wildcard(&self.federation);
+        let mut screen = Screen::of(&*self.client, &subscriber.type_url, has_wildcard);
         for part in subscriber.all_parts() {
             let is_stub = |resource: &Resource<Frame>| part.scope.shared && resource.value.do_not_cache();
-            part.scope
-                .visit_leaving(part.id, removals, &mut |name, resource| !is_stub(resource) && visitor(name, resource));
+            part.scope.visit_leaving(part.id, removals, &mut |name, resource| {
+                let mut kept =
+                    || screen.as_mut().is_some_and(|screen| screen.keeps_resource(&part.scope, name, resource));
+                !is_stub(resource) && !kept() && visitor(name, resource)
+            });
         }
     }
 }

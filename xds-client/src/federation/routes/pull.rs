@@ -9,6 +9,7 @@ use xdstp_cache::{Pull, Pulled, Removals, SubscriberId};
 use xdstp_uri::ResourceName;
 
 use super::{MAX_NOTED, Routes};
+use crate::federation::denied::Screen;
 use crate::federation::subscriber::{News, Said, Stub, Subscriber, contests, news_of};
 
 impl Routes {
@@ -87,15 +88,20 @@ impl Routes {
         let mut stubs: Vec<Stub> = Vec::new();
         let mut served: HashSet<ResourceName> = HashSet::new();
         let mut contested: Vec<(ResourceName, News)> = Vec::new();
-        let Self { federation, subscribers, .. } = self;
+        let Self { federation, client, subscribers, .. } = self;
         let Some(subscriber) = subscribers.get_mut(id.index()) else { return (pulled, false) };
+        let has_wildcard = client.is_limited() && subscriber.has_wildcard(federation);
         // What was left under a wildcard is settled with what that says of it, though nothing else is open any more.
         let several = subscriber.parts.len() > 1 || subscriber.looks_again();
-        let Subscriber { parts, private_parts, private, .. } = subscriber;
+        let Subscriber { type_url, parts, private_parts, private, .. } = subscriber;
+        let mut screen = Screen::of(&**client, type_url, has_wildcard);
         for part in parts.iter_mut().chain(private_parts) {
             let shared = part.scope.shared;
             let apart = contested.len() + stubs.len();
             let mut this = part.scope.pull(part.id, removals, &mut |pull| {
+                if screen.as_mut().is_some_and(|screen| screen.keeps(&part.scope, &pull)) {
+                    return ControlFlow::Continue(());
+                }
                 let mut contest = |name: &ResourceName, news| {
                     contested.push((name.clone(), news));
                     // What waits to be looked at is bounded, too.
@@ -140,6 +146,9 @@ impl Routes {
             if pulled.more {
                 break;
             }
+        }
+        if let Some(aliases) = screen.map(|screen| screen.aliases).filter(|aliases| !aliases.is_empty()) {
+            self.deny_aliases(id, aliases);
         }
         if pulled.answered {
             self.view.served.store(true, Ordering::Relaxed);

@@ -47,6 +47,7 @@ impl Source for Routes {
             opening: true,
             contested: BTreeMap::new(),
             unanswered: BTreeMap::new(),
+            denied: None,
         };
         SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
@@ -79,6 +80,9 @@ impl Source for Routes {
     }
 
     fn subscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        if let Some(new) = self.deny(id, interest) {
+            return new;
+        }
         let Some(part) = self.part(id, interest) else { return false };
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
         let new = part.scope.subscribe(&subscriber.type_url, part.id, interest);
@@ -97,6 +101,9 @@ impl Source for Routes {
         if subscriber.looks_again() {
             return None;
         }
+        if self.client.is_limited() && !subscriber.may_ask(&*self.client, text) {
+            return None;
+        }
         let part = subscriber.part_of(&self.federation, text.authority())?;
         let (name, new) = part.scope.subscribe_known(&subscriber.type_url, part.id, text)?;
         let room = part.scope.room.clone();
@@ -108,6 +115,9 @@ impl Source for Routes {
     }
 
     fn unsubscribe(&mut self, id: SubscriberId, interest: &Interest) -> bool {
+        if self.leave_denied(id, interest) {
+            return true;
+        }
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
         let Some(part) = subscriber.part(&self.federation, interest) else { return false };
         let left = subscriber.left_to_others(&self.federation, part, interest);
@@ -154,7 +164,8 @@ impl Source for Routes {
         held
     }
 
-    fn resume(&mut self, id: SubscriberId, held: Vec<(ResourceName, Version)>) {
+    fn resume(&mut self, id: SubscriberId, mut held: Vec<(ResourceName, Version)>) {
+        self.leave_out_denied(id, &mut held);
         if let Some(subscriber) = self.subscribers.get_mut(id.index()) {
             subscriber.brings = !held.is_empty();
             // What it was sent here, and is said to hold later, is no more than was on its way at once.
@@ -195,6 +206,9 @@ impl Source for Routes {
         removals: Removals,
         visitor: &mut dyn FnMut(Failed<'_>) -> ControlFlow<()>,
     ) -> bool {
+        if self.pull_denied(id, removals, visitor).is_break() {
+            return true;
+        }
         let Some(subscriber) = self.subscribers.get_mut(id.index()) else { return false };
         let mut gone = HashSet::new();
         let known = subscriber.contested.len();
@@ -226,7 +240,8 @@ impl Source for Routes {
 
     fn has_work(&self, id: SubscriberId) -> bool {
         let Some(subscriber) = self.subscribers.get(id.index()) else { return false };
-        !subscriber.contested.is_empty() || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
+        let untold = subscriber.denied.as_ref().is_some_and(|denied| denied.has_untold());
+        untold || !subscriber.contested.is_empty() || subscriber.all_parts().any(|part| part.scope.has_work(part.id))
     }
 
     fn has_additions(&self, id: SubscriberId) -> bool {

@@ -1,15 +1,18 @@
 //! What stands in a shared scope for a resource that must not be shared (rule 121).
 
 use bytes::Bytes;
-use xds_transport::Frame;
+use prost::Message as _;
+use xds_transport::{Frame, wire};
 use xdstp_cache::{Resource, Version};
 
 /// What a shared scope keeps of a resource that must not be shared: that there is one, when it changes, and whether it was
-/// `once_shared`. No client holds it at this version, so whoever comes back is sent to the origin too (rule 121).
+/// `once_shared`; and its aliases, by which a client may have asked for what it may not have. No client holds it at this version, so whoever comes back is sent to the origin too (rule 121).
 pub(crate) fn stub(resource: &Resource<Frame>, once_shared: bool) -> Resource<Frame> {
     let version = Version::from(format!("do_not_cache {}", resource.version));
     let body = Bytes::from_static(if once_shared { ONCE_SHARED } else { b"" });
-    let frame = Frame::new(body).with_wrapper(Bytes::new(), None, true);
+    let aliases = resource.value.aliases().map(|alias| alias.to_string()).collect();
+    let wrapper = wire::Resource { aliases, ..wire::Resource::default() }.encode_to_vec();
+    let frame = Frame::new(body).with_wrapper(wrapper.into(), None, true);
     Resource::new(version, resource.digest(), frame)
 }
 

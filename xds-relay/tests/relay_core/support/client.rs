@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use prost::Message;
-use xds_relay::relay_core::{RelayCore, Routes};
+use xds_relay::config::ClientRule;
+use xds_relay::relay_core::{RelayCore, Routes, ServedStream};
 use xds_transport::client::{Command, Event, Interest, Silence, Update, Verdict};
 use xds_transport::server::Stream;
 use xds_transport::wire::DeltaDiscoveryRequest;
@@ -22,6 +23,8 @@ pub(crate) struct Client {
     machine: xds_transport::client::Stream,
     served: Option<(Stream, Routes)>,
     woken: Arc<Flag>,
+    /// What it may ask for.
+    rule: Option<ClientRule>,
     /// It does not read.
     pub(crate) stalled: bool,
     /// It refuses everything.
@@ -47,6 +50,7 @@ impl Client {
                 .with_silence(if protocol == Protocol::Delta { Silence::IsNoAnswer } else { Silence::IsAbsence }),
             served: None,
             woken: Arc::default(),
+            rule: None,
             stalled: false,
             refuses: false,
             told: Vec::new(),
@@ -62,9 +66,14 @@ impl Client {
         Self { machine: self.machine.selecting(dialect, selector).unwrap(), ..self }
     }
 
+    pub(crate) fn under(self, rule: ClientRule) -> Self {
+        Self { rule: Some(rule), ..self }
+    }
+
     pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, now: Instant) {
         self.disconnect(now);
-        let routes = relay.open_stream(self.protocol, self.woken.waker(), None);
+        let outside = self.rule.clone().map(|rule| Arc::new(Limited(rule)) as Arc<dyn ServedStream>);
+        let routes = relay.open_stream(self.protocol, self.woken.waker(), outside);
         self.served = Some((Stream::new(self.protocol, relay.settings()), routes));
         self.machine.connected(now);
     }
@@ -91,7 +100,11 @@ impl Client {
     /// Says what its machine need not: that it asks for what it asked for already, over delta (rule 48).
     pub(crate) fn ask_again(&mut self, now: Instant, of: &str, names: &[&str]) {
         let resource_names_subscribe = names.iter().map(|&name| name.into()).collect();
-        let request = DeltaDiscoveryRequest { type_url: of.into(), resource_names_subscribe, ..Default::default() };
+        self.say(now, DeltaDiscoveryRequest { type_url: of.into(), resource_names_subscribe, ..Default::default() });
+    }
+
+    /// Says what its machine does not, over delta.
+    pub(crate) fn say(&mut self, now: Instant, request: DeltaDiscoveryRequest) {
         let (stream, routes) = self.served.as_mut().unwrap();
         stream.handle_message(now, request.encode_to_vec().into(), routes).unwrap();
         self.woken.set();
@@ -203,6 +216,23 @@ impl Client {
             self.told.push(line.join(" "));
         }
     }
+}
+
+/// A stream of a client that may not ask for everything.
+struct Limited(ClientRule);
+
+impl ServedStream for Limited {
+    fn peer(&self) -> &str {
+        "somebody"
+    }
+
+    fn rule(&self) -> Option<&ClientRule> {
+        Some(&self.0)
+    }
+
+    fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
+
+    fn end(&self, _: &str) {}
 }
 
 fn interest(name: &str) -> Interest {

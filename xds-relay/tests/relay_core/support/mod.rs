@@ -209,6 +209,32 @@ impl World {
         self.clients.len() - 1
     }
 
+    /// A client of the first relay under a rule of `clients`: all of it but whom it is for.
+    pub(crate) fn client_under(&mut self, rule: &str, protocol: Protocol, node: &str) -> usize {
+        self.client_under_selecting(rule, protocol, node, None)
+    }
+
+    /// The same of one that asks for everything with parameters, if there are any.
+    pub(crate) fn client_under_selecting(
+        &mut self,
+        rule: &str,
+        protocol: Protocol,
+        node: &str,
+        selector: Option<Selector>,
+    ) -> usize {
+        let text = format!("origins: [{{ name: a, server: 'a:1' }}]\nclients: [{{ match: {{ any: true }}, {rule} }}]");
+        let rule = Config::parse("relay.yaml", &text).unwrap().clients.unwrap().remove(0);
+        let node = Node { id: node.into(), cluster: "c".into(), ..Node::default() };
+        let dialect = self.relays[0].core.settings().dialect;
+        let mut client = Client::new(protocol, node.encode_to_vec().into()).under(rule);
+        if let Some(selector) = selector {
+            client = client.selecting(dialect, selector);
+        }
+        client.connect(&self.relays[0].core, self.now);
+        self.clients.push(client);
+        self.clients.len() - 1
+    }
+
     /// A client of a relay that asks for everything with parameters or constraints.
     pub(crate) fn client_selecting(&mut self, relay: usize, protocol: Protocol, selector: Selector) -> usize {
         let node = Node { id: "n".into(), cluster: "c".into(), ..Node::default() };

@@ -1,0 +1,30 @@
+//! Who must carry a token to see the admin pages.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use crate::admin::inspect::Inspect;
+use crate::bearers::Bearers;
+use crate::metrics::{AUDIT, Denial};
+
+/// Those that are known, if one is needed, and where it is counted that somebody has none.
+#[derive(Clone)]
+pub(super) struct Tokens {
+    pub(super) known: Option<Arc<Bearers>>,
+    pub(super) relay: Arc<dyn Inspect>,
+}
+
+/// Answers a request that carries none of them.
+pub(super) async fn check(State(tokens): State<Tokens>, request: Request, next: Next) -> Response {
+    if tokens.known.as_ref().is_none_or(|known| known.accepts(request.headers())) {
+        return next.run(request).await;
+    }
+    tokens.relay.metrics().downstream_denied(Denial::Admin);
+    tracing::warn!(target: AUDIT, path = request.uri().path(), "an admin page is denied: no token that is known");
+    let words = "who sees this page carries a bearer token that is in the file of admin.token\n";
+    (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], words).into_response()
+}

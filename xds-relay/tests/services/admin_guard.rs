@@ -1,0 +1,85 @@
+//! Who sees the admin pages: by token, and by TLS where others reach them.
+
+use std::fs;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use xds_relay::{Config, Relay};
+
+use crate::Running;
+use crate::stream::in_time;
+use crate::tls::{Authority, Files};
+
+const TOKEN: &str = "one-0123456789abcdef";
+
+async fn get(mut io: impl AsyncRead + AsyncWrite + Unpin, path: &str, token: Option<&str>) -> String {
+    let token = token.map_or(String::new(), |token| format!("authorization: Bearer {token}\r\n"));
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{token}\r\n");
+    io.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    // Who does not say good-bye says what there is to say before that.
+    let _ = in_time(io.read_to_string(&mut answer)).await;
+    answer
+}
+
+/// A relay whose admin pages are told so.
+async fn relay(files: &Files, admin: &str) -> Running {
+    let text = format!("listen: 127.0.0.1:0\nadmin: {}\norigins: [{{ name: files, files: $resources }}]\n", admin);
+    Running::run(Relay::bind(Config::parse("relay.yaml", &files.filled(&text)).unwrap()).await.unwrap())
+}
+
+#[tokio::test]
+async fn a_page_needs_a_token_and_health_does_not() {
+    let files = Files::new();
+    files.write("tokens", TOKEN);
+    let relay = relay(&files, "{ address: 127.0.0.1:0, token: $tokens }").await;
+    let connect = async || TcpStream::connect(relay.admin.unwrap()).await.unwrap();
+    for path in ["/", "/config_dump", "/metrics", "/api/v1/status", "/api/v1/clients", "/api/v1/clients/1"] {
+        for token in [None, Some("two-0123456789abcdef"), Some("")] {
+            let answer = get(connect().await, path, token).await;
+            assert!(answer.starts_with("HTTP/1.1 401 "), "{path}: {answer}");
+            assert!(answer.contains("www-authenticate: Bearer\r\n"), "{answer}");
+        }
+    }
+    for path in ["/healthz", "/readyz"] {
+        assert!(get(connect().await, path, None).await.starts_with("HTTP/1.1 200 "), "{path}");
+    }
+    let metrics = get(connect().await, "/metrics", Some(TOKEN)).await;
+    assert!(metrics.contains("xds_relay_downstream_denied_total{reason=\"admin\"} 18\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn where_others_reach_them_the_pages_are_secured() {
+    let (files, ca) = (Files::new(), Authority::new("ours"));
+    files.write("tokens", TOKEN);
+    files.write("ca.pem", &ca.pem);
+    files.identity("server", ca.vouches_for("127.0.0.1", None));
+    let admin = "{ address: 0.0.0.0:0, token: $tokens, tls: { certificate: $server.pem, key: $server.key } }";
+    let relay = relay(&files, admin).await;
+    let port = relay.admin.unwrap().port();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(&fs::read(files.path("ca.pem")).unwrap()).unwrap()).unwrap();
+    let mut config = ClientConfig::builder_with_provider(xdstp_client::tls::provider())
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let connector = TlsConnector::from(Arc::new(config));
+    let connect = async || {
+        let io = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        connector.connect(ServerName::try_from("127.0.0.1").unwrap(), io).await.unwrap()
+    };
+    // One that says nothing holds up no other.
+    let _silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    assert!(get(connect().await, "/readyz", None).await.starts_with("HTTP/1.1 200 "));
+    assert!(get(connect().await, "/config_dump", None).await.starts_with("HTTP/1.1 401 "));
+    assert!(get(connect().await, "/config_dump", Some(TOKEN)).await.starts_with("HTTP/1.1 200 "));
+    let clear = get(TcpStream::connect(("127.0.0.1", port)).await.unwrap(), "/readyz", Some(TOKEN)).await;
+    assert!(!clear.contains("200"), "{clear}");
+}
