@@ -1,5 +1,6 @@
 //! A stream that a relay serves, as others than its own task see it.
 
+use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -44,8 +45,17 @@ pub(crate) struct StreamEntry {
     pub(crate) node: Mutex<Bytes>,
     pub(crate) opened: Instant,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
-    must_end: Mutex<Option<MustEnd>>,
+    must_end: Mutex<Ending>,
     _open: StreamGuard,
+}
+
+#[derive(Default)]
+enum Ending {
+    #[default]
+    No,
+    Must(MustEnd),
+    /// It was told so: that it takes its time to end is no second reason.
+    Told,
 }
 
 pub(crate) enum MustEnd {
@@ -78,16 +88,52 @@ impl StreamEntry {
 
     /// Has the stream ended by the next [`sweep`](crate::relay_core::RelayCore::sweep).
     pub(crate) fn end(&self, reason: impl Into<String>) {
-        *lock(&self.must_end) = Some(MustEnd::Elsewhere(reason.into()));
+        self.must_end(MustEnd::Elsewhere(reason.into()));
     }
 
     /// The same, because there is too much that it asks for.
     pub(crate) fn refuse(&self, error: OverLimit) {
-        *lock(&self.must_end) = Some(MustEnd::Refused(error));
+        self.must_end(MustEnd::Refused(error));
     }
 
     /// Why it must end, once.
     pub(crate) fn take_end(&self) -> Option<MustEnd> {
-        lock(&self.must_end).take()
+        let ending = &mut *lock(&self.must_end);
+        match mem::take(ending) {
+            Ending::No => None,
+            Ending::Told => {
+                *ending = Ending::Told;
+                None
+            }
+            Ending::Must(why) => {
+                *ending = Ending::Told;
+                Some(why)
+            }
+        }
+    }
+
+    fn must_end(&self, why: MustEnd) {
+        let ending = &mut *lock(&self.must_end);
+        if !matches!(ending, Ending::Told) {
+            *ending = Ending::Must(why);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+
+    #[test]
+    fn a_stream_that_takes_its_time_to_end_is_ended_once() {
+        let metrics = Metrics::new([]);
+        let entry = StreamEntry::new(None, Protocol::Delta, Arc::default(), metrics.stream_opened(Protocol::Delta));
+        assert!(entry.take_end().is_none());
+        entry.end("first");
+        entry.end("second");
+        assert!(matches!(entry.take_end(), Some(MustEnd::Elsewhere(why)) if why == "second"));
+        entry.end("third");
+        assert!(entry.take_end().is_none());
     }
 }
