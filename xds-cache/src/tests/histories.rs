@@ -180,3 +180,23 @@ fn the_end_of_an_error_is_told_though_a_complete_answer_lacked_the_name_before()
         assert_eq!(world.pull(id), [format!("-{MEMBER}")]);
     }
 }
+
+#[test]
+fn rule_117_an_error_that_only_who_asked_was_told_is_no_news_to_others_when_it_comes_again_and_there_is_room() {
+    let mut world = World::new(Options { authoritative: false, tombstones: 1, ..Options::default() });
+    let [glob, _stranger] = [&[GLOB] as &[_], &[MEMBER, OTHER]].map(|asks| world.subscriber(asks));
+    world.pull(glob);
+    let told = |world: &mut World, text: &str| {
+        let mut edit = world.cache.edit(world.now);
+        edit.fail_by_name(&world.of, &name(text), ResourceError::new(7, "why"));
+        let woken = edit.finish().into_iter().any(|id| id == glob);
+        world.pull(glob);
+        world.cache.pull_errors(glob, Removals::Include, &mut |_| ControlFlow::Continue(()));
+        woken
+    };
+    assert!(told(&mut world, OTHER));
+    assert!(!told(&mut world, MEMBER), "there is no room");
+    world.put(OTHER, "1");
+    world.pull(glob);
+    assert!(!told(&mut world, MEMBER), "it is the same error");
+}

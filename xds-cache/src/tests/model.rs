@@ -306,7 +306,7 @@ impl Model {
         self.change(|cache, now, woken| {
             cache.fail_asked(&url, name, error.clone(), Told { asked, beside: false }, now, woken);
         });
-        self.failed(of, name, error, may_be_unlisted);
+        self.failed(of, name, error, asked, may_be_unlisted);
         self.check_unseen(of, name, untold);
     }
 
@@ -418,9 +418,10 @@ impl Model {
             && self.errors[of].keys().filter(listed).count() >= self.options.tombstones
     }
 
-    fn failed(&mut self, of: usize, name: &ResourceName, error: ResourceError, unlisted: bool) {
+    fn failed(&mut self, of: usize, name: &ResourceName, error: ResourceError, asked: bool, unlisted: bool) {
         let ignored = !self.options.authoritative && !self.is_of_interest(of, name);
-        let is_known = self.errors[of].get(name) == Some(&error) && (unlisted || !self.unlisted[of].contains(name));
+        // The same answer to who asked for just the name is no news to those who want its glob, though there is room by now.
+        let is_known = self.errors[of].get(name) == Some(&error) && (asked || !self.unlisted[of].contains(name));
         if name.as_str() == "*" || ignored || is_known {
             return;
         }
