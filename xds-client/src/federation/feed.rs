@@ -120,8 +120,12 @@ impl Feed {
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
-        let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        let (lost, fails) = (!there && lock(&self.state).is_lost(), lock(&self.state).fails);
+        let (answered, is_lost, fails) = {
+            let state = lock(&self.state);
+            (state.answered, state.is_lost(), state.fails)
+        };
+        let there = answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
+        let lost = !there && is_lost;
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
