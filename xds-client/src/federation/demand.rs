@@ -144,6 +144,13 @@ impl Demand {
         }
     }
 
+    fn telling(&self, server: usize) -> Option<&Telling> {
+        match server.checked_sub(1) {
+            None => Some(&self.first),
+            Some(other) => self.others.get(other),
+        }
+    }
+
     /// The same of each that is asked.
     pub(crate) fn tellings_mut(&mut self) -> impl Iterator<Item = &mut Telling> {
         std::iter::once(&mut self.first).chain(&mut self.others)
@@ -180,13 +187,12 @@ impl Demand {
 
     /// Whether only a part of what there is was told to a server.
     pub(crate) fn is_telling(&self, server: usize) -> bool {
-        let telling = server.checked_sub(1).map_or(Some(&self.first), |other| self.others.get(other));
-        telling.is_some_and(Telling::is_telling)
+        self.telling(server).is_some_and(Telling::is_telling)
     }
 
     /// How many bytes of names there was no room for in the requests to a server, by type.
     pub(crate) fn lacking(&self, server: usize) -> Option<&BTreeMap<TypeUrl, usize>> {
-        Some(server.checked_sub(1).map_or(Some(&self.first), |other| self.others.get(other))?.lacking())
+        self.telling(server).map(Telling::lacking)
     }
 
     /// Whether nobody wants it any more, though it stays subscribed.

@@ -121,11 +121,12 @@ impl Feed {
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
-        let there = lock(&self.state).answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
-        let (lost, fails, trouble) = {
+        let (answered, is_lost, fails, trouble) = {
             let state = lock(&self.state);
-            (!there && state.is_lost(), state.fails, state.trouble.clone())
+            (state.answered, state.is_lost(), state.fails, state.trouble.clone())
         };
+        let there = answered || self.steady || self.steady_at.is_some_and(|at| at <= now);
+        let lost = !there && is_lost;
         let mut work = self.with_work(now, there);
         let mut goes_on = BTreeSet::new();
         while !work.is_empty() {
