@@ -2,6 +2,7 @@
 
 mod builder;
 mod directory;
+mod inner;
 mod origins;
 mod servers;
 mod sweeper;
@@ -11,19 +12,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use xds_transport::wire::Node;
-use xdstp_cache::{Interest, ResourceError, TypeUrl};
-use xdstp_uri::ResourceName;
+use xdstp_cache::TypeUrl;
 
 pub use self::builder::{BuildError, Builder};
-use self::directory::Directory;
+pub(crate) use self::inner::Inner;
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
 pub use self::servers::Transport;
-use self::sweeper::Sweeper;
 use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
-use crate::federation::{Federation, Scope, Trouble, Validators};
+use crate::resolver::resolve;
 use crate::resource::{Content, Resource, validator};
 use crate::watch::Watch;
 
@@ -49,15 +47,6 @@ const IDLE: Duration = Duration::from_secs(60);
 /// ```
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
-
-pub(crate) struct Inner {
-    federation: Arc<Federation>,
-    directory: Directory,
-    validators: Arc<Validators>,
-    /// Who we say that we are: its id.
-    node: Arc<str>,
-    sweeper: Option<Sweeper>,
-}
 
 impl Client {
     /// A client of the servers that a bootstrap names, which need not be there yet: none is connected to before something
@@ -101,39 +90,10 @@ impl Client {
     }
 
     fn open<R: Content>(&self, type_url: TypeUrl, name: &str) -> Watch<R> {
-        match self.0.find(&type_url, name) {
-            Ok((scope, interest)) => Watch::new(self.0.clone(), scope, type_url, interest),
+        match resolve(&self.0, &type_url, name) {
+            Ok(found) => Watch::new(found),
             Err(error) => Watch::never(error),
         }
-    }
-}
-
-impl Inner {
-    fn find(&self, type_url: &TypeUrl, name: &str) -> Result<(Arc<Scope>, Interest), Error> {
-        let bad = |reason: String| Error::BadName { reason: reason.into() };
-        let name = ResourceName::parse(name).map_err(|error| bad(error.to_string()))?;
-        let message = type_url.as_str().rsplit('/').next().unwrap_or_default();
-        if let Some(named) = name.resource_type().filter(|named| *named != message) {
-            return Err(bad(format!("it is the name of a {named}, not of a {message}")));
-        }
-        let origin = self.directory.of(&name)?;
-        let scope = self.federation.watched_scope(name.authority(), origin);
-        let scope = scope.map_err(|error| bad(error.to_string()))?;
-        Ok((scope, name.into()))
-    }
-
-    /// Somebody was the last to watch something of a scope.
-    pub(crate) fn left(&self) {
-        self.sweeper.iter().for_each(Sweeper::left);
-    }
-
-    pub(crate) fn error(&self, scope: &Scope, error: &ResourceError) -> Error {
-        let terms = scope.terms();
-        Error::of(error, terms.patience, terms.rules.timer_is_transient)
-    }
-
-    pub(crate) fn unreachable(&self, Trouble { server, reason }: &Trouble) -> Error {
-        Error::Unreachable { server: server.clone(), node: self.node.clone(), reason: reason.clone() }
     }
 }
 

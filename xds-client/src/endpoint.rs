@@ -63,6 +63,7 @@ pub struct Endpoint {
     pub(crate) node: Bytes,
     pub(crate) rules: Arc<TypeRules>,
     pub(crate) silence: Silence,
+    pub(crate) follows_redirects: bool,
     pub(crate) dialect: Dialect,
     pub(crate) selector: Selector,
     pub(crate) backoff: Backoff,
@@ -160,6 +161,7 @@ impl Endpoint {
             node: Bytes::new(),
             rules: Arc::new(TypeRules::envoy()),
             silence: Silence::default(),
+            follows_redirects: false,
             dialect: Dialect::Final,
             selector: Selector::default(),
             backoff: Backoff::default(),
@@ -224,6 +226,11 @@ impl Endpoint {
     #[must_use]
     pub fn with_silence(self, silence: Silence) -> Self {
         Self { silence, ..self }
+    }
+
+    /// Takes redirects of TP1: who consumes what comes follows them.
+    pub(crate) fn following_redirects(self) -> Self {
+        Self { follows_redirects: true, ..self }
     }
 
     /// Takes it to speak this form of TP2, if it speaks any: the final one otherwise.

@@ -54,6 +54,14 @@ pub enum Error {
         /// Why.
         reason: Arc<str>,
     },
+    /// A redirect or an entry of a list (TP1) leads nowhere.
+    #[error("{locator}: {reason}")]
+    Unresolved {
+        /// Where to.
+        locator: Arc<str>,
+        /// What is wrong with that.
+        reason: Arc<str>,
+    },
     /// The bootstrap does not have the authority of the name: nobody is asked (gRFC A47).
     #[error("authority {authority:?} is not in the bootstrap")]
     UnknownAuthority {

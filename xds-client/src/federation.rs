@@ -88,6 +88,7 @@ mod fallback;
 mod feed;
 mod interner;
 mod last_known_good;
+mod listed;
 mod lock;
 mod loop_guard;
 mod markers;
@@ -118,6 +119,7 @@ mod supply;
 mod telling;
 mod terms;
 mod upstream;
+mod validated;
 mod validators;
 mod weak_table;
 
@@ -126,6 +128,7 @@ pub use self::core::{Federation, Limits, Settings};
 pub use self::dial::{Dial, Dialed, Position};
 pub use self::interner::Interner;
 pub use self::last_known_good::LastKnownGood;
+pub(crate) use self::listed::{Entry, Listed};
 pub use self::loop_guard::{Behind, LoopGuard};
 pub use self::node_group::{NodeGroup, towards_origin};
 pub use self::observer::Observer;
@@ -145,7 +148,9 @@ pub use self::snapshot_origin::{Held, SnapshotOrigin};
 pub use self::states::{Rules, Status as ResourceStatus};
 pub use self::supply::{ServerState, ServerStatus, Status, Supply};
 pub use self::terms::{ServerTerms, Terms, Trouble};
-pub use self::validators::{Reason, Validated, Validators};
+pub use self::validated::{Reason, Validated};
+pub(crate) use self::validators::Redirect;
+pub use self::validators::Validators;
 
 #[cfg(test)]
 mod tests;

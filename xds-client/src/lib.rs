@@ -7,6 +7,7 @@ mod endpoint;
 mod error;
 mod event;
 pub mod federation;
+mod resolver;
 mod resource;
 #[cfg(any(test, feature = "testing"))]
 pub mod test;

@@ -3,16 +3,15 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use xdstp_cache::{Interest, SubscriberId, TypeUrl};
+use xdstp_cache::Interest;
 
-use crate::client::Inner;
 use crate::error::Error;
 use crate::event::Event;
-use crate::federation::{Heard, News, ResourceStatus, Scope};
+use crate::federation::ResourceStatus;
+use crate::resolver::{Find, Told};
 use crate::resource::{Content, Raw};
 
 /// A subscription, which ends when it is dropped.
@@ -25,46 +24,34 @@ pub struct Watch<R: Content = Raw> {
 }
 
 enum State {
-    Watching(Box<Watching>),
+    Watching(Box<dyn Find>),
     /// It cannot be: what is to be said of that, once.
-    Never(Option<Error>),
-}
-
-struct Watching {
-    /// Streams live for as long as somebody watches.
-    client: Arc<Inner>,
-    scope: Arc<Scope>,
-    type_url: TypeUrl,
-    interest: Interest,
-    id: SubscriberId,
-    heard: Heard,
+    Never(Option<Box<Error>>),
 }
 
 impl<R: Content> Watch<R> {
-    pub(crate) fn new(client: Arc<Inner>, scope: Arc<Scope>, type_url: TypeUrl, interest: Interest) -> Self {
-        let id = scope.watch(&type_url, &interest);
-        let watching = Watching { client, scope, type_url, interest, id, heard: Heard::default() };
-        Self { state: State::Watching(Box::new(watching)), content: PhantomData }
+    pub(crate) fn new(found: Box<dyn Find>) -> Self {
+        Self { state: State::Watching(found), content: PhantomData }
     }
 
     pub(crate) fn never(error: Error) -> Self {
-        Self { state: State::Never(Some(error)), content: PhantomData }
+        Self { state: State::Never(Some(Box::new(error))), content: PhantomData }
     }
 
-    /// What is watched; nothing, if what was to be cannot be asked for.
+    /// What is watched: of a list collection or a part of it, the list; nothing, if what was to be cannot be asked for.
     pub fn interest(&self) -> Option<&Interest> {
         match &self.state {
-            State::Watching(watching) => Some(&watching.interest),
+            State::Watching(found) => Some(found.first().interest()),
             State::Never(_) => None,
         }
     }
 
-    /// What is known of the resource that is watched; nothing of a collection, of which each resource has its own.
+    /// What is known of the resource that is watched, at its own name, wherever that leads; nothing of a collection, of which
+    /// each resource has its own.
     pub fn status(&self) -> Option<ResourceStatus> {
-        let State::Watching(watching) = &self.state else { return None };
-        match &watching.interest {
-            Interest::Name(name) if !name.is_glob() => Some(watching.scope.entry(&watching.type_url, name).status),
-            _ => None,
+        match &self.state {
+            State::Watching(found) => found.is_one().then(|| found.first().status())?,
+            State::Never(_) => None,
         }
     }
 
@@ -87,42 +74,29 @@ impl<R: Content> Watch<R> {
 
     fn poll(&mut self, waker: &Waker) -> Poll<Option<Event<R::Value>>> {
         match &mut self.state {
-            State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error })),
-            State::Watching(watching) => {
-                let Watching { client, scope, type_url, interest, id, heard } = &mut **watching;
-                let news = scope.next(type_url, interest, *id, heard, waker);
-                news.map_or(Poll::Pending, |news| Poll::Ready(Some(event::<R>(client, scope, interest, news))))
-            }
+            State::Never(error) => Poll::Ready(error.take().map(|error| Event::Failed { name: None, error: *error })),
+            State::Watching(found) => match found.next(waker) {
+                Some(told) => Poll::Ready(Some(event::<R>(told))),
+                None => Poll::Pending,
+            },
         }
     }
 }
 
-fn event<R: Content>(client: &Inner, scope: &Scope, interest: &Interest, news: News) -> Event<R::Value> {
-    match news {
-        News::Put { name, resource } => match R::value(&resource.value) {
+fn event<R: Content>(told: Told) -> Event<R::Value> {
+    match told {
+        Told::Put { name, resource } => match R::value(&resource.value) {
             Ok(value) => Event::Put { name, version: resource.version, resource: value },
             Err(reason) => {
                 let error = Error::Invalid { version: resource.version, reason: reason.as_str().into() };
                 Event::Failed { name: Some(name), error }
             }
         },
-        News::Gone { name } if interest.is_collection() => Event::Removed { name },
-        News::Gone { name } => Event::Failed { name: Some(name), error: Error::Absent },
-        News::Failed { name, error, held } => {
-            let error = client.error(scope, &error);
-            match error {
-                // What a collection has is what its server says, and nothing else of it is kept.
-                Error::Absent if interest.is_collection() => Event::Removed { name },
-                error if held => Event::Ambient { name: Some(name), error: Some(error) },
-                error => Event::Failed { name: Some(name), error },
-            }
-        }
-        News::Answered => Event::Answered,
-        News::Lost { trouble, held } => {
-            let error = client.unreachable(&trouble);
-            if held { Event::Ambient { name: None, error: Some(error) } } else { Event::Failed { name: None, error } }
-        }
-        News::Back => Event::Ambient { name: None, error: None },
+        Told::Gone { name } => Event::Removed { name },
+        Told::Failed { name, error, held: true, .. } => Event::Ambient { name, error: Some(error) },
+        Told::Failed { name, error, held: false, .. } => Event::Failed { name, error },
+        Told::Cleared { name } => Event::Ambient { name, error: None },
+        Told::Answered => Event::Answered,
     }
 }
 
@@ -134,18 +108,10 @@ impl<R: Content> Stream for Watch<R> {
     }
 }
 
-impl Drop for Watching {
-    fn drop(&mut self) {
-        if self.scope.unwatch(&self.type_url, self.id) {
-            self.client.left();
-        }
-    }
-}
-
 impl<R: Content> fmt::Debug for Watch<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.state {
-            State::Watching(watching) => &watching.interest as &dyn fmt::Debug,
+            State::Watching(found) => found.first().interest() as &dyn fmt::Debug,
             State::Never(error) => error,
         };
         f.debug_tuple("Watch").field(what).finish()

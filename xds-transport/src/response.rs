@@ -13,6 +13,7 @@ use xdstp_uri::ResourceName;
 use crate::Dialect;
 use crate::frame::Frame;
 use crate::types::TypeRules;
+use crate::wire::collection;
 use crate::wire::parameters::{self, LocatorError, VariantName};
 use crate::wire::shape::{self, Undecodable};
 use crate::wire::walk::{self, Field, FieldValue, Fields, WalkError};
@@ -30,6 +31,8 @@ pub struct Response {
     pub version: String,
     /// The resources that could be read.
     pub resources: Vec<Received>,
+    /// Those that only say where to look: redirects of TP1, whose type is not that of the response.
+    pub redirects: Vec<Received>,
     /// Names in `removed_resources` (delta), as spelled.
     pub removed: Vec<ResourceName>,
     /// Variants in `removed_resource_names` (delta, TP2).
@@ -149,7 +152,9 @@ impl Response {
                 Ok((RESOURCE_TYPE_URL, resource)) => response.push_wrapped(dialect, resource, index, &message),
                 Ok((inside, _)) => {
                     let frame = Frame::new(message.slice_ref(any)).detached(message.len());
-                    let wrapped = Wrapped { name: rule.name_of(any), ..Wrapped::default() };
+                    // A redirect has the name of something else inside.
+                    let name = rule.name_of(any).filter(|_| !collection::is_redirect(inside));
+                    let wrapped = Wrapped { name, ..Wrapped::default() };
                     response.push(wrapped, Some((inside, frame)), index);
                 }
                 Err(error) => response.reject(rule.name_of(any), index, error),
@@ -157,6 +162,18 @@ impl Response {
         }
         response.reject_duplicates();
         Ok(response)
+    }
+
+    /// Redirects are resources like others to who follows them, and of another type (rule 81) to who does not.
+    pub(crate) fn settle_redirects(&mut self, follows: bool) {
+        let redirects = std::mem::take(&mut self.redirects);
+        if follows {
+            self.resources.extend(redirects);
+        } else {
+            let refuse =
+                |redirect: Received| Rejected::new(redirect.name.as_str(), "a redirect, which is not followed");
+            self.rejected.extend(redirects.into_iter().map(refuse));
+        }
     }
 
     fn push_removed(&mut self, text: &[u8]) {
@@ -209,9 +226,11 @@ impl Response {
         let Some(named) = name.filter(|name| !name.is_empty()) else {
             return self.reject(None, index, "a resource without a name");
         };
+        let is_redirect = content.as_ref().is_some_and(|(inside, _)| collection::is_redirect(inside));
         // Rule 81: the type inside must be the type of the response.
         if let Some((inside, _)) = &content
             && *inside != self.type_url
+            && !is_redirect
         {
             let reason = format!("a resource of type {inside:?} in a response of type {:?}", self.type_url);
             return self.reject(name, index, reason);
@@ -221,7 +240,10 @@ impl Response {
             Ok(collection) if collection.is_glob() || named == "*" => {
                 self.reject(name, index, "the name of a collection, not of a resource");
             }
-            Ok(name) => self.resources.push(Received { name, version, frame, ttl }),
+            Ok(name) => {
+                let list = if is_redirect { &mut self.redirects } else { &mut self.resources };
+                list.push(Received { name, version, frame, ttl });
+            }
             Err(error) => self.reject(name, index, error),
         }
     }
@@ -234,7 +256,7 @@ impl Response {
     /// Rule 69: a name stands once in a response, and not in both lists; of one that has variants each of them does.
     fn reject_duplicates(&mut self) {
         let mut seen = HashSet::with_capacity(self.resources.len() + self.removed.len());
-        let resources = self.resources.iter().map(|resource| {
+        let resources = self.resources.iter().chain(&self.redirects).map(|resource| {
             (&resource.name, resource.frame.as_ref().and_then(Frame::variant).map(|variant| &**variant))
         });
         let removed = self.removed.iter().map(|name| (name, None));

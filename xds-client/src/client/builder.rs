@@ -13,10 +13,11 @@ use xds_transport::wire::Node;
 use xds_transport::{Protocol, TypeRules};
 
 use super::directory::{Directory, Lists};
+use super::inner::Inner;
 use super::origins::{Known, Origins, patience};
 use super::servers::{ByTransport, Servers, Transport};
 use super::sweeper::Sweeper;
-use super::{Client, IDLE, Inner, introduced};
+use super::{Client, IDLE, introduced};
 use crate::backoff::Backoff;
 use crate::bootstrap::{Bootstrap, Features, Server};
 use crate::endpoint::Endpoint;
@@ -161,7 +162,7 @@ impl Builder {
         let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
         let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
         let silence = Silence::IsAbsenceAfter(patience(server.features()));
-        Ok(Pool::new(endpoint.with_silence(silence)))
+        Ok(Pool::new(endpoint.with_silence(silence).following_redirects()))
     }
 }
 
@@ -193,7 +194,9 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
         authorities: lists.authorities(),
         max_request_bytes: endpoint.max_request_size,
         dial: match runtime {
-            Some(runtime) => Arc::new(Servers { pools: vec![vec![Pool::new(endpoint)]], runtime }),
+            Some(runtime) => {
+                Arc::new(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime })
+            }
             None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
         },
     };

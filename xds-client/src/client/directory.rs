@@ -71,9 +71,9 @@ impl Directory {
         Self { bootstrap: None, lists }
     }
 
-    /// The origin of a name.
-    pub(super) fn of(&self, name: &ResourceName) -> Found {
-        let Some(bootstrap) = &self.bootstrap else { return self.lists.top.clone() };
+    /// The origin of a name, or else of everything.
+    pub(super) fn of(&self, name: Option<&ResourceName>) -> Found {
+        let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return self.lists.top.clone() };
         let unknown = |authority: &str| Error::UnknownAuthority { authority: authority.into() };
         let found = look_up_authority(bootstrap, name).map_err(|error| unknown(error.authority()))?;
         match found.authority {

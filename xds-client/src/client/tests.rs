@@ -1,13 +1,17 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
+mod alternatives;
 mod errors;
 mod fallback;
+mod lists;
 mod names;
+mod redirects;
 mod resources;
 mod scale;
 mod streams;
 mod switches;
 mod table;
+mod tp1;
 
 use std::time::{Duration, Instant};
 

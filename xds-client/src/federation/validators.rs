@@ -1,54 +1,34 @@
 //! What a program makes of resources: once for each version, before it is acknowledged.
 
-use std::any::Any as Value;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use bytes::Bytes;
 use prost::Message;
 use xds_transport::Frame;
 use xds_transport::wire::Any;
+use xds_transport::wire::collection::redirect;
 use xdstp_cache::TypeUrl;
+use xdstp_uri::Locator;
 
-/// What a program made of a resource.
-pub type Validated = Arc<dyn Value + Send + Sync>;
+use crate::federation::listed::Listed;
+use crate::federation::validated::{Reason, Validated};
 
 /// What makes something of the resources of a type, or says why it does not.
 pub(crate) type Validator = dyn Fn(&Any) -> Result<Validated, Reason> + Send + Sync;
 
-/// Why a resource is of no use: for people, and for its server, which is sent it in a NACK.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason(Arc<str>);
-
-impl Reason {
-    /// In words.
-    pub fn new(words: impl Into<Arc<str>>) -> Self {
-        Self(words.into())
-    }
-
-    /// The words.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// So that `?` makes one of any error.
-impl<E: std::error::Error> From<E> for Reason {
-    fn from(error: E) -> Self {
-        Self(error.to_string().into())
-    }
-}
-
-/// The validators of a program, by type; what has none is taken as it comes.
+/// What a program makes of resources, by type; what has no validator is taken as it comes.
 #[derive(Default)]
-pub struct Validators(RwLock<HashMap<TypeUrl, Arc<Validator>>>);
+pub struct Validators(RwLock<HashMap<TypeUrl, Reader>>);
+
+#[derive(Clone)]
+enum Reader {
+    Message(Arc<Validator>),
+    /// List collections of this type.
+    List(TypeUrl),
+}
 
 impl Validators {
     /// Of a type, if it has none yet.
@@ -57,15 +37,58 @@ impl Validators {
         type_url: TypeUrl,
         validator: impl Fn(&Any) -> Result<Validated, Reason> + Send + Sync + 'static,
     ) {
+        self.insert_reader(type_url, || Reader::Message(Arc::new(validator)));
+    }
+
+    /// The same of the list collections of a type, whose members are read by what reads that.
+    pub(crate) fn insert_lists(&self, lists: &TypeUrl, members: &TypeUrl) {
+        self.insert_reader(lists.clone(), || Reader::List(members.clone()));
+    }
+
+    fn insert_reader(&self, type_url: TypeUrl, reader: impl FnOnce() -> Reader) {
         let has = self.of(&type_url).is_some();
         if !has {
-            let mut all = self.0.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-            all.entry(type_url).or_insert_with(|| Arc::new(validator));
+            let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            all.entry(type_url).or_insert_with(reader);
         }
     }
 
-    pub(crate) fn of(&self, type_url: &TypeUrl) -> Option<Arc<Validator>> {
-        self.0.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(type_url).cloned()
+    /// What is made of a resource; nothing, if nobody has a use for it.
+    pub(crate) fn read(&self, type_url: &TypeUrl, frame: &Frame) -> Option<Result<Validated, Reason>> {
+        match redirect(frame.any()) {
+            Ok(None) => Some(match self.of(type_url)? {
+                Reader::Message(validator) => validate(&*validator, frame.any()),
+                Reader::List(members) => self.read_list(&members, frame).map(|listed| Arc::new(listed) as Validated),
+            }),
+            Ok(Some(to)) => Some(Ok(Arc::new(Redirect(to)))),
+            Err(error) => Some(Err(error.into())),
+        }
+    }
+
+    /// The members of a list collection of a type.
+    pub(crate) fn read_list(&self, members: &TypeUrl, frame: &Frame) -> Result<Listed, Reason> {
+        let validator = match self.of(members) {
+            Some(Reader::Message(validator)) => Some(validator),
+            Some(Reader::List(_)) | None => None,
+        };
+        Listed::read(frame.any(), members, |any| {
+            validator.as_ref().map(|validator| validate(&**validator, any)).transpose()
+        })
+    }
+
+    fn of(&self, type_url: &TypeUrl) -> Option<Reader> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(type_url).cloned()
+    }
+}
+
+/// A resource that says where to look in its place (TP1).
+#[derive(Clone, Debug)]
+pub(crate) struct Redirect(Locator<'static>);
+
+impl Redirect {
+    /// Where to, if a resource that was read is one.
+    pub(crate) fn of(frame: &Frame) -> Option<&Locator<'static>> {
+        frame.decoded()?.downcast_ref::<Self>().map(|Self(to)| to)
     }
 }
 
@@ -76,8 +99,8 @@ impl fmt::Debug for Validators {
 }
 
 /// What a validator says of a resource. One that panics refuses it.
-pub(crate) fn validate(validator: &Validator, frame: &Frame) -> Result<Validated, Reason> {
-    let any = Any::decode(frame.any().clone())?;
+fn validate(validator: &Validator, any: &Bytes) -> Result<Validated, Reason> {
+    let any = Any::decode(any.clone())?;
     let said = catch_unwind(AssertUnwindSafe(|| validator(&any)));
     said.unwrap_or_else(|_| Err(Reason::new("what reads such resources failed (it panicked)")))
 }
@@ -90,9 +113,9 @@ mod tests {
     fn r044_a_reader_that_panics_refuses_what_it_reads() {
         let frame = Frame::of_message(&"T".into(), b"body");
         #[allow(clippy::panic, reason = "it is what is tested")]
-        let refused = validate(&|_: &Any| panic!("on purpose"), &frame).unwrap_err();
+        let refused = validate(&|_: &Any| panic!("on purpose"), frame.any()).unwrap_err();
         assert!(refused.as_str().contains("panicked"));
-        assert!(validate(&|any: &Any| Ok(Arc::new(any.value.len())), &frame).is_ok());
+        assert!(validate(&|any: &Any| Ok(Arc::new(any.value.len())), frame.any()).is_ok());
     }
 
     #[test]
@@ -101,9 +124,8 @@ mod tests {
         for number in [1, 2] {
             validators.insert("T".into(), move |_| Ok(Arc::new(number)));
         }
-        let of = validators.of(&"T".into()).unwrap();
-        let made = validate(&*of, &Frame::of_message(&"T".into(), b"")).unwrap();
-        assert_eq!(made.downcast_ref(), Some(&1));
-        assert!(validators.of(&"U".into()).is_none());
+        let read = |type_url: &str| validators.read(&type_url.into(), &Frame::of_message(&type_url.into(), b""));
+        assert_eq!(read("T").unwrap().unwrap().downcast_ref(), Some(&1));
+        assert!(read("U").is_none());
     }
 }

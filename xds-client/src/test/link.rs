@@ -49,7 +49,8 @@ impl Link {
         (now, patience): (Instant, Duration),
     ) -> Self {
         let stream = xds_transport::client::Stream::new(protocol, node, Arc::new(TypeRules::envoy()))
-            .with_silence(Silence::IsAbsenceAfter(patience));
+            .with_silence(Silence::IsAbsenceAfter(patience))
+            .following_redirects();
         Self {
             server: server.to_owned(),
             protocol,

@@ -11,6 +11,8 @@ use xdstp_uri::ResourceName;
 
 use super::Network;
 
+const REDIRECT: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
+
 /// A server of a [`Network`].
 pub struct Server {
     pub(super) network: Network,
@@ -62,6 +64,16 @@ impl Server {
     /// When the name is none.
     pub fn put(&self, type_url: &str, name: &str, version: &str, message: &[u8]) {
         self.store(type_url, name, version, Frame::of_message(&type_url.into(), message));
+    }
+
+    /// It says where to look in place of a resource: a redirect of TP1, to a locator.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn redirect(&self, type_url: &str, name: &str, version: &str, to: &str) {
+        let mut message = Vec::new();
+        prost::encoding::string::encode(1, &to.to_owned(), &mut message);
+        self.store(type_url, name, version, Frame::of_message(&REDIRECT.into(), &message));
     }
 
     /// The same of a resource that may be asked for by another name, too (over delta).

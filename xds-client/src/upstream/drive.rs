@@ -46,6 +46,7 @@ pub(super) async fn drive_from(pool: Pool, node: Bytes, mut consumer: impl Consu
     let stream = Stream::new(endpoint.protocol, node, Arc::clone(&endpoint.rules))
         .with_silence(endpoint.silence)
         .with_max_request_size(endpoint.max_request_size);
+    let stream = if endpoint.follows_redirects { stream.following_redirects() } else { stream };
     let selector = Some(consumer.selector()).filter(|selector| !selector.is_default());
     let stream = match stream.selecting(endpoint.dialect, selector.unwrap_or_else(|| endpoint.selector.clone())) {
         Ok(stream) => stream,

@@ -34,6 +34,7 @@ pub struct Stream {
     events: VecDeque<Event>,
     updates: u64,
     keep_deleted: bool,
+    follows_redirects: bool,
     silence: Silence,
     dialect: Dialect,
     selecting: Option<Arc<Selecting>>,
@@ -59,6 +60,7 @@ impl Stream {
             events: VecDeque::new(),
             updates: 0,
             keep_deleted: false,
+            follows_redirects: false,
             silence: Silence::default(),
             dialect: Dialect::Final,
             selecting: None,
@@ -76,6 +78,14 @@ impl Stream {
     #[must_use]
     pub fn keep_deleted(mut self) -> Self {
         self.keep_deleted = true;
+        self
+    }
+
+    /// Takes redirects of TP1 for resources, as which its user [reads](crate::wire::collection::redirect) and follows them. They
+    /// are refused otherwise: who does not know them would be sent them.
+    #[must_use]
+    pub fn following_redirects(mut self) -> Self {
+        self.follows_redirects = true;
         self
     }
 
@@ -210,10 +220,11 @@ impl Stream {
     }
 
     fn handle_response(&mut self, now: Instant, message: Bytes) -> Result<(), ProtocolError> {
-        let response = match self.protocol {
+        let mut response = match self.protocol {
             Protocol::Delta => Response::from_delta_in(self.dialect, message)?,
             Protocol::Sotw => Response::from_sotw_in(self.dialect, message, &self.rules)?,
         };
+        response.settle_redirects(self.follows_redirects);
         let id = self.update_id();
         let intern = self.intern.clone();
         // What was not asked for on this stream is not answered (rules 8, 9).

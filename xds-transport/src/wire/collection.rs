@@ -88,6 +88,11 @@ pub fn redirect(any: &Bytes) -> Result<Option<Locator<'static>>, CollectionError
     }
 }
 
+/// Whether a resource of this type URL is a redirect.
+pub(crate) fn is_redirect(type_url: &str) -> bool {
+    type_url.strip_suffix(LOCATOR).is_some_and(|before| before.ends_with('/'))
+}
+
 const LOCATOR: &str = "xds.core.v3.ResourceLocator";
 
 /// The message inside an encoded `Any` whose type is one of those asked for.

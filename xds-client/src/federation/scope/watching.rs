@@ -13,7 +13,6 @@ use super::{Scope, State};
 use crate::federation::changes::Changes;
 use crate::federation::states::{Entry, Happens, Hears, Rules};
 use crate::federation::terms::{ServerTerms, Trouble};
-use crate::federation::validators::validate;
 
 /// `google.rpc.Code.INVALID_ARGUMENT`.
 const INVALID_ARGUMENT: i32 = 3;
@@ -127,9 +126,7 @@ impl Scope {
 
     /// Has the program look at what came. What it refuses stays out, and is to be told to the origin.
     pub(crate) fn validate(&self, type_url: &TypeUrl, changes: &mut Changes) -> Vec<Rejected> {
-        let Some(validator) = self.terms.as_ref().and_then(|terms| terms.validators.of(type_url)) else {
-            return Vec::new();
-        };
+        let Some(terms) = &self.terms else { return Vec::new() };
         let (mut refused, errors) = (Vec::new(), &mut changes.errors);
         changes.changed.retain_mut(|changed| {
             let known = {
@@ -141,12 +138,13 @@ impl Scope {
                 same.and_then(|known| known.value.decoded().cloned())
             };
             // Not under the lock: it is the program's own code.
-            match known.map_or_else(|| validate(&*validator, &changed.resource.value), Ok) {
-                Ok(value) => {
+            match known.map(Ok).or_else(|| terms.validators.read(type_url, &changed.resource.value)) {
+                None => true,
+                Some(Ok(value)) => {
                     changed.resource.value = changed.resource.value.clone().with_decoded(value);
                     true
                 }
-                Err(reason) => {
+                Some(Err(reason)) => {
                     let version = changed.resource.version.clone();
                     let error = ResourceError::new(INVALID_ARGUMENT, reason.as_str());
                     errors.push((changed.name.clone(), error.found_by(Cause::Refused(version))));

@@ -1,0 +1,28 @@
+//! What somebody looks for: made of parts, each of which is looked for like it.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use xdstp_cache::TypeUrl;
+use xdstp_uri::Locator;
+
+use super::subscription::Subscription;
+use super::told::Told;
+use crate::client::Inner;
+use crate::error::Error;
+
+/// What somebody looks for.
+pub(crate) trait Find: Send {
+    /// What is news; if nothing is, the waker is told when something may be.
+    fn next(&mut self, waker: &Waker) -> Option<Told>;
+
+    /// What was asked for first of all.
+    fn first(&self) -> &Subscription;
+
+    /// Whether it is one resource, by its name.
+    fn is_one(&self) -> bool;
+}
+
+/// Finds the one resource that a locator leads to, after so many redirects, or says why it leads to none. It is given to
+/// what it is made of.
+pub(super) type Opens = fn(&Arc<Inner>, &TypeUrl, &Locator<'_>, usize) -> Result<Box<dyn Find>, Error>;

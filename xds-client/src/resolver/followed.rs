@@ -1,0 +1,156 @@
+//! A name or a collection, and where its redirects lead (TP1).
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use xds_transport::Frame;
+use xdstp_cache::{Interest, Resource, TypeUrl};
+use xdstp_uri::ResourceName;
+
+use super::find::{Find, Opens};
+use super::parts::Parts;
+use super::subscription::Subscription;
+use super::told::Told;
+use crate::client::Inner;
+use crate::error::Error;
+use crate::federation::Redirect;
+
+pub(crate) struct Followed {
+    subscription: Subscription,
+    /// What is in place of it, or of its members. Most have none.
+    targets: Option<Box<Targets>>,
+    /// How many redirects led here, and what opens the next.
+    hops: u8,
+    opens: Opens,
+    /// The one resource that it is was told, or something in its place.
+    told: bool,
+}
+
+struct Targets {
+    client: Arc<Inner>,
+    type_url: TypeUrl,
+    parts: Parts<ResourceName, Target>,
+    /// The collection was answered, and that is told once each redirect has led somewhere or nowhere.
+    answered: bool,
+}
+
+struct Target {
+    found: Box<dyn Find>,
+    /// Nothing was heard of it yet.
+    awaited: bool,
+    /// What was there before is still in use.
+    covered: bool,
+}
+
+impl Followed {
+    pub(super) fn open(
+        client: &Arc<Inner>,
+        type_url: &TypeUrl,
+        interest: Interest,
+        (hops, opens): (usize, Opens),
+    ) -> Result<Self, Error> {
+        let subscription = Subscription::open(client, type_url, interest)?;
+        let hops = u8::try_from(hops).unwrap_or(u8::MAX);
+        Ok(Self { subscription, targets: None, hops, opens, told: false })
+    }
+
+    /// What itself says.
+    fn heard(&mut self, told: Told) -> Option<Told> {
+        match told {
+            Told::Put { name, resource } => match Redirect::of(&resource.value) {
+                Some(_) => self.redirect(name, &resource),
+                None => {
+                    self.told = true;
+                    self.forget(&name);
+                    Some(Told::Put { name, resource })
+                }
+            },
+            Told::Gone { ref name } | Told::Failed { name: Some(ref name), held: false, .. } => {
+                self.told = false;
+                self.forget(name);
+                Some(told)
+            }
+            Told::Answered => match &mut self.targets {
+                Some(targets) => {
+                    targets.answered = true;
+                    targets.answer()
+                }
+                None => Some(Told::Answered),
+            },
+            told => Some(told),
+        }
+    }
+
+    fn redirect(&mut self, name: ResourceName, resource: &Resource<Frame>) -> Option<Told> {
+        let to = Redirect::of(&resource.value)?;
+        let targets = self.targets.get_or_insert_with(|| {
+            let (client, type_url) = self.subscription.client_and_type();
+            Box::new(Targets { client, type_url, parts: Parts::new(), answered: false })
+        });
+        // What a collection has is what its server says: no member is kept in place of another.
+        let covered = self.told && !self.subscription.interest().is_collection();
+        match (self.opens)(&targets.client, &targets.type_url, to, usize::from(self.hops) + 1) {
+            Ok(found) => {
+                targets.parts.insert(name, Target { found, awaited: true, covered });
+                None
+            }
+            Err(error) => {
+                targets.parts.remove(&name);
+                Some(Told::Failed { name: Some(name), error, held: covered, keeps: true })
+            }
+        }
+    }
+
+    fn forget(&mut self, name: &ResourceName) {
+        self.targets.iter_mut().for_each(|targets| _ = targets.parts.remove(name));
+    }
+}
+
+impl Find for Followed {
+    fn next(&mut self, waker: &Waker) -> Option<Told> {
+        while let Some(told) = self.subscription.next(waker) {
+            let told = self.heard(told);
+            if told.is_some() {
+                return told;
+            }
+        }
+        let targets = self.targets.as_mut()?;
+        if let Some(told) = targets.answer() {
+            return Some(told);
+        }
+        let (name, told) = targets.parts.next(waker, Target::next)?;
+        self.told = self.told || matches!(told, Told::Put { .. });
+        Some(told.of(&name))
+    }
+
+    fn first(&self) -> &Subscription {
+        &self.subscription
+    }
+
+    fn is_one(&self) -> bool {
+        !self.subscription.interest().is_collection()
+    }
+}
+
+impl Targets {
+    fn answer(&mut self) -> Option<Told> {
+        let is_known = self.answered && !self.parts.all().any(|target| target.awaited);
+        is_known.then(|| {
+            self.answered = false;
+            Told::Answered
+        })
+    }
+}
+
+impl Target {
+    fn next(&mut self, waker: &Waker) -> Option<Told> {
+        let mut told = self.found.next(waker)?;
+        self.awaited = false;
+        match &mut told {
+            Told::Put { .. } => self.covered = false,
+            Told::Failed { held, keeps, .. } => *held = *held || self.covered && *keeps,
+            _ => {}
+        }
+        Some(told)
+    }
+}

@@ -1,0 +1,181 @@
+//! What a list collection has (TP1): entries that stand in it, and resources elsewhere, each of which is watched.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+
+use xds_transport::Frame;
+use xdstp_cache::{Resource, TypeUrl, Version};
+use xdstp_uri::{Locator, ResourceName};
+
+use super::find::{Find, Opens};
+use super::parts::Parts;
+use super::subscription::Subscription;
+use super::told::Told;
+use crate::client::Inner;
+use crate::federation::{Entry, Listed};
+
+pub(crate) struct List {
+    client: Arc<Inner>,
+    /// Of the members.
+    type_url: TypeUrl,
+    opens: Opens,
+    directory: Box<dyn Find>,
+    members: BTreeMap<ResourceName, Member>,
+    elsewhere: Parts<ResourceName, Box<dyn Find>>,
+    /// Members elsewhere that nothing was heard of yet.
+    awaited: BTreeSet<ResourceName>,
+    /// What the list says that is yet to be told: no more than it has, for it is looked at when this is empty.
+    queue: VecDeque<Told>,
+    /// The list is there, and that its members are known is yet to be told.
+    answers: bool,
+    /// It was.
+    answered: bool,
+}
+
+/// What is known of a member.
+enum Member {
+    Inline(Version, u128),
+    Elsewhere {
+        locator: Locator<'static>,
+        /// It was told.
+        told: bool,
+    },
+}
+
+impl List {
+    pub(super) fn new(client: &Arc<Inner>, type_url: &TypeUrl, directory: Box<dyn Find>, opens: Opens) -> Self {
+        Self {
+            client: client.clone(),
+            type_url: type_url.clone(),
+            opens,
+            directory,
+            members: BTreeMap::new(),
+            elsewhere: Parts::new(),
+            awaited: BTreeSet::new(),
+            queue: VecDeque::new(),
+            answers: false,
+            answered: false,
+        }
+    }
+
+    /// What is said of the list itself.
+    fn heard(&mut self, told: Told) {
+        match told {
+            Told::Put { name, resource } => match self.client.listed(&self.type_url, &resource) {
+                Ok(listed) => self.look(&listed),
+                Err(error) => {
+                    let held = self.answered;
+                    self.queue.push_back(Told::Failed { name: Some(name), error, held, keeps: true });
+                }
+            },
+            Told::Failed { name, error, held, keeps } => {
+                if !held {
+                    self.members.clear();
+                    self.elsewhere = Parts::new();
+                    self.awaited.clear();
+                    (self.answers, self.answered) = (false, false);
+                }
+                self.queue.push_back(Told::Failed { name, error, held, keeps });
+            }
+            Told::Cleared { name } => self.queue.push_back(Told::Cleared { name }),
+            Told::Gone { .. } | Told::Answered => {}
+        }
+    }
+
+    /// The list is new: what comes is told before what goes.
+    fn look(&mut self, listed: &Listed) {
+        let mut gone = std::mem::take(&mut self.members);
+        for (name, entry) in listed.entries() {
+            let before = gone.remove(name);
+            match entry {
+                Entry::Inline(resource) => self.put(name, resource, before),
+                Entry::Elsewhere(locator) => self.follow(name, locator, before),
+            }
+        }
+        for (name, member) in gone {
+            self.elsewhere.remove(&name);
+            self.awaited.remove(&name);
+            if member.is_told() {
+                self.queue.push_back(Told::Gone { name });
+            }
+        }
+        self.answers = !self.answered;
+    }
+
+    fn put(&mut self, name: &ResourceName, resource: &Resource<Frame>, before: Option<Member>) {
+        self.elsewhere.remove(name);
+        self.awaited.remove(name);
+        let (version, digest) = (resource.version.clone(), resource.digest());
+        let is_same =
+            matches!(&before, Some(Member::Inline(known, content)) if *known == version && *content == digest);
+        if !is_same {
+            self.queue.push_back(Told::Put { name: name.clone(), resource: resource.clone() });
+        }
+        self.members.insert(name.clone(), Member::Inline(version, digest));
+    }
+
+    fn follow(&mut self, name: &ResourceName, locator: &Locator<'static>, before: Option<Member>) {
+        let told = before.as_ref().is_some_and(Member::is_told);
+        let is_same = matches!(&before, Some(Member::Elsewhere { locator: known, .. }) if known == locator);
+        if !is_same {
+            match (self.opens)(&self.client, &self.type_url, locator, 0) {
+                Ok(found) => {
+                    self.elsewhere.insert(name.clone(), found);
+                    self.awaited.insert(name.clone());
+                }
+                Err(error) => {
+                    self.elsewhere.remove(name);
+                    self.awaited.remove(name);
+                    self.queue.push_back(Told::Failed { name: Some(name.clone()), error, held: told, keeps: true });
+                }
+            }
+        }
+        self.members.insert(name.clone(), Member::Elsewhere { locator: locator.clone(), told });
+    }
+}
+
+impl Find for List {
+    fn next(&mut self, waker: &Waker) -> Option<Told> {
+        loop {
+            if let Some(told) = self.queue.pop_front() {
+                return Some(told);
+            }
+            match self.directory.next(waker) {
+                Some(told) => self.heard(told),
+                None => break,
+            }
+        }
+        if self.answers && self.awaited.is_empty() {
+            (self.answers, self.answered) = (false, true);
+            return Some(Told::Answered);
+        }
+        let (name, told) = self.elsewhere.next(waker, |found, waker| found.next(waker))?;
+        self.awaited.remove(&name);
+        if let Some(Member::Elsewhere { told: known, .. }) = self.members.get_mut(&name) {
+            match &told {
+                Told::Put { .. } => *known = true,
+                Told::Failed { held: false, .. } => *known = false,
+                _ => {}
+            }
+        }
+        Some(told.of(&name))
+    }
+
+    fn first(&self) -> &Subscription {
+        self.directory.first()
+    }
+
+    fn is_one(&self) -> bool {
+        false
+    }
+}
+
+impl Member {
+    fn is_told(&self) -> bool {
+        match self {
+            Self::Inline(..) => true,
+            Self::Elsewhere { told, .. } => *told,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! One name or collection of one scope.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use xdstp_cache::{Interest, SubscriberId, TypeUrl};
+
+use super::told::Told;
+use crate::client::Inner;
+use crate::error::Error;
+use crate::federation::{Heard, News, ResourceStatus, Scope};
+
+/// It is asked for until this is dropped.
+pub(crate) struct Subscription {
+    /// Streams live for as long as somebody watches.
+    client: Arc<Inner>,
+    scope: Arc<Scope>,
+    type_url: TypeUrl,
+    interest: Interest,
+    id: SubscriberId,
+    heard: Heard,
+}
+
+impl Subscription {
+    /// # Errors
+    /// It is the name of another type, or nobody has it.
+    pub(crate) fn open(client: &Arc<Inner>, type_url: &TypeUrl, interest: Interest) -> Result<Self, Error> {
+        let message = message_of(type_url);
+        if let Interest::Name(name) = &interest
+            && let Some(named) = name.resource_type().filter(|named| *named != message)
+        {
+            let reason = format!("it is the name of a {named}, not of a {message}");
+            return Err(Error::BadName { reason: reason.into() });
+        }
+        let scope = client.scope_of(&interest)?;
+        let id = scope.watch(type_url, &interest);
+        let (client, type_url) = (client.clone(), type_url.clone());
+        Ok(Self { client, scope, type_url, interest, id, heard: Heard::default() })
+    }
+
+    pub(super) fn client_and_type(&self) -> (Arc<Inner>, TypeUrl) {
+        (self.client.clone(), self.type_url.clone())
+    }
+
+    pub(crate) fn interest(&self) -> &Interest {
+        &self.interest
+    }
+
+    /// What is known of the resource; nothing of a collection, of which each resource has its own.
+    pub(crate) fn status(&self) -> Option<ResourceStatus> {
+        match &self.interest {
+            Interest::Name(name) if !name.is_glob() => Some(self.scope.entry(&self.type_url, name).status),
+            _ => None,
+        }
+    }
+
+    /// What is news; if nothing is, the waker is told when something is.
+    pub(crate) fn next(&mut self, waker: &Waker) -> Option<Told> {
+        let news = self.scope.next(&self.type_url, &self.interest, self.id, &mut self.heard, waker)?;
+        let is_collection = self.interest.is_collection();
+        let keeps = !self.scope.terms().rules.fail_on_data_errors;
+        Some(match news {
+            News::Put { name, resource } => Told::Put { name, resource },
+            News::Gone { name } if is_collection => Told::Gone { name },
+            News::Gone { name } => Told::Failed { name: Some(name), error: Error::Absent, held: false, keeps },
+            News::Failed { name, error, held } => match self.client.error(&self.scope, &error) {
+                // What a collection has is what its server says, and nothing else of it is kept.
+                Error::Absent if is_collection => Told::Gone { name },
+                said => Told::Failed { name: Some(name), error: said, held, keeps: keeps || error.is_transient() },
+            },
+            News::Answered => Told::Answered,
+            News::Lost { trouble, held } => {
+                Told::Failed { name: None, error: self.client.unreachable(&trouble), held, keeps: true }
+            }
+            News::Back => Told::Cleared { name: None },
+        })
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if self.scope.unwatch(&self.type_url, self.id) {
+            self.client.left();
+        }
+    }
+}
+
+/// The name of the message that a type URL stands for.
+pub(super) fn message_of(type_url: &TypeUrl) -> &str {
+    type_url.as_str().rsplit('/').next().unwrap_or_default()
+}
