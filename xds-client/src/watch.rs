@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
@@ -51,6 +52,14 @@ impl<R: Content> Watch<R> {
     pub fn status(&self) -> Option<ResourceStatus> {
         match &self.state {
             State::Watching(found) => found.is_one().then(|| found.first().status())?,
+            State::Never(_) => None,
+        }
+    }
+
+    /// The server that counts now for what is watched, of those of its authority; nothing, if it cannot be asked for.
+    pub fn server(&self) -> Option<Arc<str>> {
+        match &self.state {
+            State::Watching(found) => Some(found.first().server()),
             State::Never(_) => None,
         }
     }

@@ -18,11 +18,11 @@ pub(crate) async fn print(
     until: Until,
     mut printer: Printer<'_>,
 ) -> Result<ExitCode, Box<dyn Error>> {
-    let mut servers = match servers.servers() {
+    let servers = match servers.servers() {
         Ok(servers) => servers,
         Err(error) => return Ok(exit::usage(&*error)),
     };
-    let listened = listen(wanted, &mut servers, until, |servers, event| printer.print(&event, servers.all())).await;
+    let listened = listen(wanted, &servers, until, |servers, event| printer.print(&event, servers.names())).await;
     let done =
         listened.and_then(|progress| printer.finish().map(|()| exit::code(progress.as_ref().map(Progress::verdict))));
     unless_closed(done)

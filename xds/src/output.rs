@@ -80,8 +80,8 @@ impl Args {
 
 impl Printer<'_> {
     /// Prints an event of one of these servers.
-    pub(crate) fn print(&mut self, event: &Event, servers: &[(String, xdstp_client::Endpoint)]) -> io::Result<()> {
-        let server = event.server.and_then(|place| servers.get(place)).map(|(name, _)| name.as_str());
+    pub(crate) fn print(&mut self, event: &Event, servers: &[String]) -> io::Result<()> {
+        let server = event.server.and_then(|place| servers.get(place)).map(String::as_str);
         // Of several servers it is said which one it was.
         let which = server.filter(|_| servers.len() > 1);
         match &event.what {

@@ -8,9 +8,11 @@ use bytes::Bytes;
 use prost::Message;
 use thiserror::Error;
 use tokio::runtime::Handle;
-use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence};
+use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence, Stream};
 use xds_transport::wire::Node;
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::wire::parameters::LocatorError;
+use xds_transport::{Dialect, Protocol, TypeRules};
+use xdstp_cache::Selector;
 
 use super::directory::{Directory, Lists};
 use super::inner::Inner;
@@ -34,6 +36,7 @@ pub struct Builder {
     idle: Duration,
     agent: (String, String),
     transport: Option<Arc<dyn Transport>>,
+    selecting: (Dialect, Selector),
 }
 
 /// There is no client to be had.
@@ -55,6 +58,7 @@ impl Builder {
             idle: IDLE,
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             transport: None,
+            selecting: (Dialect::Final, Selector::default()),
         }
     }
 
@@ -62,6 +66,15 @@ impl Builder {
     #[must_use]
     pub fn protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }
+    }
+
+    /// Asks for everything with these parameters or constraints (TP2), of servers that speak this dialect.
+    ///
+    /// # Errors
+    /// When the dialect cannot say them.
+    pub fn selecting(self, dialect: Dialect, selector: Selector) -> Result<Self, LocatorError> {
+        Stream::new(self.protocol, Bytes::new(), self.rules.clone()).selecting(dialect, selector.clone())?;
+        Ok(Self { selecting: (dialect, selector), ..self })
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.
@@ -161,6 +174,10 @@ impl Builder {
         let endpoint = Endpoint::of_server(server).map_err(unusable)?;
         let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
         let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
+        let (dialect, selector) = self.selecting.clone();
+        let endpoint = endpoint
+            .selecting(dialect, selector)
+            .map_err(|error| WatchError::Unusable { server: server.uri().into(), reason: error.to_string().into() })?;
         let silence = Silence::IsAbsenceAfter(patience(server.features()));
         Ok(Pool::new(endpoint.with_silence(silence).following_redirects()))
     }

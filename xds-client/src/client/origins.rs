@@ -97,17 +97,18 @@ impl Origins {
             observer: Arc::new(()),
             interner: interner.clone(),
         });
-        let of_servers = servers.iter().map(|server| terms(server.features)).collect();
+        let of_servers = servers.iter().map(terms).collect();
         Own { server, terms: Terms { of_servers, validators: self.validators.clone() } }
     }
 }
 
-fn terms(features: Features) -> ServerTerms {
+fn terms(server: &Known) -> ServerTerms {
+    let features = server.features;
     let rules = Rules {
         fail_on_data_errors: features.fail_on_data_errors,
         timer_is_transient: features.resource_timer_is_transient_error,
     };
-    ServerTerms { rules, patience: patience(features) }
+    ServerTerms { name: server.name.as_str().into(), rules, patience: patience(features) }
 }
 
 /// How long a server may be without an answer for a name.

@@ -17,8 +17,10 @@ pub struct Terms {
 }
 
 /// What holds of what one server says.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ServerTerms {
+    /// What it is called.
+    pub name: Arc<str>,
     /// What becomes of resources.
     pub rules: Rules,
     /// How long a name may be without an answer, once it is asked for on a stream.
@@ -27,7 +29,13 @@ pub struct ServerTerms {
 
 impl Terms {
     pub(crate) fn of(&self, server: usize) -> ServerTerms {
-        self.of_servers.get(server).copied().unwrap_or_default()
+        self.of_servers.get(server).cloned().unwrap_or_default()
+    }
+}
+
+impl Default for ServerTerms {
+    fn default() -> Self {
+        Self { name: "".into(), rules: Rules::default(), patience: Duration::ZERO }
     }
 }
 

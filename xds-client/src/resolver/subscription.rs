@@ -54,6 +54,11 @@ impl Subscription {
         }
     }
 
+    /// The server that counts for it now.
+    pub(crate) fn server(&self) -> Arc<str> {
+        self.scope.terms().name
+    }
+
     /// What is news; if nothing is, the waker is told when something is.
     pub(crate) fn next(&mut self, waker: &Waker) -> Option<Told> {
         let news = self.scope.next(&self.type_url, &self.interest, self.id, &mut self.heard, waker)?;

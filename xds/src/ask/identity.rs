@@ -4,13 +4,16 @@ use std::error::Error;
 
 use clap::ValueEnum;
 use xds_transport::wire::Node;
-use xds_transport::wire::parameters::LocatorError;
 use xds_transport::{Dialect, Protocol};
 use xdstp_cache::Selector;
-use xdstp_client::Endpoint;
+use xdstp_client::bootstrap::Bootstrap;
+use xdstp_client::{Client, Endpoint};
 
 use super::key_value::KeyValue;
 use super::secure;
+
+const NAME: &str = "xds";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
@@ -55,31 +58,42 @@ impl Identity {
     /// # Errors
     /// It is no address, or a file is not good.
     pub(super) fn endpoint(&self, server: &str) -> Result<Endpoint, Box<dyn Error>> {
-        let node = Node { id: self.node.clone(), cluster: self.cluster.clone(), ..Node::default() };
-        self.secure.secure(server, self.introduce(Endpoint::new(server)?, &node)?)
+        let node = Node {
+            id: self.node.clone(),
+            cluster: self.cluster.clone(),
+            user_agent_name: NAME.into(),
+            user_agent_version: VERSION.into(),
+            client_features: vec!["xds.config.resource-in-sotw".into()],
+            ..Node::default()
+        };
+        let (dialect, selector) = self.selecting();
+        let endpoint = Endpoint::new(server)?.with_protocol(self.protocol()).with_node(&node);
+        self.secure.secure(server, endpoint.selecting(dialect, selector)?)
     }
 
-    /// The endpoint, told who we are, in the protocol of the arguments.
+    /// The servers of a bootstrap, whose node we are, in the protocol of the arguments.
     ///
     /// # Errors
-    /// It cannot be asked with the parameters of the arguments.
-    pub(super) fn introduce(&self, endpoint: Endpoint, node: &Node) -> Result<Endpoint, LocatorError> {
-        let protocol = match self.protocol {
+    /// They cannot be asked with the parameters of the arguments.
+    pub(super) fn client(&self, bootstrap: Bootstrap) -> Result<Client, Box<dyn Error>> {
+        let (dialect, selector) = self.selecting();
+        let builder = Client::builder(bootstrap).protocol(self.protocol()).user_agent(NAME, VERSION);
+        Ok(builder.selecting(dialect, selector)?.build()?)
+    }
+
+    fn protocol(&self) -> Protocol {
+        match self.protocol {
             ProtocolName::Delta => Protocol::Delta,
             ProtocolName::Sotw => Protocol::Sotw,
-        };
-        let node = Node {
-            user_agent_name: "xds".into(),
-            user_agent_version: env!("CARGO_PKG_VERSION").into(),
-            client_features: vec!["xds.config.resource-in-sotw".into()],
-            ..node.clone()
-        };
+        }
+    }
+
+    fn selecting(&self) -> (Dialect, Selector) {
         let dialect = match self.dialect {
             DialectName::Final => Dialect::Final,
             DialectName::Draft => Dialect::Draft,
         };
         let parameters = self.parameters.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
-        let selector = Selector::Parameters(parameters.collect());
-        endpoint.with_protocol(protocol).with_node(&node).selecting(dialect, selector)
+        (dialect, Selector::Parameters(parameters.collect()))
     }
 }

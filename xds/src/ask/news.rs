@@ -1,11 +1,11 @@
 //! Servers are asked, and what they say is passed on.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
-use xdstp_client::Client;
 
 use super::progress::{Event, Progress};
 use super::servers::Servers;
@@ -25,7 +25,19 @@ pub(crate) enum Until {
 }
 
 /// Of the watch at this place.
-struct News(usize, xdstp_client::Event);
+struct News {
+    place: usize,
+    /// The server that counts for it.
+    server: Option<Arc<str>>,
+    event: xdstp_client::Event,
+}
+
+impl News {
+    fn see(self, progress: &mut Progress, servers: &Servers) -> Option<Event> {
+        let server = self.server.and_then(|server| servers.place(&server));
+        progress.seen(self.place, server, self.event)
+    }
+}
 
 /// Asks the servers, and prints what comes; what there is in the end, unless it was ^C, or nobody reads that.
 ///
@@ -33,28 +45,28 @@ struct News(usize, xdstp_client::Event);
 /// That of `print`.
 pub(crate) async fn listen(
     wanted: &Wanted,
-    servers: &mut Servers<'_>,
+    servers: &Servers,
     until: Until,
-    mut print: impl FnMut(&Servers<'_>, Event) -> io::Result<()>,
+    mut print: impl FnMut(&Servers, Event) -> io::Result<()>,
 ) -> io::Result<Option<Progress>> {
-    let asked: Vec<_> =
-        wanted.names().map(|(text, name)| (text, name.and_then(|name| Ok((servers.of(&name)?, name))))).collect();
-    let mut progress = Progress::new(servers.all().iter().map(|(name, _)| name.clone()));
-    let clients: Vec<_> = servers.all().iter().map(|(_, endpoint)| Client::connect(endpoint.clone())).collect();
+    let mut progress = Progress::new(servers.names().iter().cloned());
     // A full channel holds the watches back, and those coalesce.
     let (sender, news) = mpsc::channel(1);
     let mut places = 0;
-    for (text, found) in asked {
-        let watch = found.and_then(|(server, name)| {
-            let client = clients.get(server).ok_or("nobody is known to have it")?;
-            let watch = client.watch(wanted.type_url(), name.as_str());
-            Ok((server, name, watch))
-        });
-        match watch {
-            Ok((server, name, mut watch)) => {
-                progress.ask(name.into(), server);
+    for (text, found) in wanted.names() {
+        match found.and_then(|name| Ok((servers.of(name.name())?, name))) {
+            Ok((server, name)) => {
+                let mut watch = servers.client().watch(wanted.type_url(), name.as_str());
+                progress.ask(name, server);
                 let (place, sender) = (places, sender.clone());
-                tokio::spawn(async move { while sender.send(News(place, watch.changed().await)).await.is_ok() {} });
+                tokio::spawn(async move {
+                    loop {
+                        let event = watch.changed().await;
+                        if sender.send(News { place, server: watch.server(), event }).await.is_err() {
+                            break;
+                        }
+                    }
+                });
                 places += 1;
             }
             Err(reason) => print(servers, progress.refuse(text, &reason))?,
@@ -63,8 +75,8 @@ pub(crate) async fn listen(
     drop(sender);
     let mut print = |event| print(servers, event);
     let is_over = match until {
-        Until::Known(patience) => known(&mut progress, news, patience, &mut print).await.map(|()| true)?,
-        Until::Over(limit) if progress.has_any() => over(&mut progress, news, limit, &mut print).await?,
+        Until::Known(patience) => known(&mut progress, servers, news, patience, &mut print).await.map(|()| true)?,
+        Until::Over(limit) if progress.has_any() => over(&mut progress, servers, news, limit, &mut print).await?,
         Until::Over(_) => true,
     };
     Ok(is_over.then_some(progress))
@@ -72,6 +84,7 @@ pub(crate) async fn listen(
 
 async fn known(
     progress: &mut Progress,
+    servers: &Servers,
     mut news: mpsc::Receiver<News>,
     patience: Duration,
     print: &mut impl FnMut(Event) -> io::Result<()>,
@@ -88,7 +101,7 @@ async fn known(
             None => news.recv().await,
         };
         let Some(next) = next else { break };
-        progress.seen(next.0, next.1).map_or(Ok(()), &mut *print)?;
+        next.see(progress, servers).map_or(Ok(()), &mut *print)?;
         progress.give_up_refused().into_iter().try_for_each(&mut *print)?;
     }
     progress.give_up(patience).into_iter().try_for_each(print)
@@ -97,6 +110,7 @@ async fn known(
 /// Whether there is somebody to tell what there is in the end: it was not ^C, and what was printed is read.
 async fn over(
     progress: &mut Progress,
+    servers: &Servers,
     mut news: mpsc::Receiver<News>,
     limit: Option<Duration>,
     print: &mut impl FnMut(Event) -> io::Result<()>,
@@ -118,7 +132,7 @@ async fn over(
             interrupted = &mut interrupted => return interrupted.map(|()| false),
             () = &mut closed => return Ok(false),
             () = &mut ended => break,
-            Some(next) = news.recv() => progress.seen(next.0, next.1).map_or(Ok(()), &mut *print)?,
+            Some(next) = news.recv() => next.see(progress, servers).map_or(Ok(()), &mut *print)?,
         }
     }
     progress.give_up(limit.unwrap_or_default()).into_iter().try_for_each(print)?;

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use xdstp_cache::{Interest, Version};
+use xdstp_cache::Version;
 use xdstp_client::Error;
 use xdstp_uri::ResourceName;
+
+use super::wanted::Name;
 
 /// What happened, with the place of the server that it came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +89,7 @@ pub(crate) struct Held {
 
 #[derive(Debug)]
 struct Asked {
-    interest: Interest,
+    name: Name,
     server: usize,
     state: State,
 }
@@ -113,8 +115,8 @@ impl Progress {
     }
 
     /// Something more is asked for, of the server at this place.
-    pub(super) fn ask(&mut self, interest: Interest, server: usize) {
-        self.asked.push(Asked { interest, server, state: State::Waiting });
+    pub(super) fn ask(&mut self, name: Name, server: usize) {
+        self.asked.push(Asked { name, server, state: State::Waiting });
     }
 
     /// Something cannot be asked for.
@@ -124,14 +126,15 @@ impl Progress {
         Event { server: None, name: Some(name.to_owned()), what: What::Error(failure) }
     }
 
-    /// A watch saw something: the news in it, if there are any. A resource that several names cover comes for each of them.
-    pub(super) fn seen(&mut self, place: usize, event: xdstp_client::Event) -> Option<Event> {
+    /// A watch saw something, when this server counted for it: the news in it, if there are any. A resource that several names
+    /// cover comes for each of them.
+    pub(super) fn seen(&mut self, place: usize, by: Option<usize>, event: xdstp_client::Event) -> Option<Event> {
         use xdstp_client::Event::{Ambient, Answered, Failed, Put, Removed};
         let asked = self.asked.get_mut(place)?;
-        let server = asked.server;
+        let server = by.unwrap_or(asked.server);
         let (name, what) = match event {
             Put { name, version, resource: any } => {
-                if !asked.interest.is_collection() {
+                if !asked.name.is_collection() {
                     asked.state = State::There;
                 }
                 let held = Held { version: version.clone(), any: any.clone(), server };
@@ -142,13 +145,20 @@ impl Progress {
             Removed { name } => (name.as_str().to_owned(), self.held.remove(&name).map(|_| What::Removed)?),
             Answered => {
                 asked.state = State::There;
-                (asked.interest.as_str().to_owned(), What::Answered)
+                (asked.name.as_str().to_owned(), What::Answered)
+            }
+            Failed { name: None, error } if !matches!(error, Error::Unreachable { .. }) => {
+                asked.state = State::Failed(Kind::Invalid);
+                let name = asked.name.as_str().to_owned();
+                let failure = Failure { kind: Kind::Invalid, message: format!("{name}: {error}") };
+                return Some(Event { server: None, name: Some(name), what: What::Error(failure) });
             }
             Failed { name: None, error } | Ambient { name: None, error: Some(error) } => {
-                return self.lost(server, &error);
+                let place = asked.server;
+                return self.lost(place, &error);
             }
             Ambient { name: None, error: None } => {
-                self.servers.get_mut(server)?.lost.take()?;
+                self.servers.get_mut(asked.server)?.lost.take()?;
                 return Some(Event { server: Some(server), name: None, what: What::Ambient(None) });
             }
             // Whoever watches goes on with it: here it is shown what the server has.
@@ -164,16 +174,21 @@ impl Progress {
     fn failed(&mut self, place: usize, name: &ResourceName, error: &Error) -> Option<What> {
         let asked = self.asked.get_mut(place)?;
         let (kind, message) = match error {
-            error if error.is_absence() => (Kind::Absent, format!("there is no {}", asked.interest)),
+            error if error.is_absence() => (Kind::Absent, format!("there is no {}", asked.name.as_str())),
             Error::Timeout { .. } => (Kind::Timeout, format!("{name}: {error}")),
-            Error::Invalid { .. } => (Kind::Invalid, format!("{name}: {error}")),
+            Error::Invalid { .. }
+            | Error::BadName { .. }
+            | Error::Unresolved { .. }
+            | Error::UnknownAuthority { .. } => (Kind::Invalid, format!("{name}: {error}")),
+            Error::Unreachable { .. } => (Kind::Unreachable, format!("{name}: {error}")),
             _ => (Kind::Refused, format!("{name}: {error}")),
         };
         let failure = Failure { kind, message };
         if kind != Kind::Absent && self.held.contains_key(name) {
             return Some(What::Ambient(Some(failure)));
         }
-        let is_name = !asked.interest.is_collection();
+        // A list is one resource itself.
+        let is_name = !asked.name.is_collection() || name == asked.name.name();
         let is_first = is_name && std::mem::replace(&mut asked.state, State::Failed(kind)) == State::Waiting;
         match self.held.remove(name) {
             Some(_) => Some(What::Removed),
@@ -198,16 +213,16 @@ impl Progress {
 
     /// Nobody waits any longer for servers that do not want to be asked.
     pub(super) fn give_up_refused(&mut self) -> Vec<Event> {
-        self.fail(|server, interest| {
+        self.fail(|server, name| {
             let Failure { kind, message } = server.lost.as_ref().filter(|failure| failure.kind == Kind::Refused)?;
-            Some(Failure { kind: *kind, message: format!("{interest}: {message}") })
+            Some(Failure { kind: *kind, message: format!("{name}: {message}") })
         })
     }
 
     /// Nobody waits any longer, after this time.
     pub(super) fn give_up(&mut self, after: Duration) -> Vec<Event> {
-        self.fail(|server, interest| {
-            let message = format!("no answer for {interest} within {} s", after.as_secs_f64());
+        self.fail(|server, name| {
+            let message = format!("no answer for {name} within {} s", after.as_secs_f64());
             Some(match &server.lost {
                 Some(lost) => Failure { kind: lost.kind, message: format!("{message}: {}", lost.message) },
                 None => Failure { kind: Kind::Timeout, message },
@@ -221,7 +236,7 @@ impl Progress {
     }
 
     pub(super) fn has_collections(&self) -> bool {
-        self.asked.iter().any(|asked| asked.interest.is_collection())
+        self.asked.iter().any(|asked| asked.name.is_collection())
     }
 
     /// Whether there is anything that a server is asked for.
@@ -248,13 +263,13 @@ impl Progress {
         self.held
     }
 
-    fn fail(&mut self, why: impl Fn(&Server, &Interest) -> Option<Failure>) -> Vec<Event> {
+    fn fail(&mut self, why: impl Fn(&Server, &str) -> Option<Failure>) -> Vec<Event> {
         let mut events = Vec::new();
         for asked in self.asked.iter_mut().filter(|asked| asked.state == State::Waiting) {
             let server = self.servers.get(asked.server);
-            let Some(failure) = server.and_then(|server| why(server, &asked.interest)) else { continue };
+            let Some(failure) = server.and_then(|server| why(server, asked.name.as_str())) else { continue };
             asked.state = State::Failed(failure.kind);
-            let name = Some(asked.interest.as_str().to_owned());
+            let name = Some(asked.name.as_str().to_owned());
             events.push(Event { server: Some(asked.server), name, what: What::Error(failure) });
         }
         events

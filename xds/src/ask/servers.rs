@@ -1,15 +1,14 @@
-//! Of whom is asked: of one server, or of those that a bootstrap names, by the authority of each name.
+//! Who is asked: one server, or those that a bootstrap names, by the authority of each name.
 
 use std::error::Error;
 use std::path::PathBuf;
 
-use xdstp_client::Endpoint;
-use xdstp_client::bootstrap::{Bootstrap, Server};
+use xdstp_client::Client;
+use xdstp_client::bootstrap::Bootstrap;
 use xdstp_uri::ResourceName;
 use xdstp_uri::a47;
 
 use super::identity::Identity;
-use crate::show::with_causes;
 
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
@@ -30,57 +29,64 @@ pub(crate) struct Where {
     identity: Identity,
 }
 
-/// The servers that are asked, each once.
-#[derive(Debug)]
-pub(crate) struct Servers<'a> {
-    identity: &'a Identity,
+/// Who may be asked.
+pub(crate) struct Servers {
+    client: Client,
+    /// None: one server is asked for everything.
     bootstrap: Option<Bootstrap>,
-    /// Those of the bootstrap that were asked for, in the order of `all`.
-    asked: Vec<Server>,
-    all: Vec<(String, Endpoint)>,
+    /// What all of them are called, each once.
+    names: Vec<String>,
 }
 
 impl Where {
     /// # Errors
     /// The server, its files or the bootstrap are not good.
-    pub(crate) fn servers(&self) -> Result<Servers<'_>, Box<dyn Error>> {
+    pub(crate) fn servers(&self) -> Result<Servers, Box<dyn Error>> {
         let Some(file) = &self.bootstrap else { return Servers::one(&self.server, &self.identity) };
         let bootstrap = if file.as_os_str() == "env" { Bootstrap::from_env() } else { Bootstrap::from_file(file) }?;
-        Ok(Servers { identity: &self.identity, bootstrap: Some(bootstrap), asked: Vec::new(), all: Vec::new() })
+        let mut names: Vec<String> = Vec::new();
+        let of_authorities = bootstrap.authorities().keys().filter_map(|name| bootstrap.servers_of(Some(name)));
+        for server in std::iter::once(bootstrap.servers()).chain(of_authorities).flatten() {
+            if !names.iter().any(|name| name == server.uri()) {
+                names.push(server.uri().to_owned());
+            }
+        }
+        Ok(Servers { client: self.identity.client(bootstrap.clone())?, bootstrap: Some(bootstrap), names })
     }
 }
 
-impl<'a> Servers<'a> {
+impl Servers {
     /// # Errors
     /// The server or its files are not good.
-    pub(crate) fn one(server: &str, identity: &'a Identity) -> Result<Self, Box<dyn Error>> {
-        let all = vec![(server.to_owned(), identity.endpoint(server)?)];
-        Ok(Self { identity, bootstrap: None, asked: Vec::new(), all })
+    pub(crate) fn one(server: &str, identity: &Identity) -> Result<Self, Box<dyn Error>> {
+        let client = Client::connect(identity.endpoint(server)?);
+        Ok(Self { client, bootstrap: None, names: vec![server.to_owned()] })
     }
 
-    /// All that are asked, by what they are called.
-    pub(crate) fn all(&self) -> &[(String, Endpoint)] {
-        &self.all
+    /// What all of them are called.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
     }
 
-    /// The place in `all` of the server that is asked for a name.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The place among all of what a server is called.
+    pub(super) fn place(&self, server: &str) -> Option<usize> {
+        self.names.iter().position(|name| name == server)
+    }
+
+    /// The place of the server that is asked first for a name.
     ///
     /// # Errors
-    /// There is none, or not one that we could speak to.
-    pub(super) fn of(&mut self, name: &ResourceName) -> Result<usize, String> {
+    /// There is none.
+    pub(super) fn of(&self, name: &ResourceName) -> Result<usize, String> {
         let Some(bootstrap) = &self.bootstrap else { return Ok(0) };
         let found = a47::look_up_authority(bootstrap, name).map_err(|error| error.to_string())?;
-        // Of several the first: those behind it are for when it is away.
         let server = bootstrap.servers_of(found.authority.as_deref()).and_then(<[_]>::first);
-        let server = server.ok_or("the bootstrap has no server for it")?;
-        if let Some(place) = self.asked.iter().position(|asked| asked == server) {
-            return Ok(place);
-        }
-        let endpoint = Endpoint::of_server(server);
-        let endpoint = endpoint.map_err(|error| format!("{}: {}", server.uri(), with_causes(&error)))?;
-        let endpoint = self.identity.introduce(endpoint, bootstrap.node()).map_err(|error| error.to_string())?;
-        self.all.push((server.uri().to_owned(), endpoint));
-        self.asked.push(server.clone());
-        Ok(self.all.len() - 1)
+        server
+            .and_then(|server| self.place(server.uri()))
+            .ok_or_else(|| "the bootstrap has no server for it".to_owned())
     }
 }

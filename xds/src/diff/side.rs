@@ -26,8 +26,8 @@ pub(super) struct Sides<'a> {
     pub(super) content: &'a Content,
 }
 
-pub(super) enum Side<'a> {
-    Server(Box<Servers<'a>>),
+pub(super) enum Side {
+    Server(Box<Servers>),
     Files(Vec<FileResource>),
 }
 
@@ -44,7 +44,7 @@ impl<'a> Sides<'a> {
     ///
     /// # Errors
     /// It is no address, or a file is not good.
-    pub(super) fn open(self, text: &str) -> Result<Side<'a>, Box<dyn Error>> {
+    pub(super) fn open(self, text: &str) -> Result<Side, Box<dyn Error>> {
         let path = Path::new(text);
         if !path.exists() {
             return Ok(Side::Server(Box::new(Servers::one(text, self.identity)?)));
@@ -61,14 +61,14 @@ impl<'a> Sides<'a> {
 
     /// # Errors
     /// There is nobody to complain to.
-    pub(super) async fn read(self, side: Side<'a>) -> io::Result<Found> {
+    pub(super) async fn read(self, side: Side) -> io::Result<Found> {
         match side {
-            Side::Server(mut servers) => self.ask(&mut servers).await,
+            Side::Server(servers) => self.ask(&servers).await,
             Side::Files(resources) => Ok(self.pick(resources)),
         }
     }
 
-    async fn ask(self, servers: &mut Servers<'_>) -> io::Result<Found> {
+    async fn ask(self, servers: &Servers) -> io::Result<Found> {
         let mut verdict = None;
         let until = Until::Known(self.timeout);
         let progress = listen(self.wanted, servers, until, |_, event| {
@@ -94,7 +94,8 @@ impl<'a> Sides<'a> {
     }
 
     fn pick(self, resources: Vec<FileResource>) -> Found {
-        let interests: Vec<Interest> = self.wanted.names().filter_map(|(_, name)| Some(name.ok()?.into())).collect();
+        let interests: Vec<Interest> =
+            self.wanted.names().filter_map(|(_, name)| Some(name.ok()?.name().clone().into())).collect();
         let is_wanted = |name: &str| {
             let answers = |name: &ResourceName, interest: &Interest| match interest {
                 // As a relay serves files: what has an authority belongs to collections of its own.

@@ -16,6 +16,7 @@ mod diff;
 mod exit_codes;
 mod get;
 mod help;
+mod lists;
 mod origin;
 mod relay;
 mod tls;

@@ -54,7 +54,7 @@ fn what_several_names_cover_is_news_once_for_each_change() {
     let mut progress = progress(&[("*", 0), ("a", 0)]);
     let mut news = |events: &[xdstp_client::Event]| {
         let seen = (0..2).flat_map(|place| events.iter().map(move |event| (place, event.clone())));
-        seen.filter_map(|(place, event)| progress.seen(place, event)).count()
+        seen.filter_map(|(place, event)| progress.seen(place, None, event)).count()
     };
     assert_eq!(news(&[put("a", "1", "x")]), 1);
     assert_eq!(news(&[put("a", "2", "x")]), 1);
@@ -67,39 +67,39 @@ fn what_several_names_cover_is_news_once_for_each_change() {
 fn a_name_that_never_was_is_absent_and_one_that_was_is_removed() {
     let mut progress = progress(&[("a", 0), ("b", 0)]);
     assert!(progress.is_waiting());
-    let told = progress.seen(0, absent("a")).unwrap();
+    let told = progress.seen(0, None, absent("a")).unwrap();
     assert_eq!(kinds(&[told]), [(Some("a"), Kind::Absent)]);
-    assert_eq!(progress.seen(0, absent("a")), None);
-    progress.seen(1, put("b", "1", "x")).unwrap();
+    assert_eq!(progress.seen(0, None, absent("a")), None);
+    progress.seen(1, None, put("b", "1", "x")).unwrap();
     assert_eq!((progress.is_waiting(), progress.verdict()), (false, Verdict::Wrong));
-    assert_eq!(progress.seen(1, deleted("b")).unwrap().what, What::Removed);
+    assert_eq!(progress.seen(1, None, deleted("b")).unwrap().what, What::Removed);
 
-    progress.seen(0, put("a", "1", "x")).unwrap();
-    progress.seen(1, put("b", "1", "x")).unwrap();
+    progress.seen(0, None, put("a", "1", "x")).unwrap();
+    progress.seen(1, None, put("b", "1", "x")).unwrap();
     assert_eq!(progress.verdict(), Verdict::There);
 }
 
 #[test]
 fn a_collection_is_there_when_it_is_answered_be_it_empty() {
     let mut progress = progress(&[("*", 0)]);
-    progress.seen(0, put("a", "1", "x")).unwrap();
+    progress.seen(0, None, put("a", "1", "x")).unwrap();
     assert!(progress.is_waiting());
-    assert_eq!(progress.seen(0, removed("never")), None);
-    assert_eq!(progress.seen(0, xdstp_client::Event::Answered).unwrap().what, What::Answered);
+    assert_eq!(progress.seen(0, None, removed("never")), None);
+    assert_eq!(progress.seen(0, None, xdstp_client::Event::Answered).unwrap().what, What::Answered);
     assert_eq!((progress.is_waiting(), progress.verdict()), (false, Verdict::There));
 }
 
 #[test]
 fn a_lost_stream_is_an_error_or_makes_what_was_printed_stale_and_takes_nothing_away() {
     let mut progress = progress(&[("a", 0), ("b", 1)]);
-    progress.seen(0, put("a", "1", "x")).unwrap();
-    let of_held = progress.seen(0, lost("gone")).unwrap();
+    progress.seen(0, None, put("a", "1", "x")).unwrap();
+    let of_held = progress.seen(0, None, lost("gone")).unwrap();
     assert!(matches!(of_held.what, What::Ambient(Some(Failure { kind: Kind::Unreachable, .. }))), "{of_held:?}");
-    assert_eq!(progress.seen(0, lost("again")), None, "it is said once");
-    assert_eq!(progress.seen(0, back()).unwrap().what, What::Ambient(None));
-    assert_eq!(progress.seen(0, back()), None);
+    assert_eq!(progress.seen(0, None, lost("again")), None, "it is said once");
+    assert_eq!(progress.seen(0, None, back()).unwrap().what, What::Ambient(None));
+    assert_eq!(progress.seen(0, None, back()), None);
 
-    let of_nothing = progress.seen(1, lost("gone")).unwrap();
+    let of_nothing = progress.seen(1, None, lost("gone")).unwrap();
     assert_eq!(kinds(&[of_nothing]), [(None, Kind::Unreachable)]);
     let given_up = progress.give_up(Duration::from_secs(1));
     assert_eq!(kinds(&given_up), [(Some("b"), Kind::Unreachable)]);
@@ -121,8 +121,8 @@ fn silence_is_no_absence() {
 fn who_does_not_want_to_be_asked_is_not_waited_for() {
     for words in ["PermissionDenied: no", "the origin has no /x: it may speak sotw (Unimplemented: no)"] {
         let mut progress = progress(&[("a", 0), ("b", 1)]);
-        progress.seen(0, lost(words)).unwrap();
-        progress.seen(1, lost("Unavailable: PermissionDenied, it seems")).unwrap();
+        progress.seen(0, None, lost(words)).unwrap();
+        progress.seen(1, None, lost("Unavailable: PermissionDenied, it seems")).unwrap();
         assert_eq!(kinds(&progress.give_up_refused()), [(Some("a"), Kind::Refused)]);
         assert!(progress.is_waiting());
     }
@@ -134,6 +134,6 @@ fn what_cannot_be_asked_for_is_wrong_and_the_others_go_on() {
     let refused = progress.refuse("xdstp:", "no name");
     assert_eq!(kinds(&[refused]), [(Some("xdstp:"), Kind::Invalid)]);
     assert_eq!((progress.is_waiting(), progress.verdict()), (true, Verdict::Unknown));
-    progress.seen(0, put("a", "1", "x")).unwrap();
+    progress.seen(0, None, put("a", "1", "x")).unwrap();
     assert_eq!(progress.verdict(), Verdict::Wrong);
 }
