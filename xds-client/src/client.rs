@@ -3,8 +3,10 @@
 mod builder;
 mod directory;
 mod inner;
+mod metrics;
 mod origins;
 mod servers;
+mod status;
 mod sweeper;
 
 use std::fmt;
@@ -16,6 +18,7 @@ use xdstp_cache::TypeUrl;
 
 pub use self::builder::{BuildError, Builder};
 pub(crate) use self::inner::Inner;
+pub use self::metrics::{Metrics, ResourceCount};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
 pub use self::servers::Transport;

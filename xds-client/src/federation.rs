@@ -140,7 +140,7 @@ pub use self::routes::Routes;
 pub use self::scope::Scope;
 pub use self::scope::look::Look;
 pub use self::scope::unsaved::{Knows, Unsaved};
-pub(crate) use self::scope::{Heard, News};
+pub(crate) use self::scope::{Heard, News, Shown};
 pub use self::scope_key::ScopeKey;
 pub use self::server_origin::{ServerOrigin, ServerSettings};
 pub use self::share::{OverLimit, Quota, Share};

@@ -20,7 +20,7 @@ pub mod upstream;
 mod watch;
 
 pub use backoff::Backoff;
-pub use client::{BuildError, Builder, Client, Transport};
+pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Transport};
 pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;
 pub use event::Event;

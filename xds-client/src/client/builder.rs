@@ -16,6 +16,7 @@ use xdstp_cache::Selector;
 
 use super::directory::{Directory, Lists};
 use super::inner::Inner;
+use super::metrics::{Counting, Metrics};
 use super::origins::{Known, Origins, patience};
 use super::servers::{ByTransport, Servers, Transport};
 use super::sweeper::Sweeper;
@@ -24,7 +25,7 @@ use crate::backoff::Backoff;
 use crate::bootstrap::{Bootstrap, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
-use crate::federation::{Dial, Validators};
+use crate::federation::{Dial, Observer, Validators};
 use crate::upstream::Pool;
 
 /// What is said of a client before it is made: see [`Client::builder`].
@@ -37,6 +38,8 @@ pub struct Builder {
     agent: (String, String),
     transport: Option<Arc<dyn Transport>>,
     selecting: (Dialect, Selector),
+    observer: Arc<dyn Observer>,
+    max_message_size: Option<usize>,
 }
 
 /// There is no client to be had.
@@ -59,6 +62,8 @@ impl Builder {
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             transport: None,
             selecting: (Dialect::Final, Selector::default()),
+            observer: Arc::new(()),
+            max_message_size: None,
         }
     }
 
@@ -101,6 +106,19 @@ impl Builder {
         Self { agent: (name.into(), version.into()), ..self }
     }
 
+    /// Takes responses of up to this many bytes: 64 MiB otherwise. A server that sends a larger one is answered by the end of the
+    /// stream, and asked again.
+    #[must_use]
+    pub fn max_message_size(self, bytes: usize) -> Self {
+        Self { max_message_size: Some(bytes), ..self }
+    }
+
+    /// Tells this what happens, so that it is counted.
+    #[must_use]
+    pub fn metrics(self, metrics: Arc<dyn Metrics>) -> Self {
+        Self { observer: Arc::new(Counting(metrics)), ..self }
+    }
+
     /// Speaks with the servers by this, in place of gRPC.
     #[must_use]
     pub fn transport(self, transport: impl Transport) -> Self {
@@ -124,15 +142,23 @@ impl Builder {
             protocol: self.protocol,
             rules: self.rules,
             dial,
-            node: encoded,
+            node: encoded.clone(),
             validators: validators.clone(),
             authorities: lists.authorities(),
+            observer: self.observer,
             max_request_bytes: DEFAULT_MAX_REQUEST_SIZE,
         };
         let federation = origins.federation(&servers);
         let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
         let directory = Directory::of_bootstrap(self.bootstrap, lists);
-        Ok(Client(Arc::new(Inner { federation, directory, validators, node: id, sweeper: sweeper.flatten() })))
+        Ok(Client(Arc::new(Inner {
+            federation,
+            directory,
+            validators,
+            node: id,
+            encoded_node: encoded,
+            sweeper: sweeper.flatten(),
+        })))
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
@@ -178,6 +204,10 @@ impl Builder {
         let endpoint = endpoint
             .selecting(dialect, selector)
             .map_err(|error| WatchError::Unusable { server: server.uri().into(), reason: error.to_string().into() })?;
+        let endpoint = match self.max_message_size {
+            Some(bytes) => endpoint.with_max_message_size(bytes),
+            None => endpoint,
+        };
         let silence = Silence::IsAbsenceAfter(patience(server.features()));
         Ok(Pool::new(endpoint.with_silence(silence).following_redirects()))
     }
@@ -194,6 +224,7 @@ struct Made {
 pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let uri = endpoint.uri();
     let node = Node::decode(endpoint.node.clone()).map(|node| node.id).unwrap_or_default();
+    let encoded_node = endpoint.node.clone();
     let validators = Arc::<Validators>::default();
     let runtime = Handle::try_current().ok();
     let found = if runtime.is_some() {
@@ -209,6 +240,7 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
         node: endpoint.node.clone(),
         validators: validators.clone(),
         authorities: lists.authorities(),
+        observer: Arc::new(()),
         max_request_bytes: endpoint.max_request_size,
         dial: match runtime {
             Some(runtime) => {
@@ -221,7 +253,7 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let federation = origins.federation(&[vec![known]]);
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    Arc::new(Inner { federation, directory, validators, node: node.into(), sweeper })
+    Arc::new(Inner { federation, directory, validators, node: node.into(), encoded_node, sweeper })
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {

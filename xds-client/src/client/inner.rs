@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -17,6 +18,8 @@ pub(crate) struct Inner {
     pub(super) validators: Arc<Validators>,
     /// Who we say that we are: its id.
     pub(super) node: Arc<str>,
+    /// The same, as its servers are told it.
+    pub(super) encoded_node: Bytes,
     pub(super) sweeper: Option<Sweeper>,
 }
 

@@ -10,8 +10,9 @@ use xdstp_cache::Selector;
 
 use crate::bootstrap::{Features, Server};
 use crate::federation::{
-    Authorities, Behind, ByNode, Dial, Federation, Interner, Limits, LoopGuard, Origin, Quota, Realm, RequestRoom,
-    Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms, Validators,
+    Authorities, Behind, ByNode, Dial, Federation, Interner, Limits, LoopGuard, Observer, Origin, Quota, Realm,
+    RequestRoom, Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms,
+    Validators,
 };
 
 /// How long a name may be without an answer (gRFC A57).
@@ -29,6 +30,8 @@ pub(super) struct Origins {
     pub(super) node: Bytes,
     pub(super) validators: Arc<Validators>,
     pub(super) authorities: Arc<Authorities>,
+    /// Who counts what happens.
+    pub(super) observer: Arc<dyn Observer>,
     /// What a request may have, in bytes.
     pub(super) max_request_bytes: usize,
 }
@@ -94,7 +97,7 @@ impl Origins {
             silent_hint: "the server has a stream and requests, and does not answer",
             dial: self.dial.clone(),
             loops: Arc::new(NoRelay),
-            observer: Arc::new(()),
+            observer: self.observer.clone(),
             interner: interner.clone(),
         });
         let of_servers = servers.iter().map(terms).collect();

@@ -11,6 +11,7 @@ use xds_transport::Protocol;
 use xds_transport::client::{Command, Intern, Update, Verdict};
 use xdstp_cache::{Selector, Version};
 
+use self::reachable::Reachable;
 use crate::federation::alike::Unsaid;
 use crate::federation::lock::lock;
 use crate::federation::markers::Markers;
@@ -28,6 +29,7 @@ const SILENT: Duration = Duration::from_secs(15);
 const STEADY: Duration = Duration::from_secs(30);
 
 mod program;
+mod reachable;
 mod sort;
 mod work;
 
@@ -52,6 +54,7 @@ pub(crate) struct Feed {
     settling: Settling,
     markers: Markers,
     elsewhere: Elsewhere,
+    reachable: Reachable,
     /// When a stream that was not answered is remarkable.
     silent_at: Option<Instant>,
     /// When a stream that was not answered is still taken for one to the origin; `steady` once it is.
@@ -76,6 +79,7 @@ impl Feed {
             label,
             selector,
             intern,
+            reachable: Reachable::new(server.clone()),
             server,
             scopes,
             due: Due::default(),
@@ -184,7 +188,7 @@ impl Consumer for Feed {
         let (responses, resources) = (u64::from(!update.unsaid), update.changed.len() as u64);
         self.server.observer.received(&self.server.origin, &update.type_url, responses, resources);
         self.refuse(&update.rejected);
-        let nacks = !update.rejected.is_empty();
+        let (nacks, came) = (update.rejected.len() as u64, resources + update.repeated.len() as u64);
         let ends = self.server.protocol == Protocol::Delta || self.server.rules.of(&update.type_url).full_state_in_sotw;
         let mut complete = self.settling.update(now, &update, ends);
         complete.iter().for_each(|collection| self.markers.forget(&update.type_url, collection));
@@ -216,7 +220,9 @@ impl Consumer for Feed {
             }
         }
         self.refuse(&refused);
-        if nacks || !refused.is_empty() {
+        let bad = refused.len() as u64;
+        self.server.observer.judged(&self.server.name, &type_url, came.saturating_sub(bad), nacks + bad);
+        if nacks + bad > 0 {
             self.server.observer.nacked(&self.server.origin, &type_url);
         }
         // Rule 145: what could be read is accepted; a downstream NACK stays downstream.
@@ -229,12 +235,14 @@ impl Consumer for Feed {
                 let mut state = lock(&self.state);
                 (state.open, state.fails, state.retry_at) = (true, false, None);
                 drop(state);
+                self.reachable.opened();
                 (self.silent_at, self.steady_at) = (now.checked_add(SILENT), now.checked_add(STEADY));
                 self.scopes.all().iter().for_each(|(seat, scope)| scope.begin_stream(seat.server, now));
                 self.was_there = None;
             }
             Connection::Answered => {
                 self.answered(now);
+                self.reachable.answered();
                 if self.server.has_peers {
                     self.scopes.all().iter().for_each(|(seat, scope)| self.stands(*seat, scope, false));
                 }
@@ -259,6 +267,9 @@ impl Consumer for Feed {
                 (state.open, state.answered, state.guard, state.relays) = (false, false, None, None);
                 (state.last_error, state.retry_at) = (error.or(state.last_error.take()), Some(retry_at));
                 drop(state);
+                if fails {
+                    self.reachable.failed();
+                }
                 for (seat, scope) in self.scopes.all() {
                     scope.origin_lost(seat.server, now);
                     if fails && self.server.has_peers {

@@ -23,6 +23,13 @@ pub trait Observer: Send + Sync + 'static {
     /// A response was rejected, or a part of it.
     fn nacked(&self, _origin: &str, _type_url: &TypeUrl) {}
 
+    /// Whether a server can be reached, when that changes: from when there is a stream, until one ends without an answer; after
+    /// that when it answers (gRFC A78). `None`: it is not asked any more.
+    fn reachable(&self, _server: &str, _is: Option<bool>) {}
+
+    /// So many resources of a response were of use, and so many were not.
+    fn judged(&self, _server: &str, _type_url: &TypeUrl, _valid: u64, _invalid: u64) {}
+
     /// So many resources were refused.
     fn refused(&self, _origin: &str, _resources: u64) {}
 }

@@ -21,7 +21,7 @@ use crate::federation::share::Share;
 use crate::federation::supply::Supply;
 use crate::federation::terms::Terms;
 
-pub(crate) use self::hearing::{Heard, News};
+pub(crate) use self::hearing::{Heard, News, Shown};
 
 mod asking;
 mod choosing;

@@ -66,6 +66,14 @@ impl Server {
         self.store(type_url, name, version, Frame::of_message(&type_url.into(), message));
     }
 
+    /// It has a resource that is of another type than its name is asked for as: what a server must not send.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn put_as(&self, type_url: &str, name: &str, version: &str, (of, message): (&str, &[u8])) {
+        self.store(type_url, name, version, Frame::of_message(&of.into(), message));
+    }
+
     /// It says where to look in place of a resource: a redirect of TP1, to a locator.
     ///
     /// # Panics

@@ -162,3 +162,37 @@ fn the_five_are_five_different_things() {
     ];
     assert_eq!(told, expected);
 }
+
+#[test]
+fn r037_a_resource_of_another_type_is_refused_by_name_and_what_there_was_stays() {
+    everywhere(|world, type_url, name| {
+        world.put(type_url, name, "1");
+        let mut watch = world.watch_raw(type_url, name);
+        assert_eq!(heard(&mut watch), [format!("put {name} 1")]);
+        world.top().put_as(type_url, name, "2", ("type.googleapis.com/a.v3.Other", &message(name, "2")));
+        world.network.settle();
+        let refused = world.top().take_refused();
+        assert!(refused.len() == 1 && refused[0].contains("a resource of type"), "{refused:?}");
+        let told = heard(&mut watch);
+        assert!(told.iter().all(|told| told.starts_with("ambient")), "{told:?}");
+        world.put(type_url, name, "3");
+        assert_eq!(heard(&mut watch), [format!("put {name} 3")]);
+    });
+}
+
+#[test]
+fn r041_over_sotw_who_watched_names_and_then_none_does_not_ask_for_everything() {
+    let world = World::of(Protocol::Sotw, KEEPS);
+    world.put(CDS, "x", "1");
+    world.put(CDS, "y", "1");
+    let (named, all) = (world.watch("x"), world.watch_raw(EDS, "z"));
+    world.top().take_asked();
+    drop(named);
+    let mut all_clusters = world.watch_raw(CDS, "*");
+    let mut told = heard(&mut all_clusters);
+    told.sort();
+    assert!(told.contains(&"put x 1".into()) && told.contains(&"put y 1".into()), "{told:?}");
+    let asked = world.top().take_asked();
+    assert!(asked.iter().all(|names| !names.is_empty()) && asked.contains(&"*".to_owned()), "{asked:?}");
+    drop(all);
+}

@@ -6,6 +6,7 @@ use xds_transport::Frame;
 use xdstp_cache::{Resource, ResourceError};
 use xdstp_uri::ResourceName;
 
+use crate::federation::states::Status;
 use crate::federation::terms::Trouble;
 
 /// What a watch hears next.
@@ -16,6 +17,13 @@ pub(crate) enum News {
     Answered,
     Lost { trouble: Arc<Trouble>, held: bool },
     Back,
+}
+
+/// What there is of a resource.
+pub(crate) struct Shown {
+    pub(crate) status: Status,
+    pub(crate) resource: Option<Resource<Frame>>,
+    pub(crate) error: Option<ResourceError>,
 }
 
 /// What a watch was told that is not its resources'.

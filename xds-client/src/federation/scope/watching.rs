@@ -8,7 +8,7 @@ use xds_transport::{Frame, Rejected};
 use xdstp_cache::{Cache, Cause, Failed, Interest, Pull, Removals, ResourceError, Subscribed, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::hearing::{Heard, News};
+use super::hearing::{Heard, News, Shown};
 use super::{Scope, State};
 use crate::federation::changes::Changes;
 use crate::federation::states::{Entry, Happens, Hears, Rules};
@@ -80,6 +80,22 @@ impl Scope {
     pub(crate) fn entry(&self, type_url: &TypeUrl, name: &ResourceName) -> Entry {
         let state = self.lock();
         entry(&state.cache, type_url, name, self.terms_in(&state).rules)
+    }
+
+    /// The resources that something is wrong with.
+    pub(crate) fn failing(&self) -> Vec<(TypeUrl, ResourceName)> {
+        let state = self.lock();
+        state.cache.errors().map(|(type_url, name, _)| (type_url.clone(), name.clone())).collect()
+    }
+
+    /// What is known of a name, with all that there is of it.
+    pub(crate) fn shown(&self, type_url: &TypeUrl, name: &ResourceName) -> Shown {
+        let state = self.lock();
+        Shown {
+            status: entry(&state.cache, type_url, name, self.terms_in(&state).rules).status,
+            resource: state.cache.resource(type_url, name).cloned(),
+            error: state.cache.error(type_url, name).cloned(),
+        }
     }
 
     /// No server can be reached: all who watch hear of it, once.

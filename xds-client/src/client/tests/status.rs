@@ -1,0 +1,120 @@
+//! What a client tells of itself (gRFC A40, rules 73–75): S71 to S75.
+
+use xds_transport::wire::Node;
+use xds_transport::wire::client_status::{ClientResourceStatus as Is, GenericXdsConfig};
+
+use super::*;
+use prost::Message as _;
+
+fn shown(world: &World, name: &str) -> GenericXdsConfig {
+    let mut all = world.client.status(true).generic_xds_configs;
+    all.retain(|config| config.name == name);
+    assert_eq!(all.len(), 1, "{name}");
+    all.remove(0)
+}
+
+#[test]
+fn s071_and_s072_each_resource_goes_from_requested_to_acked_whoever_has_it() {
+    everywhere(|world, type_url, name| {
+        world.top().be_silent(true);
+        let _watch = world.watch_raw(type_url, name);
+        let asked = shown(world, name);
+        assert_eq!((asked.client_status(), asked.type_url.as_str()), (Is::Requested, type_url));
+        assert_eq!((asked.last_updated, asked.xds_config.len()), (None, 0));
+        world.top().be_silent(false);
+        world.put(type_url, name, "1");
+        let there = shown(world, name);
+        assert_eq!((there.client_status(), there.version_info.as_str()), (Is::Acked, "1"));
+        let any = xds_transport::wire::Any::decode(there.xds_config).unwrap();
+        assert_eq!((any.type_url.as_str(), &any.value[..]), (type_url, &message(name, "1")[..]), "as it came");
+        assert!(there.last_updated.is_some() && there.error_state.is_none());
+    });
+    let world = World::new();
+    let elsewhere = xdstp("other", CDS, "y");
+    world.put(CDS, "x", "1");
+    world.put_other(CDS, &elsewhere, "2");
+    let _watches = [world.watch("x"), world.watch(&elsewhere)];
+    assert_eq!(shown(&world, "x").version_info, "1");
+    assert_eq!(shown(&world, &elsewhere).version_info, "2");
+    let status = world.client.status(false);
+    assert!(status.generic_xds_configs.iter().all(|config| config.xds_config.is_empty()), "without contents");
+    assert_eq!(Node::decode(status.node).unwrap().id, "me", "the node as it was sent");
+}
+
+#[test]
+fn s073_and_s075_of_what_is_refused_the_old_is_shown_and_what_is_wrong_with_the_new() {
+    let world = World::new();
+    world.put(CDS, "x", "1");
+    let _watches = [world.watch("x"), world.watch("y")];
+    world.put(CDS, "x", "bad");
+    let refused = shown(&world, "x");
+    assert_eq!((refused.client_status(), refused.version_info.as_str()), (Is::Nacked, "1"));
+    let error = refused.error_state.unwrap();
+    assert_eq!((error.version_info.as_str(), error.details.as_str()), ("bad", "bad is bad"));
+    assert!(!refused.xds_config.is_empty());
+    world.put(CDS, "y", "bad, too");
+    let never_had = shown(&world, "y");
+    assert_eq!((never_had.client_status(), never_had.version_info.as_str()), (Is::Nacked, ""));
+    world.put(CDS, "x", "2");
+    let good = shown(&world, "x");
+    assert_eq!((good.client_status(), good.version_info.as_str(), good.error_state), (Is::Acked, "2", None));
+}
+
+#[test]
+fn r074_what_does_not_exist_does_not_come_or_is_not_given_is_shown_so() {
+    for (features, is) in [(KEEPS, Is::DoesNotExist), (WAITS, Is::Timeout)] {
+        let world = World::of(Protocol::Delta, features);
+        world.top().be_silent(true);
+        let _watch = world.watch("x");
+        world.network.pass(Duration::from_secs(30));
+        assert_eq!(shown(&world, "x").client_status(), is);
+    }
+    let world = World::new();
+    let _watch = world.watch("x");
+    assert_eq!(shown(&world, "x").client_status(), Is::DoesNotExist);
+    world.top().fail(CDS, "x", 7, "it is secret");
+    world.network.settle();
+    let denied = shown(&world, "x");
+    assert_eq!(denied.client_status(), Is::ReceivedError);
+    assert_eq!(denied.error_state.unwrap().details, "it is secret");
+}
+
+#[test]
+fn r074_the_members_of_a_collection_are_shown_and_what_nobody_watches_is_not() {
+    let world = World::new();
+    let [x, y] = ["dir/x", "dir/y"].map(|id| xdstp("a", CDS, id));
+    world.put(CDS, &x, "1");
+    let watch = world.watch(&xdstp("a", CDS, "dir/*"));
+    assert_eq!(shown(&world, &x).client_status(), Is::Acked);
+    world.put(CDS, &x, "bad");
+    assert_eq!(shown(&world, &x).client_status(), Is::Nacked);
+    world.put(CDS, &y, "bad");
+    assert_eq!(shown(&world, &y).client_status(), Is::Nacked);
+    drop(watch);
+    world.network.settle();
+    // The first look sees that nobody is left, and the second that nobody came.
+    for _ in 0..2 {
+        world.client.sweep(world.network.now());
+        world.network.pass(Duration::from_secs(60));
+    }
+    assert!(world.client.status(true).generic_xds_configs.is_empty());
+}
+
+#[test]
+fn s076_who_watches_nothing_has_nothing() {
+    assert!(World::new().client.status(true).generic_xds_configs.is_empty());
+}
+
+#[test]
+fn r012_and_r013_the_node_says_who_the_client_is_and_what_it_can_do() {
+    let bootstrap = r#"{
+        "xds_servers": [{ "server_uri": "top:1", "channel_creds": [{ "type": "insecure" }] }],
+        "node": { "id": "me", "user_agent_name": "not this", "client_features": ["nor.this"], "locality": { "zone": "z" } }
+    }"#;
+    let bootstrap = Bootstrap::from_json(bootstrap).unwrap();
+    let client = Client::builder(bootstrap).transport(Network::new(now())).user_agent("mesh", "7").build().unwrap();
+    let node = Node::decode(client.status(false).node).unwrap();
+    assert_eq!((node.id.as_str(), node.locality.unwrap_or_default().zone.as_str()), ("me", "z"));
+    assert_eq!(node.user_agent_name, "mesh");
+    assert_eq!(node.client_features, ["xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"]);
+}

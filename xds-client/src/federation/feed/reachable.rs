@@ -1,0 +1,48 @@
+//! Whether a server can be reached, for who counts that.
+
+use std::sync::Arc;
+
+use crate::federation::server::Server;
+
+/// As one stream knows it.
+pub(super) struct Reachable {
+    server: Arc<Server>,
+    /// None: nothing is known yet.
+    is: Option<bool>,
+}
+
+impl Reachable {
+    pub(super) fn new(server: Arc<Server>) -> Self {
+        Self { server, is: None }
+    }
+
+    /// There is a stream, which says nothing of a server that failed before (gRFC A78).
+    pub(super) fn opened(&mut self) {
+        if self.is.is_none() {
+            self.turn(true);
+        }
+    }
+
+    pub(super) fn answered(&mut self) {
+        self.turn(true);
+    }
+
+    /// A stream ended without an answer, or there was none.
+    pub(super) fn failed(&mut self) {
+        self.turn(false);
+    }
+
+    fn turn(&mut self, is: bool) {
+        if self.is.replace(is) != Some(is) {
+            self.server.observer.reachable(&self.server.name, Some(is));
+        }
+    }
+}
+
+impl Drop for Reachable {
+    fn drop(&mut self) {
+        if self.is.is_some() {
+            self.server.observer.reachable(&self.server.name, None);
+        }
+    }
+}
