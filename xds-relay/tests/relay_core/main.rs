@@ -18,6 +18,7 @@ mod leaving;
 mod lifetime;
 mod limits;
 mod loops;
+mod node_parameters;
 mod nodes;
 mod order;
 mod outage;

@@ -114,6 +114,22 @@ impl Origin {
         _ = edit.finish();
     }
 
+    /// A variant with a version that others of the name may have, too.
+    pub(crate) fn put_variant(
+        &mut self,
+        now: Instant,
+        of: &str,
+        name: &str,
+        variant: &Variant,
+        version: &str,
+        body: &str,
+    ) {
+        let resource = frame(of, name, body).into_resource(Some(version.into()));
+        let mut edit = self.caches.get_mut("").unwrap().edit(now);
+        edit.put_variant(&of.into(), &name.parse().unwrap(), variant, resource);
+        _ = edit.finish();
+    }
+
     /// Sends a resource again although it did not change.
     pub(crate) fn touch(&mut self, of: &str, name: &str) {
         let cache = self.caches.get_mut("").unwrap();
