@@ -43,14 +43,14 @@ mod tests {
         let expected = "expected id, cluster, locality, locality.region";
         for (parameters, problem) in [
             ("{ env: env }", format!("2:25: node_parameters.env: `env`: {expected}")),
-            ("{ a: id, a.b: metadata. }", format!("2:33: node_parameters[\"a.b\"]: `metadata.`: {expected}")),
+            ("{ a: id, a.b: metadata. }", format!("2:32: node_parameters[\"a.b\"]: `metadata.`: {expected}")),
             (
                 "{ where: locality }",
                 "2:27: node_parameters.where: `locality` is three; expected locality.region".to_owned(),
             ),
-            ("{ '': id }", "2:25: node_parameters.: a parameter without a key; expected one such as".to_owned()),
+            ("{ '': id }", "2:24: node_parameters: a parameter without a key; expected one such as".to_owned()),
             ("{ a: [id] }", "2:23: node_parameters.a: expected a single value".to_owned()),
-            ("{ a: }", "2:20: node_parameters.a: empty".to_owned()),
+            ("{ a: }", "2:21: node_parameters.a: empty".to_owned()),
             ("{ a: id, a: cluster }", "2:27: node_parameters: key `a` occurs twice".to_owned()),
             ("{}", "2:18: node_parameters: empty; expected at least one parameter".to_owned()),
             ("[id]", "2:18: node_parameters: empty; expected at least one parameter".to_owned()),

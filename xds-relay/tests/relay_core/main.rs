@@ -24,6 +24,8 @@ mod order;
 mod outage;
 mod parameters;
 mod pieces;
+mod proposal_draft;
+mod proposal_maps;
 mod request_room;
 mod resume;
 mod returning;
