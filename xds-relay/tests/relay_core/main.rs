@@ -12,6 +12,7 @@ mod counters;
 mod denied;
 mod ends;
 mod errors;
+mod file_variants;
 mod groups;
 mod last_known_good;
 mod leaving;

@@ -59,6 +59,12 @@ impl Identity {
         self.secure.secure(server, self.introduce(Endpoint::new(server)?, &node)?)
     }
 
+    /// By what it selects among the variants of every name.
+    pub(crate) fn selector(&self) -> Selector {
+        let parameters = self.parameters.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
+        Selector::Parameters(parameters.collect())
+    }
+
     /// The endpoint, told who we are, in the protocol of the arguments.
     ///
     /// # Errors
@@ -78,8 +84,6 @@ impl Identity {
             DialectName::Final => Dialect::Final,
             DialectName::Draft => Dialect::Draft,
         };
-        let parameters = self.parameters.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
-        let selector = Selector::Parameters(parameters.collect());
-        endpoint.with_protocol(protocol).with_node(&node).selecting(dialect, selector)
+        endpoint.with_protocol(protocol).with_node(&node).selecting(dialect, self.selector())
     }
 }
