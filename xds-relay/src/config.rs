@@ -30,6 +30,7 @@ mod listening;
 mod made;
 mod name_pattern;
 mod node_field;
+mod node_parameters;
 mod own_address;
 mod read;
 mod rules;
@@ -111,6 +112,9 @@ pub struct Config {
     pub ready_when: ReadyWhen,
     /// Which form of TP2 the clients speak that send dynamic parameters.
     pub dynamic_parameters: Dialect,
+    /// Which parts of a client's node are its dynamic parameters, by their keys, where it sends none with a name. None is the
+    /// locality as a whole, which is three texts.
+    pub node_parameters: BTreeMap<String, NodeField>,
     /// What a stream is told of which nothing is known while its origin cannot be reached.
     pub unknown: Unknown,
     /// How long a name that nobody wants any more stays subscribed upstream.

@@ -11,7 +11,8 @@
 //!
 //! The name of a resource is the field of the message that holds it; a message without one is wrapped as
 //! `{name: …, resource: {"@type": …}}`, the JSON form of the protocol's own `Resource`. A wrapper may also give
-//! `version`, `ttl` (seconds: `60s`) and `aliases`.
+//! `version`, `ttl` (seconds: `60s`) and `aliases`, and in place of `name` a `resource_name` with the
+//! `dynamic_parameter_constraints` of a variant (TP2); no two of a name may be for the same parameters.
 //!
 //! JSON is read as the YAML that it is. What Envoy's YAML 1.1 and today's 1.2 read differently is refused (`no`, `on`,
 //! `0777` without quotes), and so is a pair of `\u` escapes for one character beyond the basic plane: write the

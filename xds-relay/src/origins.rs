@@ -69,7 +69,7 @@ fn serve_as(resources: &[crate::file_origin::FileResource]) -> Vec<crate::relay_
         let name = xdstp_uri::ResourceName::parse(&resource.name).ok()?;
         let aliases = Resource { aliases: resource.aliases.clone(), ..Resource::default() }.encode_to_vec();
         let frame = xds_transport::Frame::of_message(&type_url, &resource.value);
-        let frame = frame.with_wrapper(aliases.into(), resource.ttl, false);
+        let frame = frame.with_wrapper(aliases.into(), resource.ttl, false).of_variant(resource.variant.clone());
         Some((type_url, name, frame.into_resource(resource.version.as_deref().map(Into::into))))
     });
     named.collect()
@@ -210,13 +210,16 @@ resources:
   aliases: [b]
   resource: {"@type": x/envoy.config.cluster.v3.Cluster, name: a}
 - {"@type": x/envoy.config.cluster.v3.Cluster, name: c}
+- resource_name: {name: d, dynamic_parameter_constraints: {constraint: {key: env, value: prod}}}
+  resource: {"@type": x/envoy.config.cluster.v3.Cluster, name: d}
 "#;
         let read = load_embedded(&[("a.yaml", text)], &Descriptors::built_in().unwrap()).unwrap();
         let served = serve_as(&read);
-        let [(_, _, wrapped), (_, _, plain)] = served.as_slice() else { panic!("{served:?}") };
+        let [(_, _, wrapped), (_, _, plain), (_, _, variant)] = served.as_slice() else { panic!("{served:?}") };
         assert_eq!(wrapped.version.as_str(), "v7");
         assert_eq!((wrapped.value.ttl(), wrapped.value.expires()), (Some(Duration::from_secs(60)), None));
         assert_eq!(wrapped.value.aliases().collect::<Vec<_>>(), ["b".parse().unwrap()]);
-        assert_eq!((plain.value.ttl(), plain.value.wrapper().len()), (None, 0));
+        assert_eq!((plain.value.ttl(), plain.value.wrapper().len(), plain.value.variant()), (None, 0, None));
+        assert_eq!(variant.value.variant().map(ToString::to_string).as_deref(), Some("env=prod"));
     }
 }

@@ -12,6 +12,7 @@ mod counts;
 mod explained;
 mod loops;
 mod node_group;
+mod node_parameters;
 mod origins_view;
 mod own_node;
 mod quotas;

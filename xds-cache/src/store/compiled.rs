@@ -25,6 +25,25 @@ pub(crate) struct Choice {
     pub(crate) other: Option<Arc<Variant>>,
 }
 
+impl Selector {
+    /// Which of the variants of one name is for who selects by this: none may be. Of several that are the same one always is,
+    /// in whatever order they come; of the draft's, one with the largest integer.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use xds_matcher::DynamicParameters;
+    /// use xdstp_cache::{Selector, Variant};
+    ///
+    /// let [prod, test] = ["env=prod", "env=test"].map(|text| Arc::new(Variant::Constraints(text.parse().unwrap())));
+    /// let selector = Selector::Parameters(DynamicParameters::from_iter([("env", "test")]));
+    /// assert_eq!(selector.choose([&prod, &test]), Some(test));
+    /// assert_eq!(selector.choose([&prod]), None);
+    /// ```
+    pub fn choose<'a>(&self, variants: impl IntoIterator<Item = &'a Arc<Variant>>) -> Option<Arc<Variant>> {
+        Compiled::new(variants.into_iter()).choose(self).chosen
+    }
+}
+
 impl Compiled {
     pub(crate) fn new<'a>(variants: impl Iterator<Item = &'a Arc<Variant>>) -> Self {
         let (mut finals, mut drafts, mut plain) = (Vec::new(), Vec::new(), None);

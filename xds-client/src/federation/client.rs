@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
-use xdstp_cache::{Interest, ResourceError, TypeUrl};
+use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
 
 use crate::federation::node_group::NodeGroup;
 use crate::federation::share::OverLimit;
@@ -22,6 +22,11 @@ pub trait Client: Send + Sync + 'static {
     /// When it is to have nothing of the type: its stream ends with this reason.
     fn group_for(&self, _node: &Bytes, _type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
         Ok(None)
+    }
+
+    /// By what it selects among variants where it does not say so itself (TP2); by nothing, unless its node says more.
+    fn selector(&self, _node: &Bytes) -> Selector {
+        Selector::default()
     }
 
     /// Whether there is anything that it may not ask for.

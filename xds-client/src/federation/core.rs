@@ -226,6 +226,8 @@ impl Federation {
         let share = match key.of_all() {
             ScopeKey::Authority(_) => Some(self.limits.authorities.take()?),
             ScopeKey::Group(..) => Some(self.limits.groups.take()?),
+            // Each set of parameters is one more, and clients have as many as they like.
+            ScopeKey::EveryNode if key.selector().is_some() => Some(self.limits.groups.take()?),
             ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
         };
         let slice = self.limits.names_per_turn;

@@ -1,6 +1,6 @@
 //! Routes: one subscriber's view of a federation, a source over as many scopes as its names need.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -14,6 +14,7 @@ use crate::federation::client::Client;
 use crate::federation::core::Federation;
 use crate::federation::node_group::NodeGroup;
 use crate::federation::part::{Part, View};
+use crate::federation::parts::Parts;
 use crate::federation::place::Place;
 use crate::federation::request_room::RequestRoom;
 use crate::federation::scope::{Scope, Use};
@@ -44,6 +45,8 @@ pub struct Routes {
     node: Bytes,
     /// The group of the node; none before the stream has said who it is.
     group: Option<NodeGroup>,
+    /// By what its client selects where it does not say so itself.
+    selector: Option<Arc<Selector>>,
     /// The scopes of this node's groups, once something of them was asked for.
     group_scopes: HashMap<OfGroup, Arc<Scope>>,
     /// What this stream fetches for itself, by origin, and by what is selected of it (rule 121).
@@ -75,11 +78,35 @@ impl Routes {
             waker,
             node: Bytes::new(),
             group: None,
+            selector: None,
             group_scopes: HashMap::new(),
             private: HashMap::new(),
             subscribers: Slab::new(),
             view,
         }
+    }
+
+    /// A subscriber for one type, by what it selects if by anything.
+    fn open_by(&mut self, type_url: &TypeUrl, selector: Option<Arc<Selector>>) -> SubscriberId {
+        let subscriber = Subscriber {
+            type_url: type_url.clone(),
+            selector,
+            parts: Parts::default(),
+            private_parts: Vec::new(),
+            private: HashMap::new(),
+            brings: false,
+            moves: false,
+            names: 0,
+            brought: 0,
+            sizes: Vec::new(),
+            may_close: false,
+            asks_again: false,
+            opening: true,
+            contested: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
+            denied: None,
+        };
+        SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
     }
 
     /// None for old-style names of who has not said who it is, and where there are too many.

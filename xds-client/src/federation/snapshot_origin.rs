@@ -1,10 +1,11 @@
 //! An origin whose content is there as a whole, for every node: files, or what a program makes up.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use xds_transport::{Frame, TypeRules};
-use xdstp_cache::{Resource, TypeUrl};
+use xdstp_cache::{Resource, Selector, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::federation::lock::lock;
@@ -17,7 +18,8 @@ pub type Held = (TypeUrl, ResourceName, Resource<Frame>);
 
 /// An origin of snapshots: whoever has the content [sets](Self::set) it, as often as it changes, and every scope follows.
 ///
-/// What is not in a snapshot does not exist, and who has it is told so: nobody is to be served before the first one is set.
+/// A name may have variants ([`Frame::of_variant`], TP2): who selects is served the one that is for it. What is not in a snapshot
+/// does not exist, and who has it is told so: nobody is to be served before the first one is set.
 ///
 /// ```
 /// use std::time::Instant;
@@ -95,6 +97,11 @@ impl Origin for SnapshotOrigin {
         }
     }
 
+    /// Each has a scope of its own: there may be variants at any time.
+    fn selects(&self, _: &Selector) -> Result<bool, String> {
+        Ok(true)
+    }
+
     fn feed(&self, scope: &Arc<Scope>, _: &dyn Fn() -> Speaker) {
         let State { content, fed } = &mut *lock(&self.state);
         if fed.len() == fed.capacity() {
@@ -108,13 +115,36 @@ impl Origin for SnapshotOrigin {
     }
 }
 
-/// What of a snapshot belongs to a scope.
+/// What of a snapshot belongs to a scope: of each name the variant for who selects as it does, if there are any.
 fn part_for(key: &ScopeKey, resources: &[Held]) -> Vec<Held> {
     let belongs = |name: &ResourceName| match key.of_all() {
         ScopeKey::Authority(authority) => name.authority() == Some(authority.as_str()),
         _ => name.is_opaque(),
     };
-    resources.iter().filter(|(_, name, _)| belongs(name)).cloned().collect()
+    let own = || resources.iter().filter(|(_, name, _)| belongs(name));
+    // Of names that have variants: all that there are of each.
+    let mut varied: HashMap<(&TypeUrl, &ResourceName), Vec<Arc<Variant>>> = HashMap::new();
+    for (type_url, name, _) in own().filter(|(.., resource)| resource.value.variant().is_some()) {
+        varied.entry((type_url, name)).or_default();
+    }
+    if varied.is_empty() {
+        return own().cloned().collect();
+    }
+    let variant = |resource: &Resource<Frame>| {
+        resource.value.variant().cloned().unwrap_or_else(|| Arc::new(Variant::plain().clone()))
+    };
+    for (type_url, name, resource) in own() {
+        if let Some(variants) = varied.get_mut(&(type_url, name)) {
+            variants.push(variant(resource));
+        }
+    }
+    let selector = key.selector().map_or_else(Selector::default, |selector| (**selector).clone());
+    let chosen: HashMap<_, _> = varied.iter().map(|(of, variants)| (*of, selector.choose(variants))).collect();
+    let is_chosen = |(type_url, name, resource): &&Held| match chosen.get(&(type_url, name)) {
+        Some(chosen) => chosen.as_ref() == Some(&variant(resource)),
+        None => true,
+    };
+    own().filter(is_chosen).cloned().collect()
 }
 
 #[cfg(test)]

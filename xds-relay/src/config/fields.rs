@@ -15,6 +15,7 @@ pub(super) const FIELDS: &[&str] = &[
     "state",
     "ready_when",
     "dynamic_parameters",
+    "node_parameters",
     "unknown",
     "linger",
     "drain",

@@ -60,6 +60,7 @@ impl Config {
             state: None,
             ready_when: ReadyWhen::default(),
             dynamic_parameters: Dialect::default(),
+            node_parameters: BTreeMap::new(),
             unknown: Unknown::default(),
             linger: DEFAULT_LINGER,
             drain: DEFAULT_DRAIN,
@@ -112,6 +113,9 @@ impl Config {
         rules::default_origin(&self.default_origin, &self.origins).map_err(at("default_origin"))?;
         if self.share_by.as_ref().is_some_and(Vec::is_empty) {
             return Err(at("share_by")(rules::NO_PARTS.to_owned()));
+        }
+        for (key, field) in &self.node_parameters {
+            rules::parameter(key, field).map_err(at(format!("node_parameters.{key}")))?;
         }
         match self.limits.none_of() {
             Some(key) => Err(at(format!("limits.{key}"))("none; expected some".to_owned())),
@@ -234,6 +238,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::NodeField;
 
     fn origin(name: &str) -> Origin {
         Origin::embedded(name)
@@ -281,6 +286,11 @@ mod tests {
                 "admin: the same address as listen; expected another one",
             ),
             (change(&|config| config.share_by = Some(Vec::new())), &format!("share_by: {}", rules::NO_PARTS)),
+            (
+                change(&|config| _ = config.node_parameters.insert("where".into(), NodeField::Locality)),
+                "node_parameters.where: `locality` is three; \
+                 expected locality.region, locality.zone or locality.sub_zone",
+            ),
             (change(&|config| config.limits.names = 0), "limits.names: none; expected some"),
             (change(&|config| config.limits.preface = Duration::ZERO), "limits.preface: none; expected some"),
         ] {

@@ -16,6 +16,7 @@ use super::{
     aggregation::aggregation,
     clients,
     listening::{Admin, address, admin, unix},
+    node_parameters::node_parameters,
     own_address::OwnAddresses,
     rules,
     state::{ready_when, state},
@@ -57,6 +58,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let state = root.field("state", |node| state(node, directory, &file))?;
     let ready_when = root.field("ready_when", ready_when)?.unwrap_or_default();
     let dynamic_parameters = root.field("dynamic_parameters", dialect)?.unwrap_or_default();
+    let node_parameters = root.field("node_parameters", node_parameters)?.unwrap_or_default();
     let unknown = root.field("unknown", unknown)?.unwrap_or_default();
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
@@ -82,6 +84,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         state,
         ready_when,
         dynamic_parameters,
+        node_parameters,
         unknown,
         linger,
         drain,

@@ -6,13 +6,27 @@ use std::time::Duration;
 use http::Uri;
 use xdstp_client::UnixAddress;
 
-use super::{Address, DEFAULT_ADMIN, ListenTls, Origin, OriginTls, ServerAddress};
+use super::{Address, DEFAULT_ADMIN, ListenTls, NodeField, Origin, OriginTls, ServerAddress};
 
 /// What gRPC's own clients allow (gRFC A8); more pings than that tell nothing.
 const SHORTEST_KEEPALIVE: Duration = Duration::from_secs(10);
 
 /// Nobody may share by nothing.
 pub(super) const NO_PARTS: &str = "empty; expected at least one part of the node, or no share_by to share nothing";
+
+pub(super) const NO_PARAMETERS: &str =
+    "empty; expected at least one parameter, such as version: metadata.version, or no node_parameters";
+
+/// Whether a part of a node may be the value of a parameter.
+pub(super) fn parameter(key: &str, field: &NodeField) -> Result<(), String> {
+    match field {
+        _ if key.is_empty() => Err("a parameter without a key; expected one such as version".to_owned()),
+        NodeField::Locality => {
+            Err("`locality` is three; expected locality.region, locality.zone or locality.sub_zone".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
 
 pub(super) const NO_SERVERS: &str = "empty; expected at least one server";
 

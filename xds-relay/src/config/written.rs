@@ -1,5 +1,6 @@
 //! A configuration within another: read from, and written to, whatever serde knows, with the fields that a file has.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,8 +13,8 @@ use xds_transport::Dialect;
 use super::clients;
 use super::listening::written_admin;
 use super::{
-    Aggregation, Config, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State, Unknown,
-    Unmatched, XdstpStreams, read,
+    Aggregation, Config, Limits, ListenTls, Node, NodeField, Origin, OriginKind, OriginTls, ReadyWhen, Secrets, State,
+    Unknown, Unmatched, XdstpStreams, read,
 };
 use crate::yaml::{self, Prefix};
 
@@ -72,6 +73,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         state,
         ready_when,
         dynamic_parameters,
+        node_parameters,
         unknown,
         linger,
         drain,
@@ -103,6 +105,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
             })),
         ),
         ("dynamic_parameters", Some(dialect(*dynamic_parameters))),
+        ("node_parameters", (!node_parameters.is_empty()).then(|| parts_by_key(node_parameters))),
         (
             "unknown",
             Some(json!(match unknown {
@@ -131,6 +134,10 @@ fn kept(State { path: directory, secrets }: &State) -> Result<Value, Unwritten> 
 
 fn dialect(dialect: Dialect) -> Value {
     json!(if dialect == Dialect::Draft { "draft" } else { "final" })
+}
+
+fn parts_by_key(parameters: &BTreeMap<String, NodeField>) -> Value {
+    Value::Object(parameters.iter().map(|(key, field)| (key.clone(), json!(field.to_string()))).collect())
 }
 
 fn time(time: Duration) -> Value {
@@ -295,6 +302,7 @@ mod tests {
                 ],
                 "node": { "id": "i", "cluster": "c", "locality": { "zone": "z" }, "metadata": { "a": [1, true, null, "x"] } },
                 "origins": origins, "default_origin": "b", "share_by": ["id", "metadata.\"a.b\".c"],
+                "node_parameters": { "a.b": "metadata.\"a.b\".c", "env": "cluster" },
                 "state": { "path": directory.path(), "secrets": { "encrypted": file } },
                 "aggregation": { "rules": file, "legacy_all_matches": true, "unmatched": "pass" }
             }))

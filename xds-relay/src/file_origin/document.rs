@@ -61,9 +61,10 @@ fn read_entry(entry: &Node, descriptors: &Descriptors) -> Result<FileResource, y
     let mut message = read_message(body, descriptors).map_err(in_body)?;
     let held = held_name(&mut message, body).map_err(in_body)?;
     let beside = Beside::read(entry, message.descriptor().full_name())?;
-    let Some(name) = entry.entry("name") else { return finish(message, held, beside, entry.position) };
-    let given = given_name(name, &message.descriptor(), held.as_deref()).map_err(|error| error.under_key("name"))?;
-    finish(message, Some(given), beside, entry.position)
+    let of_type = message.descriptor();
+    let given = |of: &Node| of.field("name", |name| given_name(name, &of_type, held.as_deref()));
+    let given = given(entry)?.map_or_else(|| entry.field("resource_name", given), |name| Ok(Some(Some(name))))?;
+    finish(message, given.flatten().or(held.clone()), beside, entry.position)
 }
 
 fn read_type(node: &Node) -> Result<String, yaml::Error> {
@@ -133,8 +134,8 @@ fn finish(
     })?;
     let type_url = type_url(&message_type);
     let value = encode(message).map_err(|error| yaml::Error::new(position, error.to_string()))?;
-    let Beside { version, ttl, aliases } = beside;
-    Ok(FileResource { name, type_url, value: Bytes::from(value), version, ttl, aliases })
+    let Beside { version, ttl, variant, aliases } = beside;
+    Ok(FileResource { name, type_url, value: Bytes::from(value), version, ttl, variant, aliases })
 }
 
 fn type_url(message_type: &MessageDescriptor) -> String {

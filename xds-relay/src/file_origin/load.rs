@@ -1,8 +1,10 @@
 //! All files of a directory, together.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
+
+use xds_matcher::Overlap;
+use xdstp_cache::Variant;
 
 use super::descriptors::{Descriptors, DescriptorsError};
 use super::document::{self, Placed};
@@ -116,9 +118,16 @@ fn text(file: &Path) -> Result<String, FileError> {
     })
 }
 
-/// By type URL and name: the resource, and where it was written.
+/// A resource, and where it was written.
+struct Written {
+    resource: FileResource,
+    file: PathBuf,
+    position: Position,
+}
+
+/// By type URL and name: all variants.
 #[derive(Default)]
-struct Resources(BTreeMap<(String, String), (FileResource, PathBuf, Position)>);
+struct Resources(BTreeMap<(String, String), Vec<Written>>);
 
 impl Resources {
     /// Adds what the text of a file holds; how many resources that is.
@@ -126,31 +135,49 @@ impl Resources {
         let placed = document::read(text, descriptors).map_err(|error| FileError::in_document(file, error))?;
         let count = placed.len();
         for Placed { resource, position, path } in placed {
-            if let Some(reason) = served.refusal(&resource.name) {
+            let variants = self.0.entry((resource.type_url.clone(), resource.name.clone())).or_default();
+            let is_refused = || variants.iter().find_map(|other| other.refusal(&resource));
+            if let Some(reason) = served.refusal(&resource.name).or_else(is_refused) {
                 let error = yaml::Error { position: Some(position), path, reason };
                 return Err(FileError::in_document(file, error));
             }
-            match self.0.entry((resource.type_url.clone(), resource.name.clone())) {
-                Entry::Vacant(entry) => {
-                    entry.insert((resource, file.to_owned(), position));
-                }
-                Entry::Occupied(entry) => {
-                    let (_, first, Position { line, column }) = entry.get();
-                    let reason = format!(
-                        "{} `{}` is in {}:{line}:{column} already",
-                        resource.type_url,
-                        resource.name,
-                        first.display()
-                    );
-                    let error = yaml::Error { position: Some(position), path, reason };
-                    return Err(FileError::in_document(file, error));
-                }
-            }
+            variants.push(Written { resource, file: file.to_owned(), position });
         }
         Ok(count)
     }
 
     fn into_vec(self) -> Vec<FileResource> {
-        self.0.into_values().map(|(resource, _, _)| resource).collect()
+        let by_variant = |mut variants: Vec<Written>| {
+            variants.sort_by(|one, other| one.resource.variant.cmp(&other.resource.variant));
+            variants.into_iter().map(|written| written.resource)
+        };
+        self.0.into_values().flat_map(by_variant).collect()
+    }
+}
+
+impl Written {
+    /// Why there cannot be another one of the same name: somebody would be served either.
+    fn refusal(&self, other: &FileResource) -> Option<String> {
+        let Position { line, column } = self.position;
+        let place = format!("{}:{line}:{column}", self.file.display());
+        let what = format!("{} `{}`", other.type_url, other.name);
+        let (Some(Variant::Constraints(own)), Some(Variant::Constraints(others))) =
+            (&self.resource.variant, &other.variant)
+        else {
+            return Some(match (&self.resource.variant, &other.variant) {
+                (None, None) => format!("{what} is in {place} already"),
+                (None, _) => format!("{what} is in {place} already, without constraints: that is for everybody"),
+                (Some(_), _) => format!("{what} without constraints is for everybody, and one for some is in {place}"),
+            });
+        };
+        match own.overlap(others) {
+            Overlap::Disjoint => None,
+            Overlap::Overlapping(both) => {
+                Some(format!("{what} for `{others}` is also for who sends {both}, as that for `{own}` in {place}"))
+            }
+            Overlap::Unknown => {
+                Some(format!("{what} for `{others}` may overlap with that in {place}: that takes too long to be said"))
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use xdstp_cache::Variant;
 
 /// A resource that came from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct FileResource {
     pub version: Option<String>,
     /// How long a client may use it without hearing of it again: it does, as long as the file says so.
     pub ttl: Option<Duration>,
+    /// Whom it is for, if it is one of several variants of its name (TP2).
+    pub variant: Option<Variant>,
     /// The other names it may be asked for by; `xdstp:` names are in canonical form.
     pub aliases: Vec<String>,
 }

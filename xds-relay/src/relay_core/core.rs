@@ -15,6 +15,7 @@ use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
 use crate::relay_core::loops::Relays;
 use crate::relay_core::node_group::NodeGrouping;
+use crate::relay_core::node_parameters::NodeParameters;
 use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
@@ -36,6 +37,7 @@ pub struct RelayCore {
     /// Those of files, by position.
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
+    pub(crate) node_parameters: NodeParameters,
     unknown: Unknown,
     limits: Limits,
     settings: Settings,
@@ -111,6 +113,7 @@ impl RelayCore {
             have_several: config.origins.iter().map(has_several).collect(),
             files,
             grouping,
+            node_parameters: NodeParameters::new(config.node_parameters.clone()),
             unknown: config.unknown,
             limits: config.limits,
             settings,

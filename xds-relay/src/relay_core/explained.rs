@@ -46,6 +46,26 @@ impl RelayCore {
         asked.into_iter().map(of_asked).collect()
     }
 
+    /// What its parameters have to do with its node, where it sends none of its own.
+    fn by_node(&self, stream: &StreamEntry, scope: &Scope) -> Vec<String> {
+        let node = stream.node();
+        let own = self.node_parameters.selector(&node);
+        let selector = scope.key.selector();
+        if selector.is_some_and(|selector| **selector != own) {
+            return Vec::new();
+        }
+        let mut reasons = Vec::new();
+        if selector.is_some() {
+            reasons.push("These parameters are what its node says (node_parameters).".to_owned());
+        }
+        let lacking = self.node_parameters.lacking(&node);
+        if !lacking.is_empty() {
+            let lacking: Vec<_> = lacking.iter().map(ToString::to_string).collect();
+            reasons.push(format!("Its node says nothing of {}: that is no parameter of it.", lacking.join(", ")));
+        }
+        reasons
+    }
+
     fn explain_asked(
         &self,
         stream: &StreamEntry,
@@ -78,14 +98,15 @@ impl RelayCore {
             explained.answer = Some(answer.to_owned());
             explained.rejection = rejection.filter(|_| answer == "rejected");
         }
-        explained.reasons = reasons(&explained);
+        explained.reasons = reasons(&explained, self.by_node(stream, &scope));
         explained
     }
 }
 
 /// In the order in which it came about.
-fn reasons(explained: &Explained) -> Vec<String> {
+fn reasons(explained: &Explained, by_node: Vec<String>) -> Vec<String> {
     let mut reasons = asked(explained);
+    reasons.extend(by_node);
     if let Some(scope) = &explained.scope {
         reasons.push(format!("It is held in the scope {scope:?}."));
     }

@@ -167,7 +167,8 @@ fn parts_of(node: &Node, field: &NodeField) -> Vec<Part> {
     }
 }
 
-fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
+/// What the keys lead to.
+pub(crate) fn metadata_at<'a>(node: &'a Node, path: &[String]) -> Option<&'a Value> {
     let mut fields = node.metadata.as_ref().map(|metadata| &metadata.fields);
     let mut found: Option<&Value> = None;
     for key in path {

@@ -87,10 +87,12 @@ impl RelayCore {
                 continue;
             }
             let resources = files.resources();
-            let held = resources.iter().find(|(of, own, _)| *of == type_url && *own == name);
-            found.extend(held.map(|(_, _, resource)| Found {
-                held: HeldResource { row: self.file_row(*at, &type_url, &name, resource), ..HeldResource::default() },
-                body: Some(resource.value.any().clone()),
+            let held = resources.iter().filter(|(of, own, _)| *of == type_url && *own == name);
+            found.extend(held.take(PAGE).map(|(_, _, resource)| {
+                let variant = resource.value.variant().map(ToString::to_string);
+                let row = self.file_row(*at, &type_url, &name, resource);
+                let held = HeldResource { row, variant, ..HeldResource::default() };
+                Found { held, body: Some(resource.value.any().clone()) }
             }));
         }
         found

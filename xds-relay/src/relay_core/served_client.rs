@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use xds_transport::server::{NodeError, ProtocolError, Tally};
-use xdstp_cache::{Interest, ResourceError, TypeUrl};
+use xdstp_cache::{Interest, ResourceError, Selector, TypeUrl};
 use xdstp_client::federation::{Client, NodeGroup, OverLimit};
 
 use crate::config::ClientRule;
@@ -75,6 +75,10 @@ impl Client for ServedClient {
         Ok(Some(group.unwrap_or_else(|| {
             NodeGroup::new([&[ALONE], &self.number.to_be_bytes()[..]].concat(), format!("stream {}", self.number))
         })))
+    }
+
+    fn selector(&self, _: &Bytes) -> Selector {
+        self.relay.node_parameters.selector(&self.entry.node())
     }
 
     fn is_limited(&self) -> bool {

@@ -57,6 +57,13 @@ pub trait Source {
         self.open(type_url)
     }
 
+    /// Whether a subscriber is sent variants of names for its client's sake, though the client sends no parameters (TP2): what a
+    /// client brings along does not say which variants it has, so that of an equal version it may hold another content. A source
+    /// that leaves this out does so for nobody.
+    fn selects(&self, _id: SubscriberId) -> bool {
+        false
+    }
+
     /// The subscriber is gone, having done this much.
     fn close(&mut self, id: SubscriberId, tally: &Tally);
 

@@ -71,6 +71,12 @@ impl Identity {
         self.secure.secure(server, endpoint.selecting(dialect, selector)?)
     }
 
+    /// By what it selects among the variants of every name.
+    pub(crate) fn selector(&self) -> Selector {
+        let parameters = self.parameters.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
+        Selector::Parameters(parameters.collect())
+    }
+
     /// The servers of a bootstrap, whose node we are, in the protocol of the arguments.
     ///
     /// # Errors
@@ -93,7 +99,6 @@ impl Identity {
             DialectName::Final => Dialect::Final,
             DialectName::Draft => Dialect::Draft,
         };
-        let parameters = self.parameters.iter().map(|KeyValue { key, value }| (key.as_str(), value.as_str()));
-        (dialect, Selector::Parameters(parameters.collect()))
+        (dialect, self.selector())
     }
 }

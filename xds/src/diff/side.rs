@@ -10,7 +10,7 @@ use std::time::Duration;
 use prost::Message;
 use xds_relay::file_origin::{FileResource, load, load_embedded};
 use xds_transport::wire::Any;
-use xdstp_cache::Interest;
+use xdstp_cache::{Interest, Variant};
 use xdstp_uri::ResourceName;
 
 use crate::ask::{Failure, Identity, Kind, Servers, Until, Verdict, Wanted, What, listen};
@@ -105,8 +105,11 @@ impl<'a> Sides<'a> {
             ResourceName::parse(name).is_ok_and(|name| interests.iter().any(|interest| answers(&name, interest)))
         };
         let mut found = Found::default();
-        for FileResource { name, type_url, value, .. } in resources {
-            if type_url == self.wanted.type_url() && is_wanted(&name) {
+        // As a server is asked.
+        let selector = self.identity.selector();
+        let is_selected = |variant: &Option<Variant>| variant.as_ref().is_none_or(|variant| variant.is_for(&selector));
+        for FileResource { name, type_url, value, variant, .. } in resources {
+            if type_url == self.wanted.type_url() && is_wanted(&name) && is_selected(&variant) {
                 found.resources.insert(name, Any { type_url, value });
             }
         }

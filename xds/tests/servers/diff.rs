@@ -67,6 +67,18 @@ fn a_server_and_files_are_compared() {
     assert_eq!((run_glob.code, run_glob.out), (1, format!("only in A: {MEMBER}\n")));
     assert_eq!(run(&["diff", file, file, "cluster", "same"]).code, 0);
 
+    // Of variants the one counts that a server is asked for.
+    let variant = |constraints: &str, seconds: u32| {
+        format!(
+            "- resource_name: {{ dynamic_parameter_constraints: {constraints} }}\n  \
+             resource: {{'@type': {CDS}, name: same, connect_timeout: {seconds}s}}\n"
+        )
+    };
+    fs::write(file, format!("resources:\n{}{}", variant("env=prod", 1), variant("not env=prod", 2))).unwrap();
+    for (param, code) in [("env=prod", 0), ("env=test", 1)] {
+        assert_eq!(run(&["diff", file, &server.address(), "--param", param, "cluster", "same"]).code, code, "{param}");
+    }
+
     fs::write(file, "resources: [{name: x}]").unwrap();
     let run = run(&["diff", file, &server.address(), "cluster"]);
     let words = format!("xds: {file}:1:13: resources[0]: neither `@type` nor `resource` is given\n");

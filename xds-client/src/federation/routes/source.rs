@@ -1,6 +1,6 @@
 //! Routes as what a server session pulls from.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use xdstp_uri::{CanonicalText, ResourceName};
 
 use super::{Routes, close_part};
 use crate::federation::part::Part;
-use crate::federation::parts::Parts;
 use crate::federation::scope::Use;
 use crate::federation::subscriber::{News, Subscriber, authority_of, fetched_for};
 
@@ -23,33 +22,20 @@ impl Source for Routes {
     fn identify(&mut self, node: &Bytes) -> Result<(), NodeError> {
         self.group = Some(self.client.identify(node)?);
         self.node = node.clone();
+        self.selector = shared(&self.client.selector(node));
         Ok(())
     }
 
     fn open(&mut self, type_url: &TypeUrl) -> SubscriberId {
-        self.open_selecting(type_url, &Selector::default())
+        self.open_by(type_url, self.selector.clone())
     }
 
     fn open_selecting(&mut self, type_url: &TypeUrl, selector: &Selector) -> SubscriberId {
-        let subscriber = Subscriber {
-            type_url: type_url.clone(),
-            selector: (!selector.is_default()).then(|| Arc::new(selector.clone())),
-            parts: Parts::default(),
-            private_parts: Vec::new(),
-            private: HashMap::new(),
-            brings: false,
-            moves: false,
-            names: 0,
-            brought: 0,
-            sizes: Vec::new(),
-            may_close: false,
-            asks_again: false,
-            opening: true,
-            contested: BTreeMap::new(),
-            unanswered: BTreeMap::new(),
-            denied: None,
-        };
-        SubscriberId::from_index(self.subscribers.insert(subscriber) as u32)
+        self.open_by(type_url, shared(selector))
+    }
+
+    fn selects(&self, id: SubscriberId) -> bool {
+        self.subscribers.get(id.index()).is_some_and(|subscriber| subscriber.selector.is_some())
     }
 
     fn close(&mut self, id: SubscriberId, tally: &Tally) {
@@ -298,4 +284,9 @@ impl Source for Routes {
 fn sum_of<'a>(numbers: impl Iterator<Item = (&'a Part, u64)>) -> u64 {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     numbers.map(|(part, number)| hasher.hash_one((Arc::as_ptr(&part.scope), number))).fold(0, u64::wrapping_add)
+}
+
+/// What selects nothing in particular is no selector.
+fn shared(selector: &Selector) -> Option<Arc<Selector>> {
+    (!selector.is_default()).then(|| Arc::new(selector.clone()))
 }

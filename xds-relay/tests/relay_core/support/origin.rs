@@ -114,6 +114,38 @@ impl Origin {
         _ = edit.finish();
     }
 
+    /// A resource with this body for a node, not to be shared between clients.
+    pub(crate) fn put_map(&mut self, now: Instant, node: &str, of: &str, name: &str, body: &str) {
+        let frame = frame(of, name, body).with_wrapper(Bytes::from_static(b"\x3a\x02\x08\x01"), None, true);
+        self.put_frame(now, node, of, name, body, frame);
+    }
+
+    /// Variants of a name for a node.
+    pub(crate) fn vary_for(&mut self, now: Instant, node: &str, of: &str, name: &str, put: &[(&Variant, &str)]) {
+        let mut edit = self.caches.get_mut(node).unwrap().edit(now);
+        for (variant, version) in put {
+            let resource = frame(of, name, version).into_resource(Some((*version).into()));
+            edit.put_variant(&of.into(), &name.parse().unwrap(), variant, resource);
+        }
+        _ = edit.finish();
+    }
+
+    /// A variant with a version that others of the name may have, too.
+    pub(crate) fn put_variant(
+        &mut self,
+        now: Instant,
+        of: &str,
+        name: &str,
+        variant: &Variant,
+        version: &str,
+        body: &str,
+    ) {
+        let resource = frame(of, name, body).into_resource(Some(version.into()));
+        let mut edit = self.caches.get_mut("").unwrap().edit(now);
+        edit.put_variant(&of.into(), &name.parse().unwrap(), variant, resource);
+        _ = edit.finish();
+    }
+
     /// Sends a resource again although it did not change.
     pub(crate) fn touch(&mut self, of: &str, name: &str) {
         let cache = self.caches.get_mut("").unwrap();

@@ -271,6 +271,7 @@ impl Sotw {
             && self.wanted.wildcard
             && self.wanted.names.is_empty()
             && self.locators.is_empty()
+            && !source.selects(self.subscriber.id)
         {
             return None;
         }

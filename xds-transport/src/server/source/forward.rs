@@ -40,6 +40,10 @@ macro_rules! forward {
             Source::unsubscribe(&mut $source, id, interest)
         }
 
+        fn selects(&$this, id: SubscriberId) -> bool {
+            Source::selects(&$source, id)
+        }
+
         fn covers(&$this, id: SubscriberId, name: &ResourceName) -> bool {
             Source::covers(&$source, id, name)
         }

@@ -73,7 +73,9 @@ impl Delta {
         for name in self.malformed.iter().flat_map(ResourceName::parse) {
             held.remove(&name);
         }
-        if !rule.skip_known_on_resume && !held.is_empty() {
+        if source.selects(self.subscriber.id) {
+            held.values_mut().for_each(|version| *version = version.wanted_again());
+        } else if !rule.skip_known_on_resume && !held.is_empty() {
             for asked in names.iter().flat_map(|text| ResourceName::parse(text)) {
                 // It is sent whatever its version, and is held all the same: no silence takes it away (rule 150).
                 held.entry(asked).and_modify(|version| *version = version.wanted_again());
