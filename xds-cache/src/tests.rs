@@ -18,6 +18,7 @@ mod removals;
 mod resuming;
 mod stale;
 mod variants;
+mod waiting;
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

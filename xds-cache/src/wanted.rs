@@ -153,8 +153,7 @@ impl<V> Cache<V> {
 
     /// Whether a subscriber may hold what is in the slot of a member: not of variants of which none was for it.
     fn may_hold_member(&self, id: SubscriberId, at: SlotKey) -> bool {
-        let slot = &self.store[at];
-        let held = || self.look_of(id, &slot.name).is_none_or(|look| !look.held.is_empty());
-        slot.state.varied().is_none() || self.seen(id, at).is_some() || held()
+        let held = || self.look_of(id, &self.store[at].name).is_none_or(|look| !look.held.is_empty());
+        self.seen(id, at).is_some() || held()
     }
 }

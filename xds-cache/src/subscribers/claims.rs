@@ -67,3 +67,21 @@ impl Claims {
         self.looked_at = last.filter(|_| !self.names.is_empty());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_that_was_looked_at_is_looked_at_again_when_an_alias_of_it_is_over() {
+        let [a, b, c] = ["a", "b", "c"].map(|name| name.parse::<ResourceName>().unwrap());
+        let mut claims = Claims::default();
+        [&a, &b, &c].into_iter().for_each(|name| claims.insert(name.clone()));
+        claims.looked_at(Some(b.clone()));
+        claims.look_again(&c);
+        assert_eq!(claims.next_part(8), std::slice::from_ref(&c), "it comes anyway");
+        claims.looked_at(Some(b.clone()));
+        claims.look_again(&b);
+        assert_eq!(claims.next_part(8), [b, c]);
+    }
+}

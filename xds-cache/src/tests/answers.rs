@@ -133,3 +133,15 @@ fn who_had_no_room_after_the_last_has_nothing_more_to_say() {
         assert_eq!(world.pull(id), [format!("{name}@2")]);
     }
 }
+
+#[test]
+fn that_the_error_of_a_glob_is_over_does_not_say_that_its_members_are_gone() {
+    let mut world = World::relay();
+    let id = world.subscriber(&[GLOB]);
+    world.put(MEMBER, "1");
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [format!("{MEMBER}@1")]);
+    world.fail(GLOB, 14);
+    world.answered(GLOB);
+    assert_eq!(world.pull(id), [""; 0]);
+}

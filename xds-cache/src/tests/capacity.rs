@@ -90,3 +90,31 @@ fn nothing_of_a_cache_without_a_capacity_is_kept_in_order() {
     world.put("a", "1");
     assert!(world.cache.store.idle.pop().is_none());
 }
+
+#[test]
+fn a_collection_that_somebody_wants_stays_answered_whoever_evicts_it() {
+    let mut world = World::relay();
+    for wanted in ["*", GLOB] {
+        let id = world.subscriber(&[wanted]);
+        world.put(MEMBER, "1");
+        world.answered(wanted);
+        world.pull(id);
+        world.cache.evict(&world.of, &interest(wanted), world.now);
+        assert!(world.cache.is_known(&world.of, &interest(wanted)), "{wanted}");
+        world.cache.close(id);
+        world.cache.evict(&world.of, &interest(wanted), world.now);
+        assert!(!world.cache.is_known(&world.of, &interest(wanted)), "{wanted}: nobody wants it");
+    }
+}
+
+#[test]
+fn a_resource_stays_where_any_of_its_names_is_kept() {
+    let mut world = World::relay();
+    for (kept, stays) in [("a", true), ("alias", true), ("b", false)] {
+        let resource = Resource::new("1".into(), 1, 0);
+        let (aliases, woken) = ([name("alias")], &mut Vec::new());
+        world.cache.upsert_raw_with_aliases(&world.of, &name("a"), aliases, resource, world.now, woken);
+        world.cache.evict_unless(&world.of, &interest("a"), world.now, &|name| name.as_str() == kept);
+        assert_eq!(world.cache.is_known(&world.of, &interest("a")), stays, "{kept}");
+    }
+}

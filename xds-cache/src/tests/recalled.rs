@@ -123,6 +123,19 @@ fn who_holds_another_version_keeps_it_until_the_origin_says_which_counts() {
 }
 
 #[test]
+fn an_origin_that_says_the_same_of_everything_leaves_nothing_stale() {
+    let mut world = recalled(&before(&["a", "b"]));
+    let id = world.subscriber(&["a", "b"]);
+    world.cache.resume(id, [(name("a"), "2".into()), (name("b"), "1".into())]);
+    assert_eq!(world.pull(id), [""; 0]);
+    let mut edit = world.cache.edit(world.now);
+    edit.confirm_all();
+    assert!(edit.finish().into_iter().any(|woken| woken == id));
+    assert_eq!((world.cache.stale_count(), world.pull(id)), (0, vec!["a@1".to_owned()]));
+    invariants::check(&world.cache);
+}
+
+#[test]
 fn who_holds_the_same_version_is_not_sent_it() {
     let mut world = recalled(&before(&["a"]));
     let id = world.subscriber(&["*"]);

@@ -2,6 +2,7 @@
 
 mod model;
 mod naive;
+mod selects;
 
 use proptest::prelude::*;
 use xds_matcher::DynamicParameters;
