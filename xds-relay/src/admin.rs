@@ -16,11 +16,10 @@ use axum::{
 };
 use tokio::task::spawn_blocking;
 
-use self::hosts::Hosts;
 use self::look::{Pages, failed};
 pub(crate) use self::secured::Secured;
 use self::tokens::Tokens;
-use crate::bearers::Bearers;
+use crate::admin_access::AdminAccess;
 use crate::metrics::Metrics;
 
 mod answers;
@@ -57,25 +56,24 @@ pub async fn serve<L>(
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    serve_to(None, listener, state, longest_idle, hosts, shutdown).await
+    serve_to(AdminAccess::new(None, hosts), listener, state, longest_idle, shutdown).await
 }
 
-/// The same to who carries one of these tokens, if there are any.
+/// The same to who is let in.
 pub(crate) async fn serve_to<L>(
-    known: Option<Arc<Bearers>>,
+    access: Arc<AdminAccess>,
     listener: L,
     state: Arc<dyn Inspect>,
     longest_idle: Duration,
-    hosts: Vec<String>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()>
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    let tokens = middleware::from_fn_with_state(Tokens { known, relay: state.clone() }, tokens::check);
+    let tokens = middleware::from_fn_with_state(Tokens { access: access.clone(), relay: state.clone() }, tokens::check);
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages::new(state);
-    let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
+    let hosts = middleware::from_fn_with_state(access, hosts::check);
     let router = Router::new()
         .merge(html::routes())
         .route("/config_dump", get(config_dump))

@@ -27,6 +27,7 @@ mod fields;
 mod glob;
 mod limits;
 mod listening;
+mod log_filter;
 mod made;
 mod name_pattern;
 mod node_field;
@@ -47,6 +48,7 @@ pub use self::{
     example_mesh::{EXAMPLE, ExampleMesh},
     glob::{Glob, PatternError},
     limits::Limits,
+    log_filter::{LogFilter, LogFilterError},
     made::InvalidConfig,
     name_pattern::NamePattern,
     node_field::{NodeField, NodeFieldError},
@@ -119,6 +121,8 @@ pub struct Config {
     pub drain: Duration,
     /// Bounds on what peers may do.
     pub limits: Limits,
+    /// What is logged, where the program has that follow.
+    pub log: LogFilter,
 }
 
 /// Who the relay is towards its origins.

@@ -19,6 +19,7 @@ pub(super) const FIELDS: &[&str] = &[
     "linger",
     "drain",
     "limits",
+    "log",
 ];
 pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
 pub(super) const CLIENT_FIELDS: &[&str] =

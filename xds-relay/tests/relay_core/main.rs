@@ -13,6 +13,7 @@ mod denied;
 mod ends;
 mod errors;
 mod groups;
+mod judged;
 mod last_known_good;
 mod leaving;
 mod lifetime;
