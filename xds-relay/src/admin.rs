@@ -1,5 +1,5 @@
-//! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, read-only,
-//! without what is secret.
+//! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, without
+//! what is secret, and read-only but for what is logged.
 //!
 //! The pages look at a relay through [`Inspect`].
 
@@ -28,6 +28,7 @@ mod hosts;
 mod html;
 mod idle;
 mod inspect;
+mod logging;
 mod look;
 mod preface;
 mod secured;
@@ -77,6 +78,7 @@ where
     let router = Router::new()
         .merge(html::routes())
         .route("/config_dump", get(config_dump))
+        .route("/logging", get(logging::tell).post(logging::change))
         .route("/metrics", get(metrics))
         .route("/api/v1/status", get(answers::status))
         .route("/api/v1/origins", get(answers::origins))

@@ -21,6 +21,7 @@ mod address;
 mod aggregation;
 mod cidr;
 mod clients;
+mod environment;
 mod error;
 mod example_mesh;
 mod fields;
@@ -260,17 +261,25 @@ impl Config {
     }
 
     /// Checks the text of a configuration. `file` is what errors name, and the directory it is in is what relative paths
-    /// start from. The directories and files named in it must exist.
+    /// start from. The directories and files named in it must exist. `${NAME}` in a value is what the environment has under
+    /// that name, and `${NAME:-default}` that or the default; `$${` stands for `${`.
     ///
     /// # Errors
-    /// What is wrong first, and where.
+    /// What is wrong first, and where. What is from the environment is not told.
     pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigError> {
-        let file = file.as_ref();
+        Self::parse_in(&|name| std::env::var(name).ok(), file.as_ref(), text)
+    }
+
+    /// The same in an environment.
+    fn parse_in(variable: &dyn Fn(&str) -> Option<String>, file: &Path, text: &str) -> Result<Self, ConfigError> {
+        let mut filled = Vec::new();
         yaml::parse(text)
             .and_then(|root| {
-                read::config(&root.unwrap_or_else(yaml::Node::empty), file.parent().unwrap_or(Path::new("")))
+                let mut root = root.unwrap_or_else(yaml::Node::empty);
+                environment::fill_in(&mut root, variable, &mut filled)?;
+                read::config(&root, file.parent().unwrap_or(Path::new("")))
             })
-            .map_err(|error| ConfigError::in_document(file, error))
+            .map_err(|error| ConfigError::in_document(file, environment::hide(error, &filled)))
     }
 
     /// The origin of this name.

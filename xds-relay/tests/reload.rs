@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "the helpers of these tests")]
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
@@ -143,4 +144,54 @@ async fn a_link_that_leads_elsewhere_is_a_change() {
     relay.says("an open stream is denied: no rule of `clients` is for this client");
     relay.says("the configuration is read again: clients count now");
     assert!(relay.counts("downstream_denied_total{reason=\"client\"} 1"));
+}
+
+/// A POST to the admin pages, with a header.
+fn post(relay: &Relay, path: &str, header: &str) -> String {
+    let mut stream = connect(relay.process.address_after("admin    http://").trim_end_matches('/'));
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: localhost\r\n{header}content-length: 0\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn what_is_logged_changes_while_it_runs_and_not_from_a_browser() {
+    let (directory, file) = file(&config("log: error"));
+    serve(directory.path(), 1);
+    let relay = Relay::start(&file);
+    for header in ["origin: http://evil.example\r\n", "origin: null\r\n", "sec-fetch-site: cross-site\r\n"] {
+        assert!(post(&relay, "/logging?level=debug", header).starts_with("HTTP/1.1 403 "), "{header}");
+    }
+    assert!(post(&relay, "/logging?level=debgu", "").starts_with("HTTP/1.1 400 "));
+    assert!(relay.page("/logging").ends_with("\r\n\r\nerror\n"));
+    assert!(post(&relay, "/logging?level=warn,xds_relay=info", "").ends_with("\r\n\r\nwarn,xds_relay=info\n"));
+    relay.says("as somebody says on the admin pages, this is logged now: warn,xds_relay=info");
+    assert!(relay.page("/logging").ends_with("\r\n\r\nwarn,xds_relay=info\n"));
+    // The configuration is as it was: it does not take that back.
+    relay.process.signal("HUP");
+    relay.says("nothing that can count at once is new");
+    fs::write(&file, config("log: debug")).unwrap();
+    relay.process.signal("HUP");
+    relay.says("the configuration is read again: log count now");
+    assert!(relay.page("/logging").ends_with("\r\n\r\ndebug\n"));
+}
+
+#[test]
+fn values_come_from_the_environment_of_the_process() {
+    let (directory, file) = file(&config("node: { id: '${POD_NAME}' }\nlinger: ${LINGER:-1m}"));
+    serve(directory.path(), 1);
+    let check = |pod: Option<&str>| {
+        let mut command = relay();
+        command.arg("--config").arg(&file).arg("--check").env_remove("POD_NAME").env_remove("LINGER");
+        pod.iter().for_each(|pod| _ = command.env("POD_NAME", pod));
+        command.output().unwrap()
+    };
+    assert_eq!(check(Some("relay-1")).status.code(), Some(0));
+    let output = check(None);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains(":4:13: node.id: `${POD_NAME}`: the environment has no POD_NAME"), "{said}");
 }
