@@ -35,6 +35,7 @@ mod node_field;
 mod own_address;
 mod read;
 mod rules;
+mod schema;
 mod state;
 mod tls;
 mod values;

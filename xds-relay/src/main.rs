@@ -60,6 +60,8 @@ struct Arguments {
 enum Command {
     /// Say which key requests have by aggregation rules, and why
     Keys(keys::Arguments),
+    /// Print a JSON Schema of the configuration, for editors
+    Schema,
 }
 
 const EXAMPLES: &str = "\
@@ -68,6 +70,7 @@ Examples:
   xds-relay --config relay.yaml --check          is the file good?
   xds-relay --config relay.yaml                  run it
   xds-relay --config relay.yaml --log info,xds_relay=debug
+  xds-relay schema >relay.schema.json            for an editor
   xds-relay keys --rules rules.yaml <requests    what do aggregation rules make of requests, and why?
 
 SIGTERM or SIGINT (^C) drains, for as long as the configuration allows, and exits with 0; a second one exits at once, with
@@ -79,6 +82,10 @@ const BAD_CONFIGURATION: u8 = 2;
 fn main() -> ExitCode {
     let mut arguments = Arguments::parse();
     let result = match arguments.command.take() {
+        Some(Command::Schema) => {
+            say(&format!("{:#}\n", Config::schema()));
+            Ok(())
+        }
         Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
         None => {
             let file = arguments.config.clone();

@@ -239,3 +239,12 @@ fn a_file_that_may_not_grow_does_not_end_the_relay() {
     assert!(answer(&mut admin, "/config_dump").contains("\"kept\": false"));
     assert!(directory.path().join("kept").is_dir());
 }
+
+#[test]
+fn the_schema_is_json_for_editors() {
+    let output = relay().arg("schema").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["properties"]["linger"]["default"], "30s");
+}

@@ -127,7 +127,7 @@ node:
             (origin.name.as_str(), origin.authorities.as_slice()),
             ("a", &["${HOST}$", "b", "$1"].map(str::to_owned)[..])
         );
-        assert!(serde_json::to_string(&config).unwrap().contains("\"up.example:18010\""));
+        assert!(serde_json::to_string(&config).unwrap().contains("up.example:18010"));
         assert_eq!((config.limits.streams, config.node.id.as_str()), (18010, "x, y: ["));
         assert_eq!(serde_json::to_string(&config.node.metadata).unwrap(), r#"{"port":18010,"text":"18010"}"#);
     }
