@@ -23,11 +23,8 @@ impl Config {
     /// ```
     #[must_use]
     pub fn schema() -> Value {
-        let mut schema = Schema::new().object("", FIELDS, of_root);
-        schema["$schema"] = json!(DIALECT);
-        schema["title"] = json!("xds-relay");
-        schema["required"] = json!(["origins"]);
-        schema
+        let schema = required(Schema::new().object("", FIELDS, of_root), &["origins"]);
+        with(with(schema, "$schema", json!(DIALECT)), "title", json!("xds-relay"))
     }
 }
 
@@ -57,10 +54,10 @@ impl Schema {
             let path = format!("{prefix}{field}");
             let mut schema = of(self, field);
             if let Some(words) = words(&path) {
-                schema["description"] = json!(words);
+                schema = with(schema, "description", json!(words));
             }
             if let Some(default) = self.default(&path) {
-                schema["default"] = default;
+                schema = with(schema, "default", default);
             }
             ((*field).to_owned(), schema)
         };
@@ -179,9 +176,15 @@ fn list(of: Value, least: usize) -> Value {
     json!({ "type": "array", "items": of, "minItems": least })
 }
 
-fn required(mut object: Value, fields: &[&str]) -> Value {
-    object["required"] = json!(fields);
-    object
+fn required(object: Value, fields: &[&str]) -> Value {
+    with(object, "required", json!(fields))
+}
+
+fn with(mut schema: Value, keyword: &str, says: Value) -> Value {
+    if let Some(keywords) = schema.as_object_mut() {
+        keywords.insert(keyword.to_owned(), says);
+    }
+    schema
 }
 
 fn either(one: Value, other: Value) -> Value {
