@@ -1,5 +1,5 @@
-//! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, read-only,
-//! without what is secret.
+//! The admin pages: health, readiness, what the relay holds and for whom, for people and as JSON, metrics. HTTP/1, without
+//! what is secret, and read-only but for what is logged.
 //!
 //! The pages look at a relay through [`Inspect`].
 
@@ -16,11 +16,10 @@ use axum::{
 };
 use tokio::task::spawn_blocking;
 
-use self::hosts::Hosts;
 use self::look::{Pages, failed};
 pub(crate) use self::secured::Secured;
 use self::tokens::Tokens;
-use crate::bearers::Bearers;
+use crate::admin_access::AdminAccess;
 use crate::metrics::Metrics;
 
 mod answers;
@@ -29,6 +28,7 @@ mod hosts;
 mod html;
 mod idle;
 mod inspect;
+mod logging;
 mod look;
 mod preface;
 mod secured;
@@ -57,28 +57,28 @@ pub async fn serve<L>(
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    serve_to(None, listener, state, longest_idle, hosts, shutdown).await
+    serve_to(AdminAccess::new(None, hosts), listener, state, longest_idle, shutdown).await
 }
 
-/// The same to who carries one of these tokens, if there are any.
+/// The same to who is let in.
 pub(crate) async fn serve_to<L>(
-    known: Option<Arc<Bearers>>,
+    access: Arc<AdminAccess>,
     listener: L,
     state: Arc<dyn Inspect>,
     longest_idle: Duration,
-    hosts: Vec<String>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()>
 where
     L: Listener<Addr: fmt::Debug>,
 {
-    let tokens = middleware::from_fn_with_state(Tokens { known, relay: state.clone() }, tokens::check);
+    let tokens = middleware::from_fn_with_state(Tokens { access: access.clone(), relay: state.clone() }, tokens::check);
     let listener = idle::Idle::new(listener, longest_idle, state.clone());
     let pages = Pages::new(state);
-    let hosts = middleware::from_fn_with_state(Hosts::new(hosts), hosts::check);
+    let hosts = middleware::from_fn_with_state(access, hosts::check);
     let router = Router::new()
         .merge(html::routes())
         .route("/config_dump", get(config_dump))
+        .route("/logging", get(logging::tell).post(logging::change))
         .route("/metrics", get(metrics))
         .route("/api/v1/status", get(answers::status))
         .route("/api/v1/origins", get(answers::origins))

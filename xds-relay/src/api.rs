@@ -48,6 +48,30 @@ pub struct Status {
     /// Whether what is known is kept over a restart, if it is to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state_kept: Option<bool>,
+    /// What became of the configuration that was read last, where that is not all that counts.
+    #[serde(skip_serializing_if = "ConfigState::is_all")]
+    pub config: ConfigState,
+    /// What is logged, if it is the relay that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+/// What became of a configuration that was read while the relay runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConfigState {
+    /// Why the one that was read last does not count, if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The fields of the last good one that stay as they were until the relay is started again.
+    pub needs_restart: Vec<String>,
+}
+
+impl ConfigState {
+    /// Whether all that was read counts.
+    fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Whether a type URL is what somebody calls it: itself or its end, such as `Cluster` or `cluster.v3.Cluster`.

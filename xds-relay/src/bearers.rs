@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{HeaderMap, header};
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
+
+use crate::lock::lock;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -22,6 +24,21 @@ const SHORTEST: usize = 16;
 pub(crate) struct Bearers {
     file: PathBuf,
     known: Mutex<BTreeSet<[u8; 32]>>,
+    /// What is wrong with the file since it was read, and was said.
+    said: Mutex<Option<String>>,
+}
+
+/// A token that a call carries: no more than it takes to know it.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Shown([u8; 32]);
+
+/// The token that a call carries.
+pub(crate) fn shown(headers: &HeaderMap) -> Option<Shown> {
+    let mut said = headers.get_all(header::AUTHORIZATION).into_iter();
+    // Of several it is not known which counts.
+    let (Some(said), None) = (said.next(), said.next()) else { return None };
+    let (_, token) = said.to_str().ok()?.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))?;
+    Some(Shown(hash(token.trim())))
 }
 
 impl Bearers {
@@ -30,56 +47,51 @@ impl Bearers {
     /// # Errors
     /// It cannot be read, or has no tokens, in words that name it.
     pub(crate) fn load(file: &Path) -> Result<Self, String> {
-        Ok(Self { file: file.to_owned(), known: Mutex::new(read(file)?) })
+        Ok(Self { file: file.to_owned(), known: Mutex::new(read(file)?), said: Mutex::default() })
     }
 
-    /// Whether a call carries one of them.
-    pub(crate) fn accepts(&self, headers: &HeaderMap) -> bool {
-        let mut said = headers.get_all(header::AUTHORIZATION).into_iter();
-        // Of several it is not known which counts.
-        let (Some(said), None) = (said.next(), said.next()) else { return false };
-        let token = said.to_str().ok().and_then(|said| said.split_once(' '));
-        let Some((_, token)) = token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else { return false };
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.contains(&hash(token.trim()))
+    /// Whether a token is one of them.
+    pub(crate) fn accepts(&self, token: Option<&Shown>) -> bool {
+        token.is_some_and(|Shown(token)| lock(&self.known).contains(token))
     }
 
     /// Whether there was anything new.
     fn look(&self) -> Result<bool, String> {
         let now = read(&self.file)?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let changed = *known != now;
         *known = now;
         Ok(changed)
     }
+
+    async fn follow(self: Arc<Self>) {
+        let looking = self.clone();
+        // A disk may not answer.
+        let looked = tokio::task::spawn_blocking(move || looking.look()).await;
+        let words = match looked {
+            Ok(Ok(changed)) => {
+                if changed {
+                    tracing::info!(file = %self.file.display(), "tokens are read anew");
+                }
+                None
+            }
+            Ok(Err(words)) => Some(words),
+            Err(error) => Some(error.to_string()),
+        };
+        let mut said = lock(&self.said);
+        if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
+            tracing::warn!("new tokens do not count, those before do: {words}");
+        }
+        *said = words;
+    }
 }
 
-/// Reads files again every so often. What is not good does not count, and is said once.
-pub(crate) async fn follow(all: Vec<Arc<Bearers>>) {
-    if all.is_empty() {
-        return std::future::pending().await;
-    }
-    let mut said: Vec<Option<String>> = vec![None; all.len()];
+/// Reads the files there are again every so often. What is not good does not count, and is said once.
+pub(crate) async fn follow(all: impl Fn() -> Vec<Arc<Bearers>>) {
     loop {
         sleep(LOOK).await;
-        for (bearers, said) in all.iter().zip(&mut said) {
-            let looking = bearers.clone();
-            // A disk may not answer.
-            let looked = tokio::task::spawn_blocking(move || looking.look()).await;
-            let words = match looked {
-                Ok(Ok(changed)) => {
-                    if changed {
-                        tracing::info!(file = %bearers.file.display(), "tokens are read anew");
-                    }
-                    None
-                }
-                Ok(Err(words)) => Some(words),
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(words) = words.as_ref().filter(|words| said.as_ref() != Some(words)) {
-                tracing::warn!("new tokens do not count, those before do: {words}");
-            }
-            *said = words;
+        for bearers in all() {
+            bearers.follow().await;
         }
     }
 }
@@ -122,8 +134,8 @@ mod tests {
     const ONE: &str = "one-0123456789abcdef";
     const TWO: &str = "two-0123456789abcdef";
 
-    fn headers(values: &[&str]) -> HeaderMap {
-        values.iter().map(|value| (header::AUTHORIZATION, value.parse().unwrap())).collect()
+    fn headers(values: &[&str]) -> Option<Shown> {
+        shown(&values.iter().map(|value| (header::AUTHORIZATION, value.parse().unwrap())).collect())
     }
 
     #[test]
@@ -133,8 +145,8 @@ mod tests {
         fs::write(&file, format!("\n {ONE}\r\n{TWO}")).unwrap();
         let bearers = Bearers::load(&file).unwrap();
         for token in [ONE, TWO] {
-            assert!(bearers.accepts(&headers(&[&format!("Bearer {token}")])));
-            assert!(bearers.accepts(&headers(&[&format!("bearer  {token}")])));
+            assert!(bearers.accepts(headers(&[&format!("Bearer {token}")]).as_ref()));
+            assert!(bearers.accepts(headers(&[&format!("bearer  {token}")]).as_ref()));
         }
         for values in [
             &[][..],
@@ -145,7 +157,7 @@ mod tests {
             &["Bearer one-0123456789abcdefg"],
             &["Bearer one-0123456789abcdef", "Bearer one-0123456789abcdef"],
         ] {
-            assert!(!bearers.accepts(&headers(values)), "{values:?}");
+            assert!(!bearers.accepts(headers(values).as_ref()), "{values:?}");
         }
     }
 
@@ -161,10 +173,10 @@ mod tests {
         for (text, words) in [("", "no token"), ("short", "line 1"), ("a b c d e f g h i j", "line 1")] {
             fs::write(&file, text).unwrap();
             assert!(bearers.look().unwrap_err().contains(words));
-            assert!(bearers.accepts(&headers(&[&format!("Bearer {ONE}")])));
+            assert!(bearers.accepts(headers(&[&format!("Bearer {ONE}")]).as_ref()));
         }
         fs::write(&file, TWO).unwrap();
         assert!(bearers.look().unwrap());
-        assert!(!bearers.accepts(&headers(&[&format!("Bearer {ONE}")])));
+        assert!(!bearers.accepts(headers(&[&format!("Bearer {ONE}")]).as_ref()));
     }
 }

@@ -16,14 +16,17 @@ use tower_layer::Layer;
 use tower_service::Service;
 use xdstp_client::federation;
 
-use crate::client_rules::{ClientRules, admin_tokens};
-use crate::config::{self, Address, Config, OriginKind, XdstpStreams};
+use crate::admin_access::{AdminAccess, admin_tokens};
+use crate::client_rules::{ClientRules, Rules};
+use crate::config::{self, Address, Config, LogFilter, OriginKind, XdstpStreams};
 use crate::error::Error;
 use crate::exported::export;
+use crate::logging::{Logging, SetLog};
 use crate::metrics::Metrics;
 use crate::origins::{self, Origins};
 use crate::pages::Pages;
 use crate::relay_core::{ByRules, EveryNode, NodeGrouping, RelayCore, ShareBy};
+use crate::reload::{Parts, Reloader, Reloads};
 use crate::serve::{Guards, Layered, Relay};
 use crate::socket::Listener;
 use crate::state;
@@ -89,6 +92,7 @@ pub struct RelayBuilder {
     tls: Option<ServerConfig>,
     layers: Vec<Layered>,
     registry: Option<Registry>,
+    log: Option<SetLog>,
 }
 
 /// Runs a relay until `shutdown` resolves and its streams are drained.
@@ -103,8 +107,8 @@ impl Relay {
     /// A relay of this configuration, with what is said of it from now on.
     pub fn builder(config: Config) -> RelayBuilder {
         let (origins, layers) = (BTreeMap::new(), Vec::new());
-        let (grouping, listener, admin_listener, tls, registry) = (None, None, None, None, None);
-        RelayBuilder { config, origins, grouping, listener, admin_listener, tls, layers, registry }
+        let (grouping, listener, admin_listener, tls, registry, log) = (None, None, None, None, None, None);
+        RelayBuilder { config, origins, grouping, listener, admin_listener, tls, layers, registry, log }
     }
 
     /// Takes the addresses of the configuration and reads its files. Origins are dialed when
@@ -190,6 +194,13 @@ impl RelayBuilder {
         self
     }
 
+    /// What is logged follows the configuration's `log`, and what is said on the admin pages: this has it change. It is not called for
+    /// what the configuration says at first.
+    pub fn log(mut self, set: impl Fn(&LogFilter) + Send + Sync + 'static) -> Self {
+        self.log = Some(Box::new(set));
+        self
+    }
+
     /// Takes the addresses that no listener was given for, and reads the files of the configuration. Servers are dialed when
     /// somebody wants something of them.
     ///
@@ -198,7 +209,8 @@ impl RelayBuilder {
     /// missing or [not ready](federation::Origin::ready), or one was brought that the configuration does not name; the registry
     /// has the metrics of another relay.
     pub async fn bind(self) -> Result<Relay, Error> {
-        let Self { mut config, origins, grouping, listener, admin_listener, tls, layers, registry } = self;
+        let Self { mut config, origins, grouping, listener, admin_listener, tls, layers, registry, log } = self;
+        let as_given = config.clone();
         if let Some(listener) = &listener {
             config.listen = listener.local_addr()?.into();
         }
@@ -228,8 +240,8 @@ impl RelayBuilder {
         };
         let admin_tls = config.admin_tls.as_ref().map(|files| tls::Downstream::load(files, With::Admin)).transpose()?;
         let (tls, admin_tls) = (tls.map(Arc::new), admin_tls.map(Arc::new));
-        let rules = ClientRules::load(&config)?.map(Arc::new);
-        let admin_tokens = admin_tokens(&config)?;
+        let rules = ClientRules::new(Rules::load(&config)?);
+        let access = AdminAccess::new(admin_tokens(&config)?, config.admin_hosts.clone());
         let listener = match listener {
             Some(listener) => Listener::Tcp(listener),
             None => listen(&config.listen, "listen")?,
@@ -239,12 +251,16 @@ impl RelayBuilder {
             (None, Some(address)) => Some(listen(address, "admin")?),
             (None, None) => None,
         };
-        let pages = Arc::new(Pages::new(&config, core.clone()));
+        let logging = Arc::new(Logging::new(config.log.clone(), log));
+        let reloads = Arc::<Reloads>::default();
+        let pages = Arc::new(Pages::new(&config, core.clone(), logging.clone(), reloads.clone()));
         if let Some(registry) = registry {
             export(&pages, &registry)?;
         }
-        let guards = Guards { tls, rules, admin_tls, admin_tokens };
-        Ok(Relay { config, listener, guards, admin, layers, core, pages, _origins: origins })
+        let parts = Parts { core: core.clone(), rules: rules.clone(), access: access.clone(), logging, reloads };
+        let reloader = Reloader::new(as_given, parts);
+        let guards = Guards { tls, rules, admin_tls, access };
+        Ok(Relay { config, listener, guards, admin, layers, core, pages, reloader, _origins: origins })
     }
 }
 

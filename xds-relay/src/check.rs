@@ -1,6 +1,7 @@
 //! Reading what a configuration refers to, without serving it.
 
-use crate::client_rules::{ClientRules, admin_tokens};
+use crate::admin_access::admin_tokens;
+use crate::client_rules::Rules;
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
@@ -22,10 +23,7 @@ use crate::{origins, state, tls};
 /// configuration names, such as a certificate, or a key of what is kept. [`Error::Aggregation`]: the aggregation rules are.
 #[cfg(feature = "file-origin")]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
-    check_tls(config)?;
-    check_tokens(config)?;
-    check_aggregation(config)?;
-    check_state(config)?;
+    check_named(config)?;
     let mut contents = Vec::new();
     for origin in &config.origins {
         if let OriginKind::Files { directory, descriptors } = &origin.kind {
@@ -42,10 +40,7 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
 /// [`Error::Origin`]: an origin of files.
 #[cfg(not(feature = "file-origin"))]
 pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
-    check_tls(config)?;
-    check_tokens(config)?;
-    check_aggregation(config)?;
-    check_state(config)?;
+    check_named(config)?;
     match config.origins.iter().find(|origin| matches!(origin.kind, OriginKind::Files { .. })) {
         None => Ok(Vec::new()),
         Some(origin) => {
@@ -55,9 +50,17 @@ pub fn check(config: &Config) -> Result<Vec<FileContent>, Error> {
     }
 }
 
+/// Reads all that a configuration refers to but for resource files, which count anew by themselves.
+pub(crate) fn check_named(config: &Config) -> Result<(), Error> {
+    check_tls(config)?;
+    check_tokens(config)?;
+    check_aggregation(config)?;
+    check_state(config)
+}
+
 /// Whether there are tokens where clients, and who looks at the admin pages, must carry one.
 fn check_tokens(config: &Config) -> Result<(), Error> {
-    ClientRules::load(config)?;
+    Rules::load(config)?;
     admin_tokens(config).map(drop)
 }
 

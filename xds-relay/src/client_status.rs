@@ -18,7 +18,7 @@ use crate::relay_core::RelayCore;
 const METHODS: &str = "/envoy.service.status.v3.ClientStatusDiscoveryService/{method}";
 
 /// Serves it of a relay, under the rules for its clients.
-pub(crate) fn router(core: &Arc<RelayCore>, rules: Option<Arc<ClientRules>>) -> Router {
+pub(crate) fn router(core: &Arc<RelayCore>, rules: Arc<ClientRules>) -> Router {
     let under = Under { core: core.clone(), rules };
     let service = ClientStatusService::new(core.clone());
     Router::new().route_service(METHODS, service).route_layer(from_fn_with_state(under, check))
@@ -27,15 +27,13 @@ pub(crate) fn router(core: &Arc<RelayCore>, rules: Option<Arc<ClientRules>>) -> 
 #[derive(Clone)]
 struct Under {
     core: Arc<RelayCore>,
-    /// All may ask for it without them.
-    rules: Option<Arc<ClientRules>>,
+    rules: Arc<ClientRules>,
 }
 
 impl Under {
     fn admit(&self, call: &Parts) -> Result<(), Status> {
-        let Some(rules) = &self.rules else { return Ok(()) };
         let (peer, metrics) = (peer(call), self.core.metrics());
-        if rules.admit(call, &peer, metrics)?.client_status {
+        if self.rules.now().admit(call, &peer, metrics)?.is_none_or(|rule| rule.client_status) {
             return Ok(());
         }
         metrics.downstream_denied(Denial::ClientStatus);

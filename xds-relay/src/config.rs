@@ -21,12 +21,14 @@ mod address;
 mod aggregation;
 mod cidr;
 mod clients;
+mod environment;
 mod error;
 mod example_mesh;
 mod fields;
 mod glob;
 mod limits;
 mod listening;
+mod log_filter;
 mod made;
 mod name_pattern;
 mod node_field;
@@ -34,6 +36,7 @@ mod node_parameters;
 mod own_address;
 mod read;
 mod rules;
+mod schema;
 mod state;
 mod tls;
 mod values;
@@ -48,6 +51,7 @@ pub use self::{
     example_mesh::{EXAMPLE, ExampleMesh},
     glob::{Glob, PatternError},
     limits::Limits,
+    log_filter::{LogFilter, LogFilterError},
     made::InvalidConfig,
     name_pattern::NamePattern,
     node_field::{NodeField, NodeFieldError},
@@ -123,6 +127,8 @@ pub struct Config {
     pub drain: Duration,
     /// Bounds on what peers may do.
     pub limits: Limits,
+    /// What is logged, where the program has that follow.
+    pub log: LogFilter,
 }
 
 /// Who the relay is towards its origins.
@@ -260,17 +266,25 @@ impl Config {
     }
 
     /// Checks the text of a configuration. `file` is what errors name, and the directory it is in is what relative paths
-    /// start from. The directories and files named in it must exist.
+    /// start from. The directories and files named in it must exist. `${NAME}` in a value is what the environment has under
+    /// that name, and `${NAME:-default}` that or the default; `$${` stands for `${`.
     ///
     /// # Errors
-    /// What is wrong first, and where.
+    /// What is wrong first, and where. What is from the environment is not told.
     pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigError> {
-        let file = file.as_ref();
+        Self::parse_in(&|name| std::env::var(name).ok(), file.as_ref(), text)
+    }
+
+    /// The same in an environment.
+    fn parse_in(variable: &dyn Fn(&str) -> Option<String>, file: &Path, text: &str) -> Result<Self, ConfigError> {
+        let mut filled = Vec::new();
         yaml::parse(text)
             .and_then(|root| {
-                read::config(&root.unwrap_or_else(yaml::Node::empty), file.parent().unwrap_or(Path::new("")))
+                let mut root = root.unwrap_or_else(yaml::Node::empty);
+                environment::fill_in(&mut root, variable, &mut filled)?;
+                read::config(&root, file.parent().unwrap_or(Path::new("")))
             })
-            .map_err(|error| ConfigError::in_document(file, error))
+            .map_err(|error| ConfigError::in_document(file, environment::hide(error, &filled)))
     }
 
     /// The origin of this name.

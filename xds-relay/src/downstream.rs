@@ -1,6 +1,6 @@
 //! The accepting side: the relay's core behind the gRPC server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
@@ -9,12 +9,13 @@ use tonic::metadata::MetadataMap;
 use xds_transport::grpc::server::{self, Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::server::Stream;
 
-use crate::client_rules::{ClientRules, peer};
+use crate::client_rules::{ClientRules, Shown, peer};
 use crate::config::ClientRule;
+use crate::lock::lock;
 use crate::relay_core::{AdmitError, Admitted, RelayCore, Routes, Seen, ServedStream, Share};
 
 /// A service that serves every stream that is opened from one relay.
-pub(crate) fn service(core: Arc<RelayCore>, rules: Option<Arc<ClientRules>>) -> Service<Downstream> {
+pub(crate) fn service(core: Arc<RelayCore>, rules: Arc<ClientRules>) -> Service<Downstream> {
     let limits = core.limits();
     Service::new(Downstream { core: core.clone(), rules })
         .settings(core.settings())
@@ -27,8 +28,7 @@ pub(crate) fn service(core: Arc<RelayCore>, rules: Option<Arc<ClientRules>>) -> 
 /// Serves every stream that is opened from one relay.
 pub(crate) struct Downstream {
     core: Arc<RelayCore>,
-    /// All may ask for everything without them.
-    rules: Option<Arc<ClientRules>>,
+    rules: Arc<ClientRules>,
 }
 
 impl Accept for Downstream {
@@ -36,8 +36,9 @@ impl Accept for Downstream {
 
     async fn accept(&self, opened: Opened) -> Result<Accepted<Routes>, Status> {
         let peer = peer(&opened.request);
-        let rule =
-            self.rules.as_ref().map(|rules| rules.admit(&opened.request, &peer, self.core.metrics())).transpose()?;
+        let rules = self.rules.now();
+        let rule = Mutex::new(rules.admit(&opened.request, &peer, self.core.metrics())?);
+        let shown = Shown::of(&opened.request);
         let Opened { request, protocol, wake, handle, .. } = opened;
         let metadata = MetadataMap::from_headers(request.headers);
         let Admitted { metadata, seen, place, .. } = self.core.admit(Instant::now(), &metadata).map_err(|error| {
@@ -48,8 +49,13 @@ impl Accept for Downstream {
             }
         })?;
         let waker = Waker::from(Arc::new(WakeStream(wake)));
-        let outside = Outside { handle, peer, rule, _seen: seen, _place: place };
-        let source = self.core.open_stream(protocol, waker, Some(Arc::new(outside)));
+        let outside = Outside { handle, peer, shown, rules: self.rules.clone(), rule, _seen: seen, _place: place };
+        let outside = Arc::new(outside);
+        let source = self.core.open_stream(protocol, waker, Some(outside.clone()));
+        // Whoever replaced the rules in between looked at the streams that there were.
+        if !Arc::ptr_eq(&rules, &self.rules.now()) {
+            outside.judge().map_err(Status::permission_denied)?;
+        }
         Ok(Accepted { source, metadata })
     }
 }
@@ -70,7 +76,9 @@ impl Wake for WakeStream {
 struct Outside {
     handle: StreamHandle,
     peer: String,
-    rule: Option<Arc<ClientRule>>,
+    shown: Shown,
+    rules: Arc<ClientRules>,
+    rule: Mutex<Option<Arc<ClientRule>>>,
     _seen: Option<Seen>,
     _place: Share,
 }
@@ -80,8 +88,14 @@ impl ServedStream for Outside {
         &self.peer
     }
 
-    fn rule(&self) -> Option<&ClientRule> {
-        self.rule.as_deref()
+    fn rule(&self) -> Option<Arc<ClientRule>> {
+        lock(&self.rule).clone()
+    }
+
+    fn judge(&self) -> Result<(), String> {
+        let rule = self.rules.now().of(&self.shown).map_err(|status| status.message().to_owned())?;
+        *lock(&self.rule) = rule;
+        Ok(())
     }
 
     fn inspect(&self, look: &mut dyn FnMut(&Stream)) {
@@ -94,5 +108,9 @@ impl ServedStream for Outside {
 
     fn refuse(&self, reason: &str) {
         self.handle.refuse(reason);
+    }
+
+    fn deny(&self, reason: &str) {
+        self.handle.deny(reason);
     }
 }

@@ -2,6 +2,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod admin;
+mod admin_access;
 pub mod aggregation;
 pub mod api;
 mod bearers;
@@ -25,11 +26,13 @@ mod hex;
 mod incoming;
 mod load_reports;
 mod lock;
+mod logging;
 pub mod metrics;
 mod origins;
 mod pages;
 mod reached;
 pub mod relay_core;
+mod reload;
 mod serve;
 mod snapshot;
 mod socket;
@@ -44,4 +47,5 @@ pub use crate::check::check;
 pub use crate::config::{Config, ConfigError, ExampleMesh};
 pub use crate::error::Error;
 pub use crate::file_content::FileContent;
+pub use crate::reload::{Reloaded, Reloader};
 pub use crate::serve::Relay;

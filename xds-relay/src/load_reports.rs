@@ -59,7 +59,7 @@ pub(crate) struct LoadReports {
     /// resources. None where it has no server.
     pools: Vec<Pool>,
     core: Arc<RelayCore>,
-    rules: Option<Arc<ClientRules>>,
+    rules: Arc<ClientRules>,
     ended: watch::Receiver<bool>,
 }
 
@@ -69,7 +69,7 @@ impl LoadReports {
         origin: String,
         pools: Vec<Pool>,
         core: Arc<RelayCore>,
-        rules: Option<Arc<ClientRules>>,
+        rules: Arc<ClientRules>,
         ended: watch::Receiver<bool>,
     ) -> Self {
         Self { origin, pools, core, rules, ended }
@@ -96,10 +96,10 @@ impl LoadReports {
 
     /// Who may not be the node that it says it is reports nothing.
     async fn admit(&self, reports: Request<AxumBody>) -> Result<Request<Begun>, Status> {
-        let Some(rules) = &self.rules else { return Ok(reports.map(Begun::unread)) };
         let (mut head, body) = reports.into_parts();
         let (peer, metrics, limits) = (peer(&head), self.core.metrics(), self.core.limits());
-        let rule = rules.admit(&head, &peer, metrics)?;
+        let admitted = self.rules.now().admit(&head, &peer, metrics)?;
+        let Some(rule) = admitted else { return Ok(Request::from_parts(head, Begun::unread(body))) };
         // What is shown to the relay is nothing for its origin.
         head.headers.remove(header::AUTHORIZATION);
         if !rule.limits_nodes() {

@@ -1,7 +1,5 @@
 //! What is logged, and how much of it: what strangers say in it can neither look like lines of its own nor fill a disk.
 
-pub(crate) mod filter;
-
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal as _, Write};
@@ -12,10 +10,12 @@ use tracing::callsite::Identifier;
 use tracing::field::Field;
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::{FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::reload;
+use xds_relay::config::LogFilter;
 
 /// How many lines of a kind there are in [`PERIOD`]: further ones are counted.
 const LINES: u32 = 20;
@@ -23,11 +23,22 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// The longest value in a line, in characters.
 const LONGEST: usize = 1000;
 
-/// Logs what passes the filter to standard error.
-pub(crate) fn to_stderr(filter: Targets) -> impl Subscriber + Send + Sync {
+/// Logs what passes the filter to standard error; and what has another filter count.
+pub(crate) fn to_stderr(
+    filter: &LogFilter,
+) -> (impl Subscriber + Send + Sync + use<>, impl Fn(&LogFilter) + Send + Sync + use<>) {
     let layer = tracing_subscriber::fmt::layer().with_ansi(io::stderr().is_terminal());
     let lines = Lines::new(io::stderr, Instant::now);
-    tracing_subscriber::registry().with(layer.fmt_fields(plain_fields()).with_writer(lines)).with(filter)
+    let (filter, handle) = reload::Layer::new(targets(filter));
+    let subscriber =
+        tracing_subscriber::registry().with(layer.fmt_fields(plain_fields()).with_writer(lines)).with(filter);
+    // It fails where nothing is logged any more.
+    (subscriber, move |filter: &LogFilter| drop(handle.reload(targets(filter))))
+}
+
+/// It was looked at when it was read.
+fn targets(filter: &LogFilter) -> Targets {
+    filter.as_str().parse().unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO))
 }
 
 fn plain_fields() -> impl for<'a> FormatFields<'a> + 'static {

@@ -8,18 +8,19 @@ use std::{
 
 use clap::{Parser, Subcommand};
 use tokio::sync::oneshot;
-use tracing_subscriber::{filter::Targets, util::SubscriberInitExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
 use xds_relay::{
-    Config, ConfigError, ExampleMesh, FileContent, Relay,
-    config::{Address, Aggregation, Origin, OriginKind, ServerAddress},
+    Config, ConfigError, ExampleMesh, FileContent, Relay, RelayBuilder,
+    config::{Address, Aggregation, LogFilter, Origin, OriginKind, ServerAddress},
 };
 
 mod causes;
 mod keys;
 mod log;
+mod reading;
 mod signals;
 
-use self::signals::{Signals, until_stopped};
+use self::signals::{Hangups, Signals, until_stopped};
 
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
@@ -50,15 +51,17 @@ struct Arguments {
     #[arg(long, requires = "config")]
     check: bool,
 
-    /// What to log: a level, or TARGET=LEVEL,…
-    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG", default_value = "info", value_parser = log::filter::parse)]
-    log: Targets,
+    /// What to log, in place of what the configuration says: a level, or TARGET=LEVEL,…
+    #[arg(long, value_name = "FILTER", env = "XDS_RELAY_LOG")]
+    log: Option<LogFilter>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Say which key requests have by aggregation rules, and why
     Keys(keys::Arguments),
+    /// Print a JSON Schema of the configuration, for editors
+    Schema,
 }
 
 const EXAMPLES: &str = "\
@@ -67,10 +70,11 @@ Examples:
   xds-relay --config relay.yaml --check          is the file good?
   xds-relay --config relay.yaml                  run it
   xds-relay --config relay.yaml --log info,xds_relay=debug
+  xds-relay schema >relay.schema.json            for an editor
   xds-relay keys --rules rules.yaml <requests    what do aggregation rules make of requests, and why?
 
-SIGTERM, SIGINT (^C) or SIGHUP drains, for as long as the configuration allows, and exits with 0; a second one exits
-at once, with 1. The configuration is read at the start only.";
+SIGTERM or SIGINT (^C) drains, for as long as the configuration allows, and exits with 0; a second one exits at once, with
+1. The configuration is read again when it changes, and on SIGHUP.";
 
 const FAILED: u8 = 1;
 const BAD_CONFIGURATION: u8 = 2;
@@ -78,6 +82,10 @@ const BAD_CONFIGURATION: u8 = 2;
 fn main() -> ExitCode {
     let mut arguments = Arguments::parse();
     let result = match arguments.command.take() {
+        Some(Command::Schema) => {
+            say(&format!("{:#}\n", Config::schema()));
+            Ok(())
+        }
         Some(Command::Keys(arguments)) => keys::run(&arguments).map_err(Failure::from),
         None => {
             let file = arguments.config.clone();
@@ -131,35 +139,62 @@ impl Failure {
 }
 
 fn run(arguments: Arguments) -> Result<(), Failure> {
-    let (mut config, example) = match &arguments.config {
-        Some(file) => (Config::load(file)?, None),
+    let (file, example) = match arguments.config {
+        Some(file) => (file, None),
         None => {
             let example = ExampleMesh::unpack().map_err(Failure::Example)?;
-            (example.config()?, Some(example))
+            (example.directory().join("relay.yaml"), Some(example))
         }
     };
-    if let Some(rules) = arguments.aggregation_rules {
-        config.aggregation.get_or_insert_with(|| Aggregation::new(&rules)).rules = rules.clone();
-    }
+    let source = Source { file, aggregation_rules: arguments.aggregation_rules, log: arguments.log };
+    let config = source.load()?;
     if arguments.check {
         let files = xds_relay::check(&config)?;
         say(&format!("good: {}\n", summary(&config, &files)));
         return Ok(());
     }
-    log::to_stderr(arguments.log).init();
+    let (logging, set_log) = log::to_stderr(&config.log);
+    logging.init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::Start)?;
-    let result = runtime.block_on(serve(config, example.as_ref()));
+    let relay = Relay::builder(config.clone()).log(set_log);
+    let result = runtime.block_on(serve(source, config, relay, example.as_ref()));
     // The drain is over, or not wanted: a file that is being read need not be waited for.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Failure> {
+/// Where the configuration is from: a file, and what the command line says in its place.
+#[derive(Clone)]
+struct Source {
+    file: PathBuf,
+    aggregation_rules: Option<PathBuf>,
+    log: Option<LogFilter>,
+}
+
+impl Source {
+    fn load(&self) -> Result<Config, Failure> {
+        let mut config = Config::load(&self.file)?;
+        if let Some(rules) = &self.aggregation_rules {
+            config.aggregation.get_or_insert_with(|| Aggregation::new(rules)).rules.clone_from(rules);
+        }
+        if let Some(log) = &self.log {
+            config.log.clone_from(log);
+        }
+        Ok(config)
+    }
+}
+
+async fn serve(
+    source: Source,
+    config: Config,
+    relay: RelayBuilder,
+    example: Option<&ExampleMesh>,
+) -> Result<(), Failure> {
     // Before anything is said to be served, so that a signal right after that drains as well.
     let mut signals = Signals::new().map_err(Failure::Start)?;
-    let drain = config.drain;
+    let mut hangups = Hangups::new().map_err(Failure::Start)?;
     // Apart, so that a signal is heard while files are read.
-    let bound = tokio::spawn(Relay::bind(config.clone()));
+    let bound = tokio::spawn(relay.bind());
     let relay = tokio::select! {
         bound = bound => bound.map_err(io::Error::from).map_err(Failure::Start)??,
         _ = signals.next() => return Ok(()),
@@ -167,7 +202,18 @@ async fn serve(config: Config, example: Option<&ExampleMesh>) -> Result<(), Fail
     say(&greeting(&relay, &config, example).map_err(Failure::Start)?);
 
     let (stop, stopped) = oneshot::channel::<()>();
-    match until_stopped(relay.run(async { drop(stopped.await) }), stop, drain, async || signals.next().await).await {
+    let reloader = relay.reloader();
+    let (file, load) = (source.file.clone(), move || source.load());
+    let place = |error| Failure::Relay(error).placed(Some(&file));
+    let following = reading::follow(file.clone(), load, config, reloader.clone(), place, async || hangups.next().await);
+    let running = async {
+        tokio::select! {
+            ended = relay.run(async { drop(stopped.await) }) => ended,
+            () = following => Ok(()),
+        }
+    };
+    let drain = || reloader.config().drain;
+    match until_stopped(running, stop, drain, async || signals.next().await).await {
         Some(result) => Ok(result?),
         None => Err(Failure::Interrupted),
     }

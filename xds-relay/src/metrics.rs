@@ -16,10 +16,13 @@ use xds_transport::Protocol;
 
 mod denial;
 mod looked_at;
+mod reloads;
 mod stream_guard;
 
 pub(crate) use self::denial::{AUDIT, Denial};
 pub use self::looked_at::Gauges;
+pub use self::reloads::ReloadMetrics;
+use self::reloads::Reloads;
 pub use self::stream_guard::StreamGuard;
 
 /// How many resource types have a label value of their own.
@@ -79,7 +82,7 @@ pub struct Metrics {
     upstream_nacks: IntCounterVec,
     upstream_refused: IntCounterVec,
     origin_switches: IntCounterVec,
-    file_reloads: IntCounterVec,
+    reloads: Reloads,
     state_commits: IntCounterVec,
 }
 
@@ -121,16 +124,6 @@ pub struct UpstreamMetrics {
     pub resources: Counter,
     /// Responses the relay rejected.
     pub nacks: Counter,
-}
-
-/// What is counted of one file origin.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ReloadMetrics {
-    /// The files were read, and their state is served.
-    pub ok: Counter,
-    /// A file was bad; the last good state is served.
-    pub failed: Counter,
 }
 
 impl Metrics {
@@ -194,12 +187,7 @@ impl Metrics {
                 "Times that what is served began to come from this server of an origin in place of another.",
                 &["origin", "server"],
             ),
-            file_reloads: counters(
-                &registry,
-                "file_reloads_total",
-                "Times the files of an origin were read.",
-                &["origin", "result"],
-            ),
+            reloads: Reloads::new(&registry),
             state_commits: counters(
                 &registry,
                 "state_commits_total",
@@ -295,13 +283,6 @@ impl Metrics {
             resources: counter(&self.upstream_resources),
             nacks: counter(&self.upstream_nacks),
         }
-    }
-
-    /// The counters of a file origin.
-    #[must_use]
-    pub fn reloads(&self, origin: &str) -> ReloadMetrics {
-        let counter = |result: &str| Counter(self.file_reloads.with_label_values(&[origin, result]));
-        ReloadMetrics { ok: counter("ok"), failed: counter("failed") }
     }
 
     /// What is known was written, or was not.

@@ -8,11 +8,13 @@ use crate::admin::Inspect;
 use crate::api::{
     Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
 };
-use crate::config::{Config, ReadyWhen};
+use crate::config::{Config, LogFilter, ReadyWhen};
 use crate::content::Content;
+use crate::logging::Logging;
 use crate::metrics::{Gauges, Metrics};
 use crate::reached::Reached;
 use crate::relay_core::{Found, RelayCore};
+use crate::reload::Reloads;
 use crate::snapshot::{ConfigDump, Readiness};
 
 pub(crate) struct Pages {
@@ -22,13 +24,15 @@ pub(crate) struct Pages {
     reached: Reached,
     started: Instant,
     content: Content,
+    logging: Arc<Logging>,
+    reloads: Arc<Reloads>,
 }
 
 impl Pages {
-    pub(crate) fn new(config: &Config, core: Arc<RelayCore>) -> Self {
+    pub(crate) fn new(config: &Config, core: Arc<RelayCore>, logging: Arc<Logging>, reloads: Arc<Reloads>) -> Self {
         let (ready_when, reached) = (config.ready_when, Reached::new(config));
         let (draining, started, content) = (AtomicBool::new(false), Instant::now(), Content::default());
-        Self { core, draining, ready_when, reached, started, content }
+        Self { core, draining, ready_when, reached, started, content, logging, reloads }
     }
 
     /// Clients are to go elsewhere from now on.
@@ -80,7 +84,8 @@ impl Inspect for Pages {
             Readiness::NotReady(reason) => Some(reason),
         };
         let (ready, uptime_seconds) = (not_ready.is_none(), self.started.elapsed().as_secs());
-        Status { ready, not_ready, uptime_seconds, ..self.core.status(Instant::now()) }
+        let (config, log) = (self.reloads.state(), self.log().map(|log| log.to_string()));
+        Status { ready, not_ready, uptime_seconds, config, log, ..self.core.status(Instant::now()) }
     }
 
     fn origins(&self) -> Origins {
@@ -109,6 +114,14 @@ impl Inspect for Pages {
             held
         };
         Named { held: self.core.resource(query).into_iter().map(shown).collect() }
+    }
+
+    fn log(&self) -> Option<LogFilter> {
+        self.logging.now()
+    }
+
+    fn set_log(&self, filter: LogFilter) -> bool {
+        self.logging.change(filter)
     }
 
     fn metrics(&self) -> &Metrics {

@@ -10,6 +10,7 @@ mod configured;
 mod core;
 mod counts;
 mod explained;
+mod judging;
 mod loops;
 mod node_group;
 mod node_parameters;

@@ -11,7 +11,8 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tonic::service::Routes;
 
 use crate::admin::{self, Secured};
-use crate::bearers::{self, Bearers};
+use crate::admin_access::AdminAccess;
+use crate::bearers;
 use crate::client_rules::ClientRules;
 use crate::client_status;
 use crate::config::{Address, Config};
@@ -25,6 +26,7 @@ use crate::load_reports::{self, LoadReports};
 use crate::origins::{self, Origins};
 use crate::pages::Pages;
 use crate::relay_core::RelayCore;
+use crate::reload::Reloader;
 use crate::socket::Listener;
 use crate::state::Keeping;
 use crate::tls;
@@ -45,6 +47,7 @@ pub struct Relay {
     pub(crate) layers: Vec<Layered>,
     pub(crate) core: Arc<RelayCore>,
     pub(crate) pages: Arc<Pages>,
+    pub(crate) reloader: Reloader,
     /// Keeps the files watched.
     pub(crate) _origins: Origins,
 }
@@ -52,9 +55,9 @@ pub struct Relay {
 /// Who is let in, and how they are spoken to.
 pub(crate) struct Guards {
     pub(crate) tls: Option<Arc<tls::Downstream>>,
-    pub(crate) rules: Option<Arc<ClientRules>>,
+    pub(crate) rules: Arc<ClientRules>,
     pub(crate) admin_tls: Option<Arc<tls::Downstream>>,
-    pub(crate) admin_tokens: Option<Arc<Bearers>>,
+    pub(crate) access: Arc<AdminAccess>,
 }
 
 impl Guards {
@@ -64,8 +67,8 @@ impl Guards {
             Some(tls) => tls.follow().await,
             None => std::future::pending().await,
         };
-        let tokens = self.rules.iter().flat_map(|rules| rules.tokens()).chain(self.admin_tokens);
-        tokio::join!(follow(self.tls), follow(self.admin_tls), bearers::follow(tokens.collect()));
+        let tokens = || self.rules.now().tokens().chain(self.access.tokens()).collect();
+        tokio::join!(follow(self.tls.clone()), follow(self.admin_tls.clone()), bearers::follow(tokens));
     }
 }
 
@@ -91,13 +94,18 @@ impl Relay {
         self.core.file_contents()
     }
 
+    /// What has it go by another configuration while it runs.
+    pub fn reloader(&self) -> Reloader {
+        self.reloader.clone()
+    }
+
     /// Serves until `shutdown` resolves, then drains for at most the configured time: new streams are
     /// refused, open ones are ended one after the other, so that their clients do not all move at once.
     ///
     /// # Errors
     /// A server fails.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), Error> {
-        let Self { config, listener, guards, admin, layers, core, pages, _origins } = self;
+        let Self { config, listener, guards, admin, layers, core, pages, reloader, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
         let keeping = Keeping::of(&core);
@@ -114,14 +122,13 @@ impl Relay {
         let serving = Serving { router, limits: config.limits, limited, open, tls: guards.tls.clone() };
         let grpc = serving.serve(incoming, async move { drop(grpc_stopped.wait_for(|stop| *stop).await) });
         let admin = {
-            let (pages, tokens, tls) = (pages.clone(), guards.admin_tokens.clone(), guards.admin_tls.clone());
+            let (pages, access, tls) = (pages.clone(), guards.access.clone(), guards.admin_tls.clone());
             async move {
                 match admin {
                     Some(listener) => {
                         let listener = Secured::new(listener, tls);
                         let stopped = async move { drop(admin_stopped.wait_for(|stop| *stop).await) };
-                        admin::serve_to(tokens, listener, pages, config.limits.admin_idle, config.admin_hosts, stopped)
-                            .await
+                        admin::serve_to(access, listener, pages, config.limits.admin_idle, stopped).await
                     }
                     None => {
                         drop(admin_stopped.wait_for(|stop| *stop).await);
@@ -146,11 +153,12 @@ impl Relay {
             () = shutdown => {}
         }
         pages.drain();
+        let drain = reloader.config().drain;
         health.report(false).await;
         let _ = stop_grpc.send(true);
         let drained = async {
             let ending = async {
-                end_streams(&core, config.drain / 2).await;
+                end_streams(&core, drain / 2).await;
                 let _ = end_reports.send(true);
                 health.end().await;
                 // A connection without a call has nothing to wait for, whether its client listens or not.
@@ -163,7 +171,7 @@ impl Relay {
             }
         };
         tokio::select! {
-            ended = timeout(config.drain, drained) => if ended.is_err() {
+            ended = timeout(drain, drained) => if ended.is_err() {
                 tracing::warn!("streams were still open when the time to drain was over");
             },
             result = &mut admin => result?,
@@ -208,12 +216,7 @@ fn count_limited(core: &Arc<RelayCore>) -> Limited {
 }
 
 /// Discovery, and beside it load reports and what else there is.
-fn routes(
-    core: &Arc<RelayCore>,
-    rules: Option<Arc<ClientRules>>,
-    load_reports: LoadReports,
-    others: Option<Router>,
-) -> Routes {
+fn routes(core: &Arc<RelayCore>, rules: Arc<ClientRules>, load_reports: LoadReports, others: Option<Router>) -> Routes {
     let discovery = downstream::service(core.clone(), rules).into_routes().into_axum_router();
     discovery.route_service(load_reports::METHOD, load_reports).merge(others.unwrap_or_default()).into()
 }
@@ -222,7 +225,7 @@ fn routes(
 fn load_reports(
     config: &Config,
     core: &Arc<RelayCore>,
-    rules: Option<Arc<ClientRules>>,
+    rules: Arc<ClientRules>,
     end: watch::Receiver<bool>,
 ) -> Result<LoadReports, Error> {
     let origin = config.origin(&config.default_origin);

@@ -10,15 +10,13 @@ use tokio::sync::oneshot;
 pub(crate) async fn until_stopped<T>(
     running: impl Future<Output = T>,
     stop: oneshot::Sender<()>,
-    drain: Duration,
+    drain: impl Fn() -> Duration,
     mut signal: impl AsyncFnMut() -> &'static str,
 ) -> Option<T> {
     let twice = async {
         let name = signal().await;
-        // Of other servers it is known that they read their configuration again.
-        let hint = if name == HANGUP { "; the configuration is not read again" } else { "" };
-        let drain = humantime::format_duration(drain);
-        tracing::info!("{name}: the relay ends when its streams are drained, in {drain} at most{hint}");
+        let drain = humantime::format_duration(drain());
+        tracing::info!("{name}: the relay ends when its streams are drained, in {drain} at most");
         drop(stop);
         let name = signal().await;
         tracing::warn!("{name}, a second signal: the relay ends at once, whether its streams are drained or not");
@@ -35,21 +33,44 @@ pub(crate) struct Signals {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+}
+
+/// The signal that asks a process to read its configuration again.
+pub(crate) struct Hangups {
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
 }
 
-const HANGUP: &str = "SIGHUP";
+impl Hangups {
+    #[cfg(unix)]
+    pub(crate) fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { hangup: signal(SignalKind::hangup())? })
+    }
+
+    #[cfg(unix)]
+    pub(crate) async fn next(&mut self) {
+        if self.hangup.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) async fn next(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}
 
 impl Signals {
     #[cfg(unix)]
     pub(crate) fn new() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// The name of the next one.
@@ -58,7 +79,6 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hangup.recv() => HANGUP,
         }
     }
 
@@ -110,7 +130,7 @@ mod tests {
     async fn the_first_signal_lets_the_streams_drain() {
         let (stop, stopped) = oneshot::channel();
         let drained = async { stopped.await.is_err() };
-        assert_eq!(until_stopped(drained, stop, DRAIN, given(&["SIGTERM"])).await, Some(true));
+        assert_eq!(until_stopped(drained, stop, || DRAIN, given(&["SIGTERM"])).await, Some(true));
     }
 
     #[tokio::test]
@@ -120,11 +140,10 @@ mod tests {
         let writing = tracing_subscriber::fmt().with_writer(move || lines.clone()).without_time().with_target(false);
         let _log = tracing::subscriber::set_default(writing.with_ansi(false).finish());
         let (stop, _stopped) = oneshot::channel();
-        assert_eq!(until_stopped(pending::<()>(), stop, DRAIN, given(&[HANGUP, "SIGTERM"])).await, None);
+        assert_eq!(until_stopped(pending::<()>(), stop, || DRAIN, given(&["SIGINT", "SIGTERM"])).await, None);
         assert_eq!(
             String::from_utf8(log.0.lock().unwrap().clone()).unwrap(),
-            " INFO SIGHUP: the relay ends when its streams are drained, in 1m 30s at most; the configuration is not \
-             read again\n \
+            " INFO SIGINT: the relay ends when its streams are drained, in 1m 30s at most\n \
              WARN SIGTERM, a second signal: the relay ends at once, whether its streams are drained or not\n"
         );
     }

@@ -20,6 +20,7 @@ use xds_relay::{
         Client, ClientQuery, ClientRow, Clients, ExplainQuery, Explained, HeldResource, NameQuery, Named, Origins,
         ResourceQuery, ResourceRow, Resources, Status,
     },
+    config::LogFilter,
     metrics::{Gauges, Metrics},
 };
 
@@ -128,6 +129,10 @@ impl Inspect for Relay {
     fn resource(&self, query: &NameQuery) -> Named {
         let row = ResourceRow { name: query.name.clone(), ..ResourceRow::default() };
         Named { held: vec![HeldResource { row, ..HeldResource::default() }] }
+    }
+
+    fn log(&self) -> Option<LogFilter> {
+        Some(LogFilter::default())
     }
 
     fn metrics(&self) -> &Metrics {

@@ -4,34 +4,18 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    sync::mpsc,
-    thread,
-    time::Duration,
+    io::Read as _,
+    net::TcpListener,
+    path::Path,
+    process::{Command, Output, Stdio},
 };
 
-use tempfile::TempDir;
+#[path = "support/process.rs"]
+mod process;
+
+use process::{PATIENCE, Running, answer, connect, file, lines, relay};
 
 const ORIGIN: &str = "origins: [{ name: up, server: 127.0.0.1:1, authorities: [example.com] }]\n";
-
-/// Long enough for any machine; nothing waits this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn relay() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_xds-relay"));
-    command.env_remove("XDS_RELAY_LOG").stdin(Stdio::null());
-    command
-}
-
-fn file(text: &str) -> (TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("relay.yaml");
-    fs::write(&file, text).unwrap();
-    (directory, file)
-}
 
 fn check(file: &Path) -> Output {
     relay().arg("--config").arg(file).arg("--check").output().unwrap()
@@ -160,69 +144,6 @@ fn a_bad_log_filter_and_a_check_of_nothing_are_refused() {
     }
 }
 
-/// A relay that has said what it serves; ended when dropped.
-struct Running {
-    child: Child,
-    greeting: String,
-}
-
-impl Running {
-    fn start(mut command: Command, last_line: &'static str) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let (send, greeted) = mpsc::channel();
-        thread::spawn(move || {
-            let mut greeting = String::new();
-            while !greeting.contains(last_line) && stdout.read_line(&mut greeting).is_ok_and(|n| n > 0) {}
-            let _ = send.send(greeting);
-        });
-        let greeting = greeted.recv_timeout(PATIENCE).unwrap_or_default();
-        let running = Self { child, greeting };
-        assert!(running.greeting.contains(last_line), "{}", running.greeting);
-        running
-    }
-
-    fn address_after(&self, label: &str) -> &str {
-        self.greeting.split(label).nth(1).unwrap().split_whitespace().next().unwrap()
-    }
-
-    #[cfg(unix)]
-    fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap().success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn connect(address: &str) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// What is answered over HTTP/1, whatever it is, until the connection is closed.
-fn answer(stream: &mut TcpStream, path: &str) -> String {
-    stream
-        .write_all(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes())
-        .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-/// What is written, line by line, until the end.
-#[cfg(unix)]
-fn lines(from: impl std::io::Read + Send + 'static) -> mpsc::Receiver<String> {
-    let (send, lines) = mpsc::channel();
-    thread::spawn(move || BufReader::new(from).lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
-    lines
-}
-
 /// By default connections are refused before descriptors run out; with a limit of one's own they may.
 #[cfg(unix)]
 #[test]
@@ -289,7 +210,7 @@ fn that_the_state_of_another_process_is_waited_for_is_said() {
 #[cfg(unix)]
 #[test]
 fn a_signal_ends_a_relay_that_serves_its_admin_pages() {
-    for signal in ["TERM", "INT", "HUP"] {
+    for signal in ["TERM", "INT"] {
         let (_directory, file) = file(&format!("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n{ORIGIN}"));
         let mut command = relay();
         command.arg("--config").arg(&file);
@@ -317,4 +238,13 @@ fn a_file_that_may_not_grow_does_not_end_the_relay() {
     let mut admin = connect(relay.address_after("http://").trim_end_matches('/'));
     assert!(answer(&mut admin, "/config_dump").contains("\"kept\": false"));
     assert!(directory.path().join("kept").is_dir());
+}
+
+#[test]
+fn the_schema_is_json_for_editors() {
+    let output = relay().arg("schema").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(schema["properties"]["linger"]["default"], "30s");
 }

@@ -58,7 +58,7 @@ pub struct Settings {
 }
 
 /// What all that is served may use up.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
     /// Node groups that are asked for apart.
     pub groups: Arc<Quota>,

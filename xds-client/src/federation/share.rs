@@ -20,7 +20,7 @@ pub struct OverLimit {
 pub struct Quota {
     key: &'static str,
     what: &'static str,
-    most: usize,
+    most: AtomicUsize,
     used: AtomicUsize,
 }
 
@@ -34,7 +34,12 @@ pub struct Share {
 impl Quota {
     /// So much of something, of which nothing is used: `key` is what a configuration calls it, `what` is for people.
     pub fn new(key: &'static str, what: &'static str, most: usize) -> Arc<Self> {
-        Arc::new(Self { key, what, most, used: AtomicUsize::new(0) })
+        Arc::new(Self { key, what, most: AtomicUsize::new(most), used: AtomicUsize::new(0) })
+    }
+
+    /// There may be so much of it from now on. What is used stays so, though it be more.
+    pub fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
     }
 
     /// One of it.
@@ -52,7 +57,8 @@ impl Quota {
 impl Share {
     /// So many more.
     pub fn grow(&mut self, by: usize) -> Result<(), OverLimit> {
-        let Quota { key, what, most, ref used } = *self.quota;
+        let Quota { key, what, ref most, ref used } = *self.quota;
+        let most = most.load(Ordering::Relaxed);
         let more = |used: usize| used.checked_add(by).filter(|used| *used <= most);
         match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => self.used += by,
@@ -94,5 +100,22 @@ mod tests {
         assert_eq!(quota.used.load(Ordering::Relaxed), 0);
         drop(other);
         assert_eq!([(); 3].map(|()| quota.take().is_ok()), [true; 3], "each is given back at once");
+    }
+
+    #[test]
+    fn what_is_used_stays_where_there_may_be_less() {
+        let quota = Quota::new("streams", "streams", 2);
+        let shares = [quota.take().unwrap(), quota.take().unwrap()];
+        quota.set_most(1);
+        assert_eq!(quota.take().unwrap_err().most, 1);
+        let [one, other] = shares;
+        drop(one);
+        assert!(quota.take().is_err(), "the other is all there may be");
+        drop(other);
+        let one = quota.take().unwrap();
+        assert!(quota.take().is_err());
+        quota.set_most(2);
+        assert!(quota.take().is_ok());
+        drop(one);
     }
 }

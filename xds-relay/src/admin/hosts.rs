@@ -10,28 +10,22 @@ use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// The names that pages answer to, beside addresses: nobody can lead these elsewhere.
-#[derive(Clone)]
-pub(super) struct Hosts(Arc<[String]>);
+use crate::admin_access::AdminAccess;
 
-impl Hosts {
-    pub(super) fn new(names: Vec<String>) -> Self {
-        Self(names.into())
-    }
-
-    fn answers_to(&self, authority: &str) -> bool {
-        let Ok(authority) = authority.parse::<Authority>() else { return false };
-        let host = authority.host();
-        let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let name = host.strip_suffix('.').unwrap_or(host);
-        address.parse::<IpAddr>().is_ok() || self.0.iter().any(|known| known.eq_ignore_ascii_case(name))
-    }
+/// Whether pages of these names, beside addresses, are reached by this: nobody can lead addresses elsewhere.
+fn answers_to(names: &[String], authority: &str) -> bool {
+    let Ok(authority) = authority.parse::<Authority>() else { return false };
+    let host = authority.host();
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let name = host.strip_suffix('.').unwrap_or(host);
+    address.parse::<IpAddr>().is_ok() || names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Answers a request for a host that is none of these. One that names no host is from no browser.
-pub(super) async fn check(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
+pub(super) async fn check(State(access): State<Arc<AdminAccess>>, request: Request, next: Next) -> Response {
+    let names = access.hosts();
     let named = request.headers().get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
-    let unknown = named.chain(request.uri().authority().map(Authority::as_str)).find(|host| !hosts.answers_to(host));
+    let unknown = named.chain(request.uri().authority().map(Authority::as_str)).find(|host| !answers_to(&names, host));
     match unknown {
         None => next.run(request).await,
         Some(host) => {
@@ -48,11 +42,11 @@ mod tests {
 
     #[test]
     fn pages_answer_to_addresses_and_to_names_they_know() {
-        let hosts = Hosts::new(vec!["localhost".to_owned(), "relay.example".to_owned()]);
+        let names = ["localhost".to_owned(), "relay.example".to_owned()];
         for known in
             ["localhost", "LocalHost:18001", "localhost.", "127.0.0.1:1", "10.1.2.3", "[::1]:18001", "relay.example"]
         {
-            assert!(hosts.answers_to(known), "{known}");
+            assert!(answers_to(&names, known), "{known}");
         }
         for unknown in [
             "",
@@ -63,7 +57,7 @@ mod tests {
             "a b",
             "é",
         ] {
-            assert!(!hosts.answers_to(unknown), "{unknown}");
+            assert!(!answers_to(&names, unknown), "{unknown}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::api::{
     Client, ClientQuery, Clients, ExplainQuery, NameQuery, Named, Origins, ResourceQuery, Resources, Status,
 };
+use crate::config::LogFilter;
 use crate::metrics::{Gauges, Metrics};
 use crate::snapshot::{ConfigDump, Readiness};
 
@@ -31,6 +32,16 @@ pub trait Inspect: Send + Sync + 'static {
 
     /// One name, wherever it is held, without what is secret.
     fn resource(&self, query: &NameQuery) -> Named;
+
+    /// What is logged, if it is the relay that says so.
+    fn log(&self) -> Option<LogFilter> {
+        None
+    }
+
+    /// Has this logged from now on: false where it is not the relay that says so.
+    fn set_log(&self, _filter: LogFilter) -> bool {
+        false
+    }
 
     /// The counters.
     fn metrics(&self) -> &Metrics;

@@ -8,19 +8,19 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::admin::inspect::Inspect;
-use crate::bearers::Bearers;
+use crate::admin_access::AdminAccess;
 use crate::metrics::{AUDIT, Denial};
 
-/// Those that are known, if one is needed, and where it is counted that somebody has none.
+/// Who is let in, and where it is counted that somebody has none.
 #[derive(Clone)]
 pub(super) struct Tokens {
-    pub(super) known: Option<Arc<Bearers>>,
+    pub(super) access: Arc<AdminAccess>,
     pub(super) relay: Arc<dyn Inspect>,
 }
 
 /// Answers a request that carries none of them.
 pub(super) async fn check(State(tokens): State<Tokens>, request: Request, next: Next) -> Response {
-    if tokens.known.as_ref().is_none_or(|known| known.accepts(request.headers())) {
+    if tokens.access.lets_in(request.headers()) {
         return next.run(request).await;
     }
     tokens.relay.metrics().downstream_denied(Denial::Admin);

@@ -20,6 +20,7 @@ pub(super) const FIELDS: &[&str] = &[
     "linger",
     "drain",
     "limits",
+    "log",
 ];
 pub(super) const ADMIN_FIELDS: &[&str] = &["address", "token", "tls"];
 pub(super) const CLIENT_FIELDS: &[&str] =
@@ -73,7 +74,7 @@ pub(super) const LIMIT_FIELDS: &[&str] = &[
 ];
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs;
     use std::path::Path;
 
@@ -85,12 +86,12 @@ mod tests {
     const README: &str = include_str!("../../README.md");
 
     /// `None` in what was packed for the registry, which has the crate alone.
-    fn example() -> Option<String> {
+    pub(in crate::config) fn example() -> Option<String> {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(EXAMPLE)).ok()
     }
 
     /// With what is commented out: fields, and the items of lists, behind `# `. All other comments begin otherwise.
-    fn uncommented(text: &str) -> String {
+    pub(in crate::config) fn uncommented(text: &str) -> String {
         let field = |text: &str| {
             let name = text.trim_start().trim_start_matches("- ").split(':').next().unwrap_or_default();
             text.contains(':') && !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')

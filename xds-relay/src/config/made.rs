@@ -10,8 +10,8 @@ use xds_transport::{Dialect, Protocol};
 use super::own_address::OwnAddresses;
 use super::{
     Config, DEFAULT_ADMIN, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN,
-    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, Node, Origin, OriginKind, OriginTls, ReadyWhen, ServerAddress,
-    Unknown, XdstpStreams,
+    DEFAULT_STREAMS_PER_CONNECTION, Limits, ListenTls, LogFilter, Node, Origin, OriginKind, OriginTls, ReadyWhen,
+    ServerAddress, Unknown, XdstpStreams,
 };
 use super::{clients, rules};
 
@@ -65,6 +65,7 @@ impl Config {
             linger: DEFAULT_LINGER,
             drain: DEFAULT_DRAIN,
             limits: Limits::default(),
+            log: LogFilter::default(),
         }
     }
 

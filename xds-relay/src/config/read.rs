@@ -12,7 +12,7 @@ use xdstp_client::UnixAddress;
 
 use super::{
     Config, DEFAULT_DRAIN, DEFAULT_KEEPALIVE, DEFAULT_LINGER, DEFAULT_LISTEN, DEFAULT_STREAMS_PER_CONNECTION, Locality,
-    Node, NodeField, Origin, OriginKind, ServerAddress, Unknown, XdstpStreams,
+    LogFilter, LogFilterError, Node, NodeField, Origin, OriginKind, ServerAddress, Unknown, XdstpStreams,
     aggregation::aggregation,
     clients,
     listening::{Admin, address, admin, unix},
@@ -63,6 +63,7 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
     let linger = root.field("linger", duration)?.unwrap_or(DEFAULT_LINGER);
     let drain = root.field("drain", duration)?.unwrap_or(DEFAULT_DRAIN);
     let limits = root.field("limits", limits)?.unwrap_or_default();
+    let log = root.field("log", log_filter)?.unwrap_or_default();
     let expected = "expected a list of at least one origin, each with a name and a server or files";
     let origins = root.required_field("origins", expected, |node| origins(node, directory, &own, expected))?;
     let first = origins.first().map(|origin| origin.name.clone()).unwrap_or_default();
@@ -89,7 +90,12 @@ pub(super) fn config(root: &yaml::Node, directory: &Path) -> Result<Config, Erro
         linger,
         drain,
         limits,
+        log,
     })
+}
+
+fn log_filter(node: &yaml::Node) -> Result<LogFilter, Error> {
+    node.text()?.parse().or_else(|error: LogFilterError| node.refuse(error.to_string()))
 }
 
 fn host(node: &yaml::Node) -> Result<String, Error> {

@@ -49,6 +49,16 @@ impl Serialize for Config {
     }
 }
 
+impl Config {
+    /// The same, as JSON.
+    ///
+    /// # Errors
+    /// No file has such a configuration.
+    pub(crate) fn to_value(&self) -> Result<Value, String> {
+        value(self)
+    }
+}
+
 /// Why a configuration cannot be written.
 type Unwritten = String;
 
@@ -78,6 +88,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         linger,
         drain,
         limits,
+        log,
         ..
     } = config;
     let parts = share_by.as_ref().map(|parts| parts.iter().map(ToString::to_string).collect::<Vec<_>>());
@@ -116,6 +127,7 @@ fn value(config: &Config) -> Result<Value, Unwritten> {
         ("linger", Some(time(*linger))),
         ("drain", Some(time(*drain))),
         ("limits", Some(bounds(limits))),
+        ("log", Some(json!(log.as_str()))),
     ]))
 }
 

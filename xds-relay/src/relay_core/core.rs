@@ -10,6 +10,7 @@ use xdstp_client::federation::{self, Dial, Federation, Held, Interner, Origin, S
 
 use crate::config::{self, Config, Limits, OriginKind, Unknown};
 use crate::file_content::FileContent;
+use crate::lock::lock;
 use crate::metrics::Metrics;
 use crate::relay_core::configured::{Common, Configured};
 use crate::relay_core::counts::Counts;
@@ -38,8 +39,9 @@ pub struct RelayCore {
     pub(crate) files: BTreeMap<usize, Arc<SnapshotOrigin>>,
     pub(crate) grouping: Box<dyn NodeGrouping>,
     pub(crate) node_parameters: NodeParameters,
-    unknown: Unknown,
+    unknown: Mutex<Unknown>,
     limits: Limits,
+    shared: federation::Limits,
     settings: Settings,
     pub(crate) relays: Arc<Relays>,
     pub(crate) quotas: Quotas,
@@ -97,13 +99,14 @@ impl RelayCore {
             dial: dial.into(),
             embedded,
         };
+        let shared = quotas::of_streams(&config.limits);
         let Configured { all, files, authorities } = Configured::of(config, &common);
         let federation = Federation::new(federation::Settings {
             origins: all,
             authorities,
             node: own_node(config),
             linger: config.linger,
-            limits: quotas::of_streams(&config.limits),
+            limits: shared.clone(),
             interner,
             last_known_good: state.clone().map(|state| state as Arc<dyn LastKnownGood>),
         });
@@ -114,8 +117,9 @@ impl RelayCore {
             files,
             grouping,
             node_parameters: NodeParameters::new(config.node_parameters.clone()),
-            unknown: config.unknown,
+            unknown: Mutex::new(config.unknown),
             limits: config.limits,
+            shared,
             settings,
             relays,
             quotas: Quotas::new(&config.limits),
@@ -137,11 +141,12 @@ impl RelayCore {
     /// Drops scopes that nobody uses and nothing is subscribed for, and ends streams that ask for too
     /// much, or that nothing can be said to: to be called every second or so.
     pub fn sweep(&self, now: Instant) {
-        if self.unknown == Unknown::End {
+        if *lock(&self.unknown) == Unknown::End {
             self.end_unknown_streams(now);
         }
         self.federation.make_room(now, &mut |room, type_url, lacking| self.end_largest(room, type_url, lacking));
         self.end_greedy_streams();
+        self.judge_late();
         self.federation.sweep(now);
         self.state.iter().for_each(|state| state.watched.look(now));
     }
@@ -189,6 +194,17 @@ impl RelayCore {
     /// What clients may use up.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// From now on counts what a configuration says that is looked at anew each time: what streams of which nothing is known
+    /// are told, and how many streams, groups, authorities and names there may be. What there is stays.
+    pub fn set_what_is_read_at_use(&self, config: &Config) {
+        let Limits { groups, authorities, names, .. } = config.limits;
+        *lock(&self.unknown) = config.unknown;
+        self.quotas.set(&config.limits);
+        self.shared.groups.set_most(groups);
+        self.shared.authorities.set_most(authorities);
+        self.shared.names.set_most(names);
     }
 
     /// What is counted.

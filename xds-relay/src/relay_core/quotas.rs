@@ -80,8 +80,13 @@ pub(crate) fn key_of(error: &ProtocolError) -> Option<&'static str> {
 #[derive(Debug)]
 pub(crate) struct Quotas {
     streams: Arc<Quota>,
-    new_streams: Mutex<Bucket>,
-    new_streams_per_second: u32,
+    new_streams: Mutex<NewStreams>,
+}
+
+#[derive(Debug)]
+struct NewStreams {
+    bucket: Bucket,
+    per_second: u32,
 }
 
 /// What its streams together may use up.
@@ -97,12 +102,18 @@ pub(crate) fn of_streams(limits: &Limits) -> federation::Limits {
 
 impl Quotas {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let second = std::time::Duration::from_secs(1);
-        let rate = limits.new_streams_per_second.max(1);
         Self {
             streams: Quota::new("streams", "streams", limits.streams),
-            new_streams: Mutex::new(Bucket::new(RateLimit { burst: rate, every: second / rate })),
-            new_streams_per_second: rate,
+            new_streams: Mutex::new(NewStreams::of(limits)),
+        }
+    }
+
+    /// There may be so many from now on. Those there are stay.
+    pub(crate) fn set(&self, limits: &Limits) {
+        self.streams.set_most(limits.streams);
+        let mut new_streams = lock(&self.new_streams);
+        if new_streams.per_second != limits.new_streams_per_second.max(1) {
+            *new_streams = NewStreams::of(limits);
         }
     }
 
@@ -111,12 +122,20 @@ impl Quotas {
     pub(crate) fn stream(&self, now: Instant) -> Result<Share, LimitError> {
         let place = self.streams.take()?;
         let mut new_streams = lock(&self.new_streams);
-        if !new_streams.has_token(now) {
+        if !new_streams.bucket.has_token(now) {
             let (key, what) = ("new_streams_per_second", "new streams a second");
-            return Err(LimitError { key, what, most: self.new_streams_per_second as usize });
+            return Err(LimitError { key, what, most: new_streams.per_second as usize });
         }
-        new_streams.take();
+        new_streams.bucket.take();
         Ok(place)
+    }
+}
+
+impl NewStreams {
+    fn of(limits: &Limits) -> Self {
+        let second = std::time::Duration::from_secs(1);
+        let per_second = limits.new_streams_per_second.max(1);
+        Self { bucket: Bucket::new(RateLimit { burst: per_second, every: second / per_second }), per_second }
     }
 }
 

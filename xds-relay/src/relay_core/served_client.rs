@@ -34,7 +34,7 @@ impl ServedClient {
 }
 
 /// Why a client may not ask for this, if it may not, and what it is told.
-fn denial(rule: &ClientRule, type_url: &TypeUrl, interest: &Interest) -> Option<(Denial, &'static str)> {
+pub(crate) fn denial(rule: &ClientRule, type_url: &TypeUrl, interest: &Interest) -> Option<(Denial, &'static str)> {
     if !rule.allows_type(type_url.as_str()) {
         return Some((Denial::Type, "this client may not ask for resources of this type"));
     }
@@ -55,15 +55,15 @@ const ALONE: u8 = 2;
 impl Client for ServedClient {
     fn identify(&self, node: &Bytes) -> Result<NodeGroup, NodeError> {
         let decoded = ClientNode::decode(node.clone())?;
+        // Before its rule is looked at: who replaces the rule looks at the node after that.
+        lock(&self.entry.node).clone_from(node);
         if let Some(reason) = self.entry.rule().and_then(|rule| rule.denies_node(decoded.message())) {
             self.relay.metrics.downstream_denied(Denial::Node);
             let (peer, node) = (self.peer(), &decoded.message().id);
             tracing::warn!(target: AUDIT, %peer, %node, "a node is denied: {reason}");
             return Err(NodeError::denied(reason));
         }
-        let group = self.relay.grouping.group(&decoded)?;
-        lock(&self.entry.node).clone_from(node);
-        Ok(group)
+        self.relay.grouping.group(&decoded)
     }
 
     fn group_for(&self, node: &Bytes, type_url: &TypeUrl) -> Result<Option<NodeGroup>, NodeError> {
@@ -86,12 +86,13 @@ impl Client for ServedClient {
     }
 
     fn denies(&self, type_url: &TypeUrl, interest: &Interest) -> Option<ResourceError> {
-        let words = denial(self.entry.rule()?, type_url, interest)?.1;
+        let words = denial(&*self.entry.rule()?, type_url, interest)?.1;
         Some(ResourceError::new(ResourceError::PERMISSION_DENIED, words))
     }
 
     fn denied(&self, type_url: &TypeUrl, interest: &Interest, by_alias: bool) {
-        let reason = self.entry.rule().and_then(|rule| denial(rule, type_url, interest)).map(|(reason, _)| reason);
+        let reason = self.entry.rule().and_then(|rule| denial(&rule, type_url, interest)).map(|(reason, _)| reason);
+        self.entry.is_denied(type_url, interest, by_alias);
         let reason = if by_alias { Denial::Alias } else { reason.unwrap_or(Denial::Name) };
         self.relay.metrics.downstream_denied(reason);
         let (peer, node, what) = (self.peer(), self.entry.node().id, reason.as_str());

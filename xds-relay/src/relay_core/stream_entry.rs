@@ -1,6 +1,7 @@
 //! A stream that a relay serves, as others than its own task see it.
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -9,6 +10,7 @@ use prost::Message as _;
 use xds_transport::Protocol;
 use xds_transport::server::Stream;
 use xds_transport::wire::Node;
+use xdstp_cache::{Interest, TypeUrl};
 use xdstp_client::federation::{OverLimit, View};
 
 use crate::config::ClientRule;
@@ -21,8 +23,16 @@ pub trait ServedStream: Send + Sync {
     fn peer(&self) -> &str;
 
     /// What the client may ask for; anything, where this is left out.
-    fn rule(&self) -> Option<&ClientRule> {
+    fn rule(&self) -> Option<Arc<ClientRule>> {
         None
+    }
+
+    /// Finds the [rule](Self::rule) of the client again, where rules change while streams are open.
+    ///
+    /// # Errors
+    /// None is for it any more: what it is to be told.
+    fn judge(&self) -> Result<(), String> {
+        Ok(())
     }
 
     /// Looks at the stream, unless it is over, or busy for so long that nobody should wait for it.
@@ -33,6 +43,11 @@ pub trait ServedStream: Send + Sync {
 
     /// Ends the stream because it asks for too much; a driver that leaves this out ends it as any.
     fn refuse(&self, reason: &str) {
+        self.end(reason);
+    }
+
+    /// Ends the stream because its client may not have one; a driver that leaves this out ends it as any.
+    fn deny(&self, reason: &str) {
         self.end(reason);
     }
 }
@@ -46,7 +61,21 @@ pub(crate) struct StreamEntry {
     pub(crate) opened: Instant,
     /// Why it must end, if it must: its own task finds out, in the middle of serving it.
     must_end: Mutex<Ending>,
+    /// What its client was denied.
+    denied: Mutex<DeniedThere>,
+    /// Whether its rule was replaced since it was looked at last.
+    is_to_be_judged: AtomicBool,
     _open: StreamGuard,
+}
+
+/// So much of what a client was denied is known one by one: a client that asks for more is not one that is told of it often.
+const MOST_DENIED: usize = 64;
+
+#[derive(Default)]
+struct DeniedThere {
+    known: Vec<(TypeUrl, Interest)>,
+    /// There is more, of which it is not known whether another rule decides it alike.
+    more: bool,
 }
 
 #[derive(Default)]
@@ -72,12 +101,44 @@ impl StreamEntry {
         open: StreamGuard,
     ) -> Self {
         let (node, opened, must_end) = (Mutex::default(), Instant::now(), Mutex::default());
-        Self { outside, protocol, view, node, opened, must_end, _open: open }
+        let (denied, is_to_be_judged) = Default::default();
+        Self { outside, protocol, view, node, opened, must_end, denied, is_to_be_judged, _open: open }
     }
 
     /// What its client may ask for, if not anything.
-    pub(crate) fn rule(&self) -> Option<&ClientRule> {
+    pub(crate) fn rule(&self) -> Option<Arc<ClientRule>> {
         self.outside.as_ref()?.rule()
+    }
+
+    /// Its client is denied this, by what it stands for or itself.
+    pub(crate) fn is_denied(&self, type_url: &TypeUrl, interest: &Interest, by_alias: bool) {
+        let denied = &mut *lock(&self.denied);
+        if by_alias || denied.known.len() >= MOST_DENIED {
+            denied.more = true;
+        } else if !denied.known.iter().any(|(of, known)| of == type_url && known == interest) {
+            denied.known.push((type_url.clone(), interest.clone()));
+        }
+    }
+
+    /// Whether something that its client was denied may not be denied now.
+    pub(crate) fn was_denied_more(&self, denies: impl Fn(&TypeUrl, &Interest) -> bool) -> bool {
+        let denied = lock(&self.denied);
+        denied.more || denied.known.iter().any(|(type_url, interest)| !denies(type_url, interest))
+    }
+
+    /// Has it looked at once more, a moment later.
+    pub(crate) fn judge_later(&self) {
+        self.is_to_be_judged.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is to be looked at once more: once.
+    pub(crate) fn is_to_be_judged(&self) -> bool {
+        self.is_to_be_judged.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether its client has said who it is.
+    pub(crate) fn has_node(&self) -> bool {
+        !lock(&self.node).is_empty()
     }
 
     /// What its client says of itself.

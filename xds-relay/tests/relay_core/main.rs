@@ -14,6 +14,7 @@ mod ends;
 mod errors;
 mod file_variants;
 mod groups;
+mod judged;
 mod last_known_good;
 mod leaving;
 mod lifetime;

@@ -17,13 +17,13 @@ use crate::tls::{Authority, Files, endpoint, version_of, watch, why_not};
 
 const METHOD: &str = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats";
 const LISTENERS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
-const NOBODY: (i32, &str) = (7, "no rule of `clients` is for this client");
+pub(crate) const NOBODY: (i32, &str) = (7, "no rule of `clients` is for this client");
 const NO_TOKEN: (i32, &str) = (16, "no rule of `clients` is for this client, which carries no token that is known");
-const ONE: &str = "one-0123456789abcdef";
-const TWO: &str = "two-0123456789abcdef";
+pub(crate) const ONE: &str = "one-0123456789abcdef";
+pub(crate) const TWO: &str = "two-0123456789abcdef";
 
 /// A relay of the clusters `shop/a` and `bank/a` from files, under rules.
-async fn relay(rules: &str) -> (Running, TempDir) {
+pub(crate) async fn relay(rules: &str) -> (Running, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("mesh")).unwrap();
     serve_seconds(directory.path(), 1);
@@ -33,18 +33,18 @@ async fn relay(rules: &str) -> (Running, TempDir) {
     (Running::start_with(&origins, &format!("clients: {rules}")).await, directory)
 }
 
-fn serve_seconds(directory: &Path, seconds: u32) {
+pub(crate) fn serve_seconds(directory: &Path, seconds: u32) {
     let cluster = |name: &str| format!(r#"{{ "@type": {CLUSTERS}, name: {name}, connect_timeout: {seconds}s }}"#);
     let text = format!("resources: [{}, {}]", cluster("shop/a"), cluster("bank/a"));
     fs::write(directory.join("new"), text).unwrap();
     fs::rename(directory.join("new"), directory.join("mesh/a.yaml")).unwrap();
 }
 
-fn node(id: &str) -> Vec<u8> {
+pub(crate) fn node(id: &str) -> Vec<u8> {
     Node { id: id.into(), cluster: "c".into(), ..Node::default() }.encode_to_vec()
 }
 
-async fn ask(call: &mut Call, of: &str, names: &[&str], id: &str) {
+pub(crate) async fn ask(call: &mut Call, of: &str, names: &[&str], id: &str) {
     let request = DeltaDiscoveryRequest {
         node: node(id).into(),
         type_url: of.into(),
@@ -55,7 +55,7 @@ async fn ask(call: &mut Call, of: &str, names: &[&str], id: &str) {
 }
 
 /// What a response says: `+name`, `-name`, `!name code`.
-async fn told(call: &mut Call) -> Vec<String> {
+pub(crate) async fn told(call: &mut Call) -> Vec<String> {
     let response = DeltaDiscoveryResponse::decode(call.message().await.expect("the stream goes on")).unwrap();
     let resources = response.resources.iter().map(|resource| format!("+{}", resource.name));
     let removed = response.removed_resources.iter().map(|name| format!("-{name}"));
@@ -66,12 +66,12 @@ async fn told(call: &mut Call) -> Vec<String> {
     resources.chain(removed).chain(response.resource_errors.iter().map(error)).collect()
 }
 
-async fn open(relay: &Running, headers: &[(&str, &[u8])]) -> Call {
+pub(crate) async fn open(relay: &Running, headers: &[(&str, &[u8])]) -> Call {
     Call::open_with(relay.address, Protocol::Delta.aggregated_method(), headers).await
 }
 
 /// How a call ends that asks for a cluster, or that it is served.
-async fn ends(relay: &Running, headers: &[(&str, &[u8])]) -> Option<(i32, String)> {
+pub(crate) async fn ends(relay: &Running, headers: &[(&str, &[u8])]) -> Option<(i32, String)> {
     let mut call = open(relay, headers).await;
     ask(&mut call, CLUSTERS, &["shop/a"], "n").await;
     let answered = call.response().await;
@@ -83,12 +83,12 @@ async fn ends(relay: &Running, headers: &[(&str, &[u8])]) -> Option<(i32, String
     None
 }
 
-async fn denials(relay: &Running, reason: &str) -> usize {
+pub(crate) async fn denials(relay: &Running, reason: &str) -> usize {
     let line = format!("xds_relay_downstream_denied_total{{reason=\"{reason}\"}} ");
     page(relay, "/metrics").await.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap()
 }
 
-fn said((code, words): (i32, &str)) -> Option<(i32, String)> {
+pub(crate) fn said((code, words): (i32, &str)) -> Option<(i32, String)> {
     Some((code, words.to_owned()))
 }
 

@@ -23,6 +23,7 @@ mod limits;
 mod load_reports;
 mod loops;
 mod pages;
+mod reload;
 mod returning;
 mod strangers;
 mod stream;
@@ -34,12 +35,13 @@ use std::net::SocketAddr;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use xds_relay::{Config, Error, Relay};
+use xds_relay::{Config, Error, Relay, Reloader};
 
 /// A relay that runs until it is told to stop.
 struct Running {
     address: SocketAddr,
     admin: Option<SocketAddr>,
+    reloader: Reloader,
     stop: Option<oneshot::Sender<()>>,
     running: JoinHandle<Result<(), Error>>,
 }
@@ -59,9 +61,10 @@ impl Running {
     fn run(relay: Relay) -> Self {
         let address = relay.listen_address().unwrap().tcp().unwrap();
         let admin = relay.admin_address().unwrap().and_then(|admin| admin.tcp());
+        let reloader = relay.reloader();
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(relay.run(async { drop(stopped.await) }));
-        Self { address, admin, stop: Some(stop), running }
+        Self { address, admin, reloader, stop: Some(stop), running }
     }
 
     fn stop(&mut self) {

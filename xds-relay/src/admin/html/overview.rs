@@ -28,6 +28,11 @@ fn body(status: &Status) -> Markup {
         Some(true) => html! { "what is known is kept" },
         Some(false) => html! { (pill("odd", "not kept")) " the log says why" },
     };
+    let config = match (&status.config.error, status.config.needs_restart.as_slice()) {
+        (Some(error), _) => html! { (pill("bad", "not read anew")) " " (said(error)) },
+        (None, []) => html! {},
+        (None, fields) => html! { (pill("odd", "needs a restart")) " " (said(&fields.join(", "))) },
+    };
     html! {
         (facts(&[
             ("Clients may come", ready),
@@ -35,6 +40,8 @@ fn body(status: &Status) -> Markup {
             ("Instance", said(&status.instance)),
             ("Up for", html! { (short_time(status.uptime_seconds)) }),
             ("Over a restart", kept),
+            ("Configuration", config),
+            ("Logs", html! { @if let Some(log) = &status.log { (said(log)) } }),
         ]))
         h2 { "Clients" }
         (tiles(&status.clients))

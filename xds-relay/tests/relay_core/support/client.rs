@@ -1,7 +1,7 @@
 //! A client of a relay: the real client machine, at the other end of the relay's real server machine.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -24,7 +24,7 @@ pub(crate) struct Client {
     served: Option<(Stream, Routes)>,
     woken: Arc<Flag>,
     /// What it may ask for.
-    rule: Option<ClientRule>,
+    rule: Option<Arc<Limited>>,
     /// It does not read.
     pub(crate) stalled: bool,
     /// It refuses everything.
@@ -67,12 +67,27 @@ impl Client {
     }
 
     pub(crate) fn under(self, rule: ClientRule) -> Self {
-        Self { rule: Some(rule), ..self }
+        Self { rule: Some(Arc::new(Limited::under(rule))), ..self }
+    }
+
+    /// Another rule is for it, once it is looked at again.
+    pub(crate) fn is_under_next(&self, rule: ClientRule) {
+        self.rule.as_ref().unwrap().rules.lock().unwrap().push_back(Arc::new(rule));
+    }
+
+    /// It counts, and nobody looks at the stream.
+    pub(crate) fn goes_by_next(&self) {
+        self.rule.as_ref().unwrap().judge().unwrap();
+    }
+
+    /// How the relay ended its stream since the last time, if it did.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.rule.as_ref().unwrap().ended.lock().unwrap().take()
     }
 
     pub(crate) fn connect(&mut self, relay: &Arc<RelayCore>, now: Instant) {
         self.disconnect(now);
-        let outside = self.rule.clone().map(|rule| Arc::new(Limited(rule)) as Arc<dyn ServedStream>);
+        let outside = self.rule.clone().map(|rule| rule as Arc<dyn ServedStream>);
         let routes = relay.open_stream(self.protocol, self.woken.waker(), outside);
         self.served = Some((Stream::new(self.protocol, relay.settings()), routes));
         self.machine.connected(now);
@@ -219,20 +234,44 @@ impl Client {
 }
 
 /// A stream of a client that may not ask for everything.
-struct Limited(ClientRule);
+struct Limited {
+    /// The one that counts, and those that are to.
+    rules: Mutex<VecDeque<Arc<ClientRule>>>,
+    ended: Mutex<Option<String>>,
+}
+
+impl Limited {
+    fn under(rule: ClientRule) -> Self {
+        Self { rules: Mutex::new([Arc::new(rule)].into()), ended: Mutex::default() }
+    }
+}
 
 impl ServedStream for Limited {
     fn peer(&self) -> &str {
         "somebody"
     }
 
-    fn rule(&self) -> Option<&ClientRule> {
-        Some(&self.0)
+    fn rule(&self) -> Option<Arc<ClientRule>> {
+        self.rules.lock().unwrap().front().cloned()
+    }
+
+    fn judge(&self) -> Result<(), String> {
+        let mut rules = self.rules.lock().unwrap();
+        if rules.len() > 1 {
+            rules.pop_front();
+        }
+        Ok(())
     }
 
     fn inspect(&self, _: &mut dyn FnMut(&Stream)) {}
 
-    fn end(&self, _: &str) {}
+    fn end(&self, reason: &str) {
+        *self.ended.lock().unwrap() = Some(reason.to_owned());
+    }
+
+    fn deny(&self, reason: &str) {
+        *self.ended.lock().unwrap() = Some(format!("denied: {reason}"));
+    }
 }
 
 fn interest(name: &str) -> Interest {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use prost::Message;
 use xds_relay::Config;
+use xds_relay::config::ClientRule;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
 use xds_relay::state::{State, Store};
@@ -214,6 +215,13 @@ impl World {
         self.client_under_selecting(rule, protocol, node, None)
     }
 
+    /// Another rule counts for a client on a stream that is open: how that ends, if it does.
+    pub(crate) fn rule_changes(&mut self, client: usize, rule: &str) -> Option<String> {
+        self.clients[client].is_under_next(client_rule(rule));
+        self.relays[0].core.judge_streams();
+        self.clients[client].ended()
+    }
+
     /// The same of one that asks for everything with parameters, if there are any.
     pub(crate) fn client_under_selecting(
         &mut self,
@@ -222,8 +230,7 @@ impl World {
         node: &str,
         selector: Option<Selector>,
     ) -> usize {
-        let text = format!("origins: [{{ name: a, server: 'a:1' }}]\nclients: [{{ match: {{ any: true }}, {rule} }}]");
-        let rule = Config::parse("relay.yaml", &text).unwrap().clients.unwrap().remove(0);
+        let rule = client_rule(rule);
         let node = Node { id: node.into(), cluster: "c".into(), ..Node::default() };
         let dialect = self.relays[0].core.settings().dialect;
         let mut client = Client::new(protocol, node.encode_to_vec().into()).under(rule);
@@ -411,4 +418,10 @@ pub(crate) fn file(of: &str, name: &str, body: &str) -> xds_relay::relay_core::H
     origin.put(now, of, name, body);
     let resource = origin.resource(of, name);
     (of.into(), name.parse().unwrap(), resource)
+}
+
+/// A rule of `clients`: all of it but whom it is for.
+pub(crate) fn client_rule(rule: &str) -> ClientRule {
+    let text = format!("origins: [{{ name: a, server: 'a:1' }}]\nclients: [{{ match: {{ any: true }}, {rule} }}]");
+    Config::parse("relay.yaml", &text).unwrap().clients.unwrap().remove(0)
 }

@@ -63,6 +63,13 @@ impl StreamHandle {
             shared.end(Status::resource_exhausted(reason));
         }
     }
+
+    /// Ends the stream with PERMISSION_DENIED: its client may not have one.
+    pub fn deny(&self, reason: &str) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.end(Status::permission_denied(reason));
+        }
+    }
 }
 
 pub(crate) trait Shared: fmt::Debug + Send + Sync {

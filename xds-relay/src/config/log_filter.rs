@@ -1,6 +1,9 @@
-//! What `--log` says is logged: a level, or of parts of the program one each.
+//! What is logged: a level, or of parts of the program one each.
 
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use std::fmt;
+use std::str::FromStr;
+
+use tracing_subscriber::filter::LevelFilter;
 
 /// Those that log something. What is none of them is a slip of the pen, which would silence all else.
 const PARTS: [&str; 15] = [
@@ -23,15 +26,56 @@ const PARTS: [&str; 15] = [
 
 const EXPECTED: &str = "expected off, error, warn, info, debug or trace";
 
-/// The filter in a text such as `info` or `warn,xds_relay=debug`.
+/// What is logged: a level such as `info`, or levels of parts of the program, such as `warn,xds_relay=debug`.
 ///
-/// # Errors
-/// What is wrong first, and where.
-pub(crate) fn parse(text: &str) -> Result<Targets, String> {
-    let mut filter = Targets::new();
+/// ```
+/// use xds_relay::config::LogFilter;
+///
+/// assert_eq!("warn,xds_relay=debug".parse::<LogFilter>()?.as_str(), "warn,xds_relay=debug");
+/// assert_eq!(LogFilter::default().as_str(), "info");
+/// assert!("wran".parse::<LogFilter>().is_err());
+/// # Ok::<(), xds_relay::config::LogFilterError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFilter(String);
+
+/// What is wrong first with a text that is no [`LogFilter`], and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LogFilterError(String);
+
+impl LogFilter {
+    /// As it was written: what `tracing_subscriber::filter::Targets` reads.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for LogFilter {
+    fn default() -> Self {
+        Self("info".to_owned())
+    }
+}
+
+impl fmt::Display for LogFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for LogFilter {
+    type Err = LogFilterError;
+
+    fn from_str(text: &str) -> Result<Self, LogFilterError> {
+        check(text).map(|()| Self(text.to_owned())).map_err(LogFilterError)
+    }
+}
+
+fn check(text: &str) -> Result<(), String> {
     let mut at = 1;
     for part in text.split(',') {
-        filter = match part.split_once('=') {
+        match part.split_once('=') {
             Some((target, level)) => {
                 let known = PARTS.contains(&target.split("::").next().unwrap_or_default());
                 if !known {
@@ -41,13 +85,13 @@ pub(crate) fn parse(text: &str) -> Result<Targets, String> {
                     ));
                 }
                 let level_at = at + target.chars().count() + 1;
-                filter.with_target(target, level_of(level).ok_or_else(|| wrong(level_at, level, ""))?)
+                level_of(level).ok_or_else(|| wrong(level_at, level, ""))?;
             }
-            None => filter.with_default(level_of(part).ok_or_else(|| wrong(at, part, ", or TARGET=LEVEL"))?),
-        };
+            None => drop(level_of(part).ok_or_else(|| wrong(at, part, ", or TARGET=LEVEL"))?),
+        }
         at += part.chars().count() + 1;
     }
-    Ok(filter)
+    Ok(())
 }
 
 fn level_of(text: &str) -> Option<LevelFilter> {
@@ -64,10 +108,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_says_is_what_targets_say() {
+    fn what_is_good_is_good_for_targets() {
         for text in ["info", "OFF", "warn,xds_relay=debug", "xds_relay::state=trace,error", "h2=off"] {
-            let expected: Targets = text.parse().unwrap();
-            assert_eq!(parse(text), Ok(expected), "{text}");
+            assert_eq!(text.parse::<LogFilter>().unwrap().as_str(), text);
+            text.parse::<tracing_subscriber::filter::Targets>().unwrap();
         }
     }
 
@@ -84,7 +128,7 @@ mod tests {
             ("info,", "character 6: \"\": expected off, "),
             ("xds_relay", "character 1: \"xds_relay\": expected off, "),
         ] {
-            let said = parse(text).unwrap_err();
+            let said = check(text).unwrap_err();
             assert!(said.starts_with(start), "{said}");
         }
     }

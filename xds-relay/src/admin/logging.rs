@@ -1,0 +1,47 @@
+//! What is logged, and having something else logged: the one thing that the pages change.
+
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::look::Pages;
+use crate::config::LogFilter;
+
+const NOT_OURS: &str = "it is not the relay that says what is logged\n";
+
+/// What is to be logged.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    level: String,
+}
+
+pub(super) async fn tell(State(pages): State<Pages>) -> Response {
+    match pages.relay.log() {
+        Some(filter) => format!("{filter}\n").into_response(),
+        None => (StatusCode::NOT_FOUND, NOT_OURS).into_response(),
+    }
+}
+
+pub(super) async fn change(
+    State(pages): State<Pages>,
+    headers: HeaderMap,
+    Query(Wanted { level }): Query<Wanted>,
+) -> Response {
+    // Any page in a browser can have it send this, and these pages do not: who says so is a program.
+    if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
+        return (StatusCode::FORBIDDEN, "nothing is changed from within a browser\n").into_response();
+    }
+    match level.parse::<LogFilter>() {
+        Err(error) => (StatusCode::BAD_REQUEST, format!("level: {error}\n")).into_response(),
+        Ok(filter) => {
+            let words = format!("{filter}\n");
+            if !pages.relay.set_log(filter) {
+                return (StatusCode::NOT_FOUND, NOT_OURS).into_response();
+            }
+            tracing::info!("as somebody says on the admin pages, this is logged now: {}", words.trim_end());
+            words.into_response()
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A configuration that counts anew while a relay runs: what can, and of the rest it is said that it needs a restart.
+
+mod differences;
+
+use std::error::Error as StdError;
+use std::sync::{Arc, Mutex};
+
+use self::differences::differences;
+use crate::admin_access::{AdminAccess, admin_tokens};
+use crate::api::ConfigState;
+use crate::causes::with_causes;
+use crate::check::check_named;
+use crate::client_rules::{ClientRules, Rules};
+use crate::config::Config;
+use crate::error::Error;
+use crate::lock::lock;
+use crate::logging::Logging;
+use crate::relay_core::RelayCore;
+
+/// Has a running relay go by another configuration, as far as it can: see [`Reloader::apply`].
+///
+/// ```
+/// use xds_relay::config::Origin;
+/// use xds_relay::{Config, Relay};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut config = Config::new([Origin::server("control-plane", "http://127.0.0.1:18010".parse()?)]);
+/// (config.listen, config.admin) = ("127.0.0.1:0".parse()?, None);
+/// let relay = Relay::bind(config.clone()).await?;
+/// let reloader = relay.reloader();
+/// tokio::spawn(relay.run(std::future::pending()));
+///
+/// config.limits.streams = 10;
+/// config.linger *= 2;
+/// let reloaded = reloader.apply(config)?;
+/// assert_eq!(reloaded.applied, ["limits.streams"]);
+/// assert_eq!(reloaded.needs_restart, ["linger"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Reloader(Arc<Inner>);
+
+/// What became of another configuration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reloaded {
+    /// The fields that count now, as a file calls them.
+    pub applied: Vec<String>,
+    /// Those that stay as they were until the relay is started again.
+    pub needs_restart: Vec<String>,
+}
+
+struct Inner {
+    /// As the relay runs.
+    running: Mutex<Config>,
+    parts: Parts,
+}
+
+/// What goes by the configuration, and by another when there is one.
+pub(crate) struct Parts {
+    pub(crate) core: Arc<RelayCore>,
+    pub(crate) rules: Arc<ClientRules>,
+    pub(crate) access: Arc<AdminAccess>,
+    pub(crate) logging: Arc<Logging>,
+    pub(crate) reloads: Arc<Reloads>,
+}
+
+/// What became of the last one that was read.
+#[derive(Default)]
+pub(crate) struct Reloads(Mutex<ConfigState>);
+
+impl Reloads {
+    pub(crate) fn state(&self) -> ConfigState {
+        lock(&self.0).clone()
+    }
+}
+
+impl Reloader {
+    pub(crate) fn new(running: Config, parts: Parts) -> Self {
+        Self(Arc::new(Inner { running: Mutex::new(running), parts }))
+    }
+
+    /// The configuration as the relay runs: without what needs a restart of one that was applied.
+    #[must_use]
+    pub fn config(&self) -> Config {
+        lock(&self.0.running).clone()
+    }
+
+    /// Goes by another configuration where a relay that runs can, all at once: `clients`, where `listen` and `tls` are as they run;
+    /// `admin.token`, where `admin` and `admin.tls` are; `admin_hosts`, `unknown`, `drain`, `log`, and of `limits` how many
+    /// `streams`, `new_streams_per_second`, `groups`, `authorities` and `names` there may be. All else needs a restart, and stays as it was.
+    ///
+    /// Streams that are open go on, but for those of clients that may not be there any more, which are ended as denied, and
+    /// of those that ask for something that is decided otherwise now, which are ended to come back.
+    ///
+    /// It reads files, and looks at all streams: it may block.
+    ///
+    /// # Errors
+    /// It cannot be run, or a file is not good: nothing changes. Whoever is to be told is told by [`refuse`](Self::refuse).
+    pub fn apply(&self, config: Config) -> Result<Reloaded, Error> {
+        // One at a time.
+        let mut running = lock(&self.0.running);
+        let reloaded = self.0.parts.apply(&mut running, &config);
+        drop(running);
+        let reloaded = reloaded?;
+        reloaded.log();
+        self.0.parts.tell(ConfigState { error: None, needs_restart: reloaded.needs_restart.clone() });
+        Ok(reloaded)
+    }
+
+    /// Another configuration is not good: that is logged, counted and told on the admin pages, once for the same reason, and nothing
+    /// changes.
+    pub fn refuse(&self, error: &(dyn StdError + 'static)) {
+        let before = self.0.parts.reloads.state();
+        let error = Some(with_causes(error));
+        if before.error != error {
+            let words = error.as_deref().unwrap_or_default();
+            tracing::error!("the configuration is not good, and all stays as it was: {words}");
+            self.0.parts.tell(ConfigState { error, ..before });
+        }
+    }
+}
+
+impl Reloaded {
+    fn log(&self) {
+        let Self { applied, needs_restart } = self;
+        match applied.as_slice() {
+            [] => tracing::info!("the configuration is read again: nothing that can count at once is new"),
+            applied => tracing::info!("the configuration is read again: {} count now", applied.join(", ")),
+        }
+        if !needs_restart.is_empty() {
+            tracing::warn!("these need a restart, and stay as they were: {}", needs_restart.join(", "));
+        }
+    }
+}
+
+impl Parts {
+    fn apply(&self, running: &mut Config, config: &Config) -> Result<Reloaded, Error> {
+        config.validate()?;
+        check_named(config)?;
+        // All that can fail is before what changes anything.
+        let (rules, tokens) = (Rules::load(config)?, admin_tokens(config)?);
+        let before = running.clone();
+        // Rules go by how clients come: by certificates that are not asked for yet, all would be refused.
+        if running.listen == config.listen && running.tls == config.tls && running.clients != config.clients {
+            running.clients.clone_from(&config.clients);
+            self.rules.replace(rules);
+            self.core.metrics().declare_denials();
+            self.core.judge_streams();
+        }
+        // Without a token, pages that others reach would be open to them.
+        let as_guarded = running.admin == config.admin && running.admin_tls == config.admin_tls;
+        if as_guarded && running.admin_token != config.admin_token {
+            running.admin_token.clone_from(&config.admin_token);
+            self.access.set_tokens(tokens);
+            self.core.metrics().declare_denials();
+        }
+        running.admin_hosts.clone_from(&config.admin_hosts);
+        self.access.set_hosts(config.admin_hosts.clone());
+        if running.log != config.log && self.logging.change(config.log.clone()) {
+            running.log.clone_from(&config.log);
+        }
+        (running.unknown, running.drain) = (config.unknown, config.drain);
+        let (limits, new) = (&mut running.limits, &config.limits);
+        (limits.streams, limits.new_streams_per_second) = (new.streams, new.new_streams_per_second);
+        (limits.groups, limits.authorities, limits.names) = (new.groups, new.authorities, new.names);
+        self.core.set_what_is_read_at_use(running);
+        Ok(Reloaded { applied: differences(&before, running), needs_restart: differences(running, config) })
+    }
+
+    fn tell(&self, state: ConfigState) {
+        self.core.metrics().config_reload(state.error.is_none(), state.needs_restart.len());
+        *lock(&self.reloads.0) = state;
+    }
+}
