@@ -89,6 +89,7 @@ fn of_root(schema: &Schema, field: &str) -> Value {
         "state" => required(schema.object("state.", STATE_FIELDS, of_state), &["path"]),
         "ready_when" => one_of(&["started", "origins", "last_known_good"]),
         "dynamic_parameters" => one_of(&["final", "draft"]),
+        "node_parameters" => json!({ "type": "object", "additionalProperties": text(), "minProperties": 1 }),
         "unknown" => one_of(&["end", "wait"]),
         "linger" | "drain" => duration(),
         "limits" => schema.object("limits.", LIMIT_FIELDS, of_limits),

@@ -2,11 +2,10 @@
 
 use maud::{Markup, html};
 
-const ENDPOINTS: [(&str, &str); 9] = [
+const ENDPOINTS: [(&str, &str); 8] = [
     ("/healthz", "200 as long as the process runs"),
     ("/readyz", "200 when clients should come, else 503 and why not"),
     ("/metrics", "for Prometheus"),
-    ("/logging", "what is logged; POST /logging?level=debug has it change"),
     ("/api/v1/status", "how the relay is: JSON, as are the next three"),
     ("/api/v1/origins", "its origins, and the streams to them"),
     ("/api/v1/clients", "who is served, and how each is"),

@@ -41,7 +41,7 @@ fn body(status: &Status) -> Markup {
             ("Up for", html! { (short_time(status.uptime_seconds)) }),
             ("Over a restart", kept),
             ("Configuration", config),
-            ("Logs", html! { @if let Some(log) = &status.log { (said(log)) } }),
+            ("Logs", html! { @if let Some(log) = &status.log { a href="/logging" { (said(log)) } } }),
         ]))
         h2 { "Clients" }
         (tiles(&status.clients))

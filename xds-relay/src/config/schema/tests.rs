@@ -43,6 +43,14 @@ fn refuses(schema: &Value, value: &Value, path: &str) -> Option<String> {
                     says.as_array().unwrap().iter().find(|field| value.get(field.as_str().unwrap()).is_none());
                 lacking.map(|field| format!("{path}: no {field}"))
             }
+            "minProperties" => {
+                let count = value.as_object().map_or(0, |fields| fields.len() as u64);
+                (count < says.as_u64().unwrap()).then(|| path.to_owned())
+            }
+            "additionalProperties" if says.is_object() => {
+                let fields = value.as_object().into_iter().flatten();
+                fields.into_iter().find_map(|(field, value)| refuses(says, value, &format!("{path}.{field}")))
+            }
             "additionalProperties" => {
                 assert_eq!(*says, false);
                 let fields = value.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or(vec![]);
@@ -91,6 +99,8 @@ fn what_is_refused_when_it_is_read_is_refused_in_an_editor() {
         ("clients: [{ match: { ani: true } }]", ".clients[].match: unknown ani"),
         ("unknown: wiat", ".unknown: none of"),
         ("client_status: maybe", ".client_status"),
+        ("node_parameters: {}", ".node_parameters"),
+        ("node_parameters: { zone: [a] }", ".node_parameters.zone"),
         ("limits: { streams: 0 }", ".limits.streams: 0"),
         ("limits: { stream: 1 }", ".limits: unknown stream"),
         ("state: { secrets: omit }", ".state: no \"path\""),
