@@ -36,6 +36,10 @@ pub enum Cause {
 }
 
 impl ResourceError {
+    /// What came is of no use to who asked for it.
+    pub const INVALID_ARGUMENT: i32 = 3;
+    /// Nothing was said of it in time.
+    pub const DEADLINE_EXCEEDED: i32 = 4;
     /// The name does not exist: the same as a removal.
     pub const NOT_FOUND: i32 = 5;
     /// The client may not have it.

@@ -18,6 +18,7 @@ use xds_transport::client::{Command, Event, ProtocolError, Stream, Update, Verdi
 use xdstp_cache::Selector;
 
 pub use drive::{Driver, drive, spawn};
+pub(crate) use ended::chain;
 pub use pool::{Place, Pool, Unreachable};
 
 use crate::backoff::Backoff;

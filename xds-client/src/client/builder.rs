@@ -1,6 +1,7 @@
 //! From a bootstrap to a client.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::bootstrap::{Bootstrap, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
 use crate::federation::{Dial, Observer, Validators};
-use crate::upstream::Pool;
+use crate::upstream::{Pool, chain};
 
 /// What is said of a client before it is made: see [`Client::builder`].
 pub struct Builder {
@@ -178,12 +179,11 @@ impl Builder {
         let lists = Lists::of(&self.bootstrap, |servers| {
             let mut of_list = Vec::new();
             for server in servers {
-                let pool = match shared.get(server) {
-                    Some(pool) => pool.clone(),
-                    None => self.pool(server, node)?,
+                let pool = match shared.entry(server.clone()) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(self.pool(server, node)?),
                 };
-                shared.insert(server.clone(), pool.clone());
-                of_list.push(pool);
+                of_list.push(pool.clone());
             }
             pools.push(of_list);
             known.push(servers.iter().map(Known::of).collect());
@@ -195,7 +195,7 @@ impl Builder {
     fn pool(&self, server: &Server, node: &Node) -> Result<Pool, WatchError> {
         let unusable = |error: crate::endpoint::ServerError| WatchError::Unusable {
             server: server.uri().into(),
-            reason: with_causes(&error).into(),
+            reason: chain(&error).into(),
         };
         let endpoint = Endpoint::of_server(server).map_err(unusable)?;
         let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
@@ -254,14 +254,4 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
     Arc::new(Inner { federation, directory, validators, node: node.into(), encoded_node, sweeper })
-}
-
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -32,7 +32,7 @@ fn other(protocol: Protocol) -> &'static str {
 }
 
 /// An error and its causes: tonic's own texts say "transport error" only.
-pub(super) fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     with_causes(error.to_string(), error.source())
 }
 

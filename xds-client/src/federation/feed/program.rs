@@ -11,9 +11,6 @@ use crate::federation::lock::lock;
 use crate::federation::places::Places;
 use crate::federation::terms::Trouble;
 
-/// `google.rpc.Code.INVALID_ARGUMENT`.
-const INVALID_ARGUMENT: i32 = 3;
-
 impl Feed {
     /// What could not even be read is refused like anything else, where it has a name.
     pub(super) fn tell_rejected(&self, type_url: &TypeUrl, rejected: &[Rejected], places: &mut Places<'_>) {
@@ -21,7 +18,7 @@ impl Feed {
             let Ok(name) = ResourceName::parse(name) else { continue };
             for place in places.of_name(type_url, &name, &self.elsewhere) {
                 if places.scope(place).is_some_and(|scope| scope.is_watched()) {
-                    let error = ResourceError::new(INVALID_ARGUMENT, reason.as_str());
+                    let error = ResourceError::new(ResourceError::INVALID_ARGUMENT, reason.as_str());
                     let error = error.found_by(Cause::Refused("".into()));
                     places.put(place, |part| part.errors.push((name.clone(), error)));
                 }

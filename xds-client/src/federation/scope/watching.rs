@@ -14,11 +14,6 @@ use crate::federation::changes::Changes;
 use crate::federation::states::{Entry, Happens, Hears, Rules};
 use crate::federation::terms::{ServerTerms, Trouble};
 
-/// `google.rpc.Code.INVALID_ARGUMENT`.
-const INVALID_ARGUMENT: i32 = 3;
-/// `google.rpc.Code.DEADLINE_EXCEEDED`.
-const DEADLINE_EXCEEDED: i32 = 4;
-
 impl Scope {
     /// Whether what it is for is one program.
     pub(crate) fn is_watched(&self) -> bool {
@@ -162,7 +157,7 @@ impl Scope {
                 }
                 Some(Err(reason)) => {
                     let version = changed.resource.version.clone();
-                    let error = ResourceError::new(INVALID_ARGUMENT, reason.as_str());
+                    let error = ResourceError::new(ResourceError::INVALID_ARGUMENT, reason.as_str());
                     errors.push((changed.name.clone(), error.found_by(Cause::Refused(version))));
                     refused.push(Rejected::new(changed.name.as_str(), reason.as_str()));
                     false
@@ -210,7 +205,8 @@ impl Scope {
         changes.errors.append(&mut kept);
         for name in std::mem::take(&mut changes.missing) {
             if entry(&name).after(Happens::Silent, rules).1 != Hears::Nothing {
-                let error = ResourceError::new(DEADLINE_EXCEEDED, "its server does not say anything of it");
+                let error =
+                    ResourceError::new(ResourceError::DEADLINE_EXCEEDED, "its server does not say anything of it");
                 changes.errors.push((name, error.found_by(Cause::Silence)));
             }
         }
