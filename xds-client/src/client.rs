@@ -3,6 +3,8 @@
 mod builder;
 mod directory;
 mod inner;
+#[cfg(feature = "state")]
+mod kept;
 mod metrics;
 mod origins;
 mod servers;
@@ -11,6 +13,8 @@ mod sweeper;
 
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "state")]
+use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use xds_transport::wire::Node;
@@ -26,6 +30,8 @@ use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;
 use crate::resolver::resolve;
 use crate::resource::{Content, Resource, validator};
+#[cfg(feature = "state")]
+use crate::state::{Saved, StoreError};
 use crate::watch::Watch;
 
 /// How long a stream stays open that nobody watches anything of.
@@ -90,6 +96,27 @@ impl Client {
     /// with a time of its own.
     pub fn sweep(&self, now: Instant) {
         self.0.federation.sweep(now);
+    }
+
+    /// Writes down what is known now, where it is [kept](Builder::state), and returns when it is there. That is done every second
+    /// anyway: a program does it that is about to end. Whether anything is kept.
+    #[cfg(feature = "state")]
+    pub async fn flush(&self) -> bool {
+        match &self.0.kept {
+            Some(kept) => kept.flush().await,
+            None => false,
+        }
+    }
+
+    /// Writes down what was heard since the last time, where it is [kept](Builder::store): it does so by itself, but for who has a
+    /// [transport](Transport) with a time of its own. `now` and `wall` are the same moment.
+    ///
+    /// # Errors
+    /// It could not be written: it is the next time.
+    #[cfg(feature = "state")]
+    pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
+        let kept = self.0.kept.as_ref();
+        kept.map_or_else(|| Ok(Saved::default()), |kept| kept.save(&self.0.federation, now, wall))
     }
 
     fn open<R: Content>(&self, type_url: TypeUrl, name: &str) -> Watch<R> {

@@ -40,6 +40,7 @@ pub enum Event<T = Bytes> {
         /// Why; none if nothing is wrong any more.
         error: Option<Error>,
     },
-    /// The wildcard or the glob was answered: from now on it is known, and empty if nothing came.
+    /// The wildcard or the glob was answered: from now on it is known, and empty if nothing came. Of what is
+    /// [stale](crate::Watch::is_stale), it was before a restart.
     Answered,
 }

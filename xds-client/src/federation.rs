@@ -129,6 +129,8 @@ pub use self::dial::{Dial, Dialed, Position};
 pub use self::interner::Interner;
 pub use self::last_known_good::LastKnownGood;
 pub(crate) use self::listed::{Entry, Listed};
+#[cfg(feature = "state")]
+pub(crate) use self::lock::lock;
 pub use self::loop_guard::{Behind, LoopGuard};
 pub use self::node_group::{NodeGroup, towards_origin};
 pub use self::observer::Observer;

@@ -9,6 +9,8 @@ mod event;
 pub mod federation;
 mod resolver;
 mod resource;
+#[cfg(feature = "state")]
+pub mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod test;
 #[cfg(feature = "rustls-any")]

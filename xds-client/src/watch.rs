@@ -64,6 +64,15 @@ impl<R: Content> Watch<R> {
         }
     }
 
+    /// Whether what is held of it is from before a restart, and its server has not said yet that it is so: of a collection,
+    /// whether anything of its authority is.
+    pub fn is_stale(&self) -> bool {
+        match &self.state {
+            State::Watching(found) => found.first().is_stale(),
+            State::Never(_) => false,
+        }
+    }
+
     /// What comes next. Dropping the future loses nothing. A watch that cannot be says so once, and nothing after it.
     pub async fn changed(&mut self) -> Event<R::Value> {
         let next = std::future::poll_fn(|cx| self.poll(cx.waker())).await;

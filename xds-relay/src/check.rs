@@ -5,7 +5,6 @@ use crate::client_rules::Rules;
 use crate::config::{Config, OriginKind};
 use crate::error::Error;
 use crate::file_content::FileContent;
-use crate::state::Keys;
 use crate::{origins, state, tls};
 
 /// Reads the resource files of a configuration's origins, and what TLS is made with, as [`Relay::bind`](crate::Relay::bind)
@@ -74,7 +73,7 @@ fn check_aggregation(config: &Config) -> Result<(), Error> {
 /// Whether the keys of what is kept are good, and whether something can be kept where it is to be: a relay that runs says so and goes on.
 fn check_state(config: &Config) -> Result<(), Error> {
     let Some(state) = &config.state else { return Ok(()) };
-    Keys::of(config)?;
+    state::keys(config)?;
     state::check(&state.path).map_err(|error| Error::Field {
         field: "state.path".to_owned(),
         reason: format!("nothing can be kept in {}: {error}", state.path.display()),

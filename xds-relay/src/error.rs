@@ -4,7 +4,7 @@ use std::io;
 
 use crate::aggregation::RulesError;
 use crate::config::{Address, InvalidConfig};
-use crate::state::KeysError;
+use xdstp_client::state::KeysError;
 
 /// Why a relay cannot start or go on.
 #[derive(Debug, thiserror::Error)]

@@ -28,7 +28,7 @@ use crate::pages::Pages;
 use crate::relay_core::RelayCore;
 use crate::reload::Reloader;
 use crate::socket::Listener;
-use crate::state::Keeping;
+use crate::state;
 use crate::tls;
 
 const SWEEP: Duration = Duration::from_secs(1);
@@ -108,7 +108,7 @@ impl Relay {
         let Self { config, listener, guards, admin, layers, core, pages, reloader, _origins } = self;
         let (stop_grpc, mut grpc_stopped) = watch::channel(false);
         let (stop_admin, mut admin_stopped) = watch::channel(false);
-        let keeping = Keeping::of(&core);
+        let keeping = state::keep(&core);
         let health = Health::new();
         health.report(pages.is_ready()).await;
         let (end_reports, reports_end) = watch::channel(false);

@@ -1,31 +1,111 @@
 //! What a relay keeps where it survives a restart: the last that its origins said, served again while they are away.
-//!
-//! A [`Store`] is an engine with three methods: [`Memory`] for tests, [`Redb`] for one machine. [`State`] is what is kept there.
 
-mod bodies;
-mod changes;
-mod format;
-mod identity;
-mod keeping;
-mod kept;
-mod keys;
-mod memory;
-mod open;
-mod read;
-mod redb;
-mod save;
-mod store;
-mod watched;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
-pub(crate) use self::format::Moment;
-pub(crate) use self::keeping::Keeping;
-pub(crate) use self::keys::Keys;
-pub(crate) use self::open::{check, open};
+pub use xdstp_client::state::{
+    Commit, Compare, Entry, Event, Identities, Keeping, Keys, KeysError, Listing, Memory, Op, Redb, Revision, Saved,
+    State, Store, StoreError, Watch,
+};
 
-pub use self::changes::Watch;
-pub use self::kept::State;
-pub use self::keys::KeysError;
-pub use self::memory::Memory;
-pub use self::redb::Redb;
-pub use self::save::Saved;
-pub use self::store::{Commit, Compare, Entry, Event, Listing, Op, Revision, Store, StoreError};
+use crate::config::{Config, OriginKind, Secrets};
+use crate::error::Error;
+use crate::relay_core::{NodeGrouping, RelayCore};
+use crate::text_file::{self, Unread};
+
+/// How long the relay waits for what was known before it starts without.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What tells the scopes of a relay from those of another, whatever changes in its configuration that does not concern them.
+pub fn identities(config: &Config, grouping: &dyn NodeGrouping) -> Identities {
+    let origin = |origin: &crate::config::Origin| match &origin.kind {
+        OriginKind::Server { servers, protocol } => {
+            let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            Some(format!("{} {servers} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
+        }
+        OriginKind::Files { .. } | OriginKind::Embedded => None,
+    };
+    let origins = config.origins.iter().map(origin).collect();
+    Identities::new(origins, grouping.identity(), format!("{:?}", config.node))
+}
+
+/// What secrets are kept with: none if they are not kept.
+///
+/// # Errors
+/// The file of the keys is not good.
+pub fn keys(config: &Config) -> Result<Option<Arc<Keys>>, KeysError> {
+    let Some(Secrets::Encrypted(file)) = config.state.as_ref().map(|state| &state.secrets) else { return Ok(None) };
+    let text = text_file::read(file).map_err(|error| match error {
+        Unread::File(reason) => KeysError::Unreadable { file: file.clone(), reason },
+        Unread::Text(_) => {
+            KeysError::Bad { file: file.clone(), line: 1, problem: "no text; expected a key in each line" }
+        }
+    })?;
+    warn_of_readers(file);
+    Keys::parse(file, &text).map(|keys| Some(Arc::new(keys)))
+}
+
+/// What is kept in the directory of a configuration: none if it names none. What cannot be opened yet is, later.
+///
+/// # Errors
+/// The keys that secrets are to be kept with are not good.
+pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
+    let Some(state) = &config.state else { return Ok(None) };
+    bear_limits();
+    let state = Arc::new(State::in_directory(&state.path, identities(config, grouping), keys(config)?));
+    let opening = state.clone();
+    if tokio::time::timeout(PATIENCE, tokio::task::spawn_blocking(move || opening.open_now())).await.is_err() {
+        tracing::error!(
+            "what was known before was not read within {} s: the relay starts without, and has it once it was read",
+            PATIENCE.as_secs()
+        );
+    }
+    Ok(Some(state))
+}
+
+/// Begins to write what a relay knows, if it keeps that anywhere.
+pub(crate) fn keep(core: &Arc<RelayCore>) -> Option<Keeping> {
+    core.state()?;
+    let core = core.clone();
+    let keeping = Keeping::start(move |now, wall| core.save(now, wall));
+    keeping.inspect_err(|error| tracing::error!("nothing is kept: {error}")).ok()
+}
+
+/// Whether there can be a file in a directory, which is left as it was.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
+        return tempfile::tempfile_in(directory).map(drop);
+    }
+    fs::create_dir_all(directory)?;
+    fs::remove_dir(directory)
+}
+
+/// A file that may not grow any more is an error of who writes it, and no reason to end the process: there is a handler, and
+/// nothing that it does.
+fn bear_limits() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        if let Err(error) = signal(limit) {
+            tracing::warn!("a limit of the size of files would end the relay: {error}");
+        }
+    }
+}
+
+/// Who reads the keys reads all that is kept.
+fn warn_of_readers(file: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        if fs::metadata(file).is_ok_and(|there| there.permissions().mode() & 0o007 != 0) {
+            tracing::warn!(file = %file.display(), "everybody may read the keys of what is kept: expected mode 600 or 640");
+        }
+    }
+}

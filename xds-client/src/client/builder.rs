@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+#[cfg(feature = "state")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ use xdstp_cache::Selector;
 
 use super::directory::{Directory, Lists};
 use super::inner::Inner;
+#[cfg(feature = "state")]
+use super::kept::{Kept, Place, identities};
 use super::metrics::{Counting, Metrics};
 use super::origins::{Known, Origins, patience};
 use super::servers::{ByTransport, Servers, Transport};
@@ -26,7 +30,11 @@ use crate::backoff::Backoff;
 use crate::bootstrap::{Bootstrap, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
+#[cfg(feature = "state")]
+use crate::federation::LastKnownGood;
 use crate::federation::{Dial, Observer, Validators};
+#[cfg(feature = "state")]
+use crate::state::{Store, StoreError};
 use crate::upstream::{Pool, chain};
 
 /// What is said of a client before it is made: see [`Client::builder`].
@@ -41,6 +49,8 @@ pub struct Builder {
     selecting: (Dialect, Selector),
     observer: Arc<dyn Observer>,
     max_message_size: Option<usize>,
+    #[cfg(feature = "state")]
+    kept: Option<Place>,
 }
 
 /// There is no client to be had.
@@ -50,6 +60,10 @@ pub enum BuildError {
     /// Nothing drives its streams.
     #[error("a client is made within a tokio runtime, which drives its streams: there is none")]
     NoRuntime,
+    /// What was known cannot be read.
+    #[cfg(feature = "state")]
+    #[error("what was known before cannot be read: {0}")]
+    State(#[from] StoreError),
 }
 
 impl Builder {
@@ -65,6 +79,8 @@ impl Builder {
             selecting: (Dialect::Final, Selector::default()),
             observer: Arc::new(()),
             max_message_size: None,
+            #[cfg(feature = "state")]
+            kept: None,
         }
     }
 
@@ -126,10 +142,36 @@ impl Builder {
         Self { transport: Some(Arc::new(transport)), ..self }
     }
 
+    /// Keeps what servers said in this directory, and yields it after a restart while they cannot be reached or are silent for half
+    /// a second: [stale](crate::Watch::is_stale), until they have answered. Secrets (SDS) are not kept, nor is what is asked for
+    /// with parameters. Whatever is wrong with the directory is logged, and the client goes on without.
+    ///
+    /// ```no_run
+    /// use xdstp_client::{Client, bootstrap::Bootstrap};
+    ///
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder(Bootstrap::from_env()?).state("/var/lib/program/xds").build()?;
+    /// # client.flush().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "state")]
+    #[must_use]
+    pub fn state(self, directory: impl Into<PathBuf>) -> Self {
+        Self { kept: Some(Place::Directory(directory.into())), ..self }
+    }
+
+    /// The same, kept in a store of another kind.
+    #[cfg(feature = "state")]
+    #[must_use]
+    pub fn store(self, store: impl Store) -> Self {
+        Self { kept: Some(Place::Store(Box::new(store))), ..self }
+    }
+
     /// The client.
     ///
     /// # Errors
-    /// Outside of a tokio runtime, unless it has a transport of its own.
+    /// Outside of a tokio runtime, unless it has a transport of its own; or when a [store](Self::store) cannot be read.
     pub fn build(self) -> Result<Client, BuildError> {
         let node = introduced(self.bootstrap.node(), (&self.agent.0, &self.agent.1));
         let (id, encoded) = (node.id.as_str().into(), Bytes::from(node.encode_to_vec()));
@@ -138,6 +180,13 @@ impl Builder {
             None => self.by_grpc(&node, Handle::try_current().map_err(|_| BuildError::NoRuntime)?),
         };
         let Made { lists, servers, dial } = made;
+        #[cfg(feature = "state")]
+        let state = self.kept.map(|place| {
+            let asks = format!("{} {:?}", self.protocol.as_str(), self.selecting);
+            place.open(identities(&servers, &node, &asks))
+        });
+        #[cfg(feature = "state")]
+        let state = state.transpose()?;
         let validators = Arc::<Validators>::default();
         let origins = Origins {
             protocol: self.protocol,
@@ -148,8 +197,17 @@ impl Builder {
             authorities: lists.authorities(),
             observer: self.observer,
             max_request_bytes: DEFAULT_MAX_REQUEST_SIZE,
+            #[cfg(feature = "state")]
+            last_known_good: state.clone().map(|state| state as Arc<dyn LastKnownGood>),
+            #[cfg(not(feature = "state"))]
+            last_known_good: None,
         };
         let federation = origins.federation(&servers);
+        #[cfg(feature = "state")]
+        let kept = state.map(|state| match self.transport {
+            Some(_) => Kept::by_hand(state),
+            None => Kept::every_second(state, &federation),
+        });
         let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
         let directory = Directory::of_bootstrap(self.bootstrap, lists);
         Ok(Client(Arc::new(Inner {
@@ -159,6 +217,8 @@ impl Builder {
             node: id,
             encoded_node: encoded,
             sweeper: sweeper.flatten(),
+            #[cfg(feature = "state")]
+            kept,
         })))
     }
 
@@ -242,6 +302,7 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
         authorities: lists.authorities(),
         observer: Arc::new(()),
         max_request_bytes: endpoint.max_request_size,
+        last_known_good: None,
         dial: match runtime {
             Some(runtime) => {
                 Arc::new(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime })
@@ -253,5 +314,14 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let federation = origins.federation(&[vec![known]]);
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    Arc::new(Inner { federation, directory, validators, node: node.into(), encoded_node, sweeper })
+    Arc::new(Inner {
+        federation,
+        directory,
+        validators,
+        node: node.into(),
+        encoded_node,
+        sweeper,
+        #[cfg(feature = "state")]
+        kept: None,
+    })
 }

@@ -8,6 +8,8 @@ use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::directory::Directory;
+#[cfg(feature = "state")]
+use super::kept::Kept;
 use super::sweeper::Sweeper;
 use crate::error::Error;
 use crate::federation::{Federation, Listed, Scope, Trouble, Validators};
@@ -21,6 +23,8 @@ pub(crate) struct Inner {
     /// The same, as its servers are told it.
     pub(super) encoded_node: Bytes,
     pub(super) sweeper: Option<Sweeper>,
+    #[cfg(feature = "state")]
+    pub(super) kept: Option<Kept>,
 }
 
 impl Inner {

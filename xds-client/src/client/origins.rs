@@ -10,8 +10,8 @@ use xdstp_cache::Selector;
 
 use crate::bootstrap::{Features, Server};
 use crate::federation::{
-    Authorities, Behind, ByNode, Dial, Federation, Interner, Limits, LoopGuard, Observer, Origin, Quota, Realm,
-    RequestRoom, Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms,
+    Authorities, Behind, ByNode, Dial, Federation, Interner, LastKnownGood, Limits, LoopGuard, Observer, Origin, Quota,
+    Realm, RequestRoom, Rules, Scope, ScopeKey, ServerOrigin, ServerSettings, ServerTerms, Settings, Speaker, Terms,
     Validators,
 };
 
@@ -34,6 +34,8 @@ pub(super) struct Origins {
     pub(super) observer: Arc<dyn Observer>,
     /// What a request may have, in bytes.
     pub(super) max_request_bytes: usize,
+    /// Where it is kept what they said, if anywhere.
+    pub(super) last_known_good: Option<Arc<dyn LastKnownGood>>,
 }
 
 /// A server, as far as it is told from others.
@@ -80,7 +82,7 @@ impl Origins {
                 names_per_turn: NAMES_PER_TURN,
             },
             interner: interner.clone(),
-            last_known_good: None,
+            last_known_good: self.last_known_good.clone(),
         })
     }
 

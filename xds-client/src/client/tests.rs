@@ -3,6 +3,7 @@
 mod alternatives;
 mod errors;
 mod fallback;
+mod kept;
 mod lists;
 mod metrics;
 mod names;

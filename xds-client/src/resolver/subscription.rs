@@ -54,6 +54,14 @@ impl Subscription {
         }
     }
 
+    /// Whether what is held is known from before a restart only.
+    pub(crate) fn is_stale(&self) -> bool {
+        match &self.interest {
+            Interest::Name(name) if !name.is_glob() => self.scope.is_stale(&self.type_url, name),
+            _ => self.scope.stale_count() > 0,
+        }
+    }
+
     /// The server that counts for it now.
     pub(crate) fn server(&self) -> Arc<str> {
         self.scope.terms().name

@@ -21,8 +21,8 @@ use crate::relay_core::own_node::own_node;
 use crate::relay_core::quotas::{self, Quotas};
 use crate::relay_core::relay_path::Token;
 use crate::relay_core::stream_entry::StreamEntry;
-use crate::state::{Moment, Saved, State, StoreError};
 use xdstp_client::federation::LastKnownGood;
+use xdstp_client::state::{Saved, State, StoreError};
 
 /// How long a removal waits for the listener or route that its origin may tell of a moment later, and for the client to
 /// ask for what it goes to.
@@ -148,7 +148,7 @@ impl RelayCore {
         self.end_greedy_streams();
         self.judge_late();
         self.federation.sweep(now);
-        self.state.iter().for_each(|state| state.watched.look(now));
+        self.state.iter().for_each(|state| state.look(now));
     }
 
     /// Writes down what was heard since the last time, if it is kept anywhere: to be called every second or so. It may take as
@@ -158,9 +158,7 @@ impl RelayCore {
     /// It could not be written: it is the next time.
     pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let Some(state) = &self.state else { return Ok(Saved::default()) };
-        let _busy = state.watched.begin(now);
-        state.try_open(Moment { now, wall });
-        let saved = state.save(&self.federation.scopes(), now, wall);
+        let saved = state.keep(&self.federation.scopes(), now, wall);
         if saved.as_ref().map_or(true, |saved| saved.keys > 0) {
             self.metrics.state_commit(saved.is_ok());
         }

@@ -350,8 +350,8 @@ fn another_format_is_not_read() {
     let now = std::time::Instant::now();
     let open = xds_relay::state::State::open(
         store,
-        &config,
-        &xds_relay::relay_core::EveryNode,
+        xds_relay::state::identities(&config, &xds_relay::relay_core::EveryNode),
+        None,
         now,
         std::time::SystemTime::UNIX_EPOCH,
     );

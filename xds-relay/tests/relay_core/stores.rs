@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use bytes::Bytes;
 use prost::Message as _;
-use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, State, Store, StoreError, Watch};
+use xds_relay::state::{Commit, Compare, Listing, Memory, Op, Revision, State, Store, StoreError, Watch, identities};
 use xds_transport::server::Stream;
 use xds_transport::wire::{DeltaDiscoveryRequest, DeltaDiscoveryResponse, Node};
 
@@ -73,7 +73,7 @@ fn restart_later(world: &mut World, store: &Memory, there: &Arc<AtomicBool>) -> 
             let full = || StoreError::Io(std::io::Error::other("no space"));
             if there.load(Ordering::Relaxed) { Ok(store.clone()) } else { Err(full()) }
         };
-        State::later(open, config, grouping, now, wall).unwrap()
+        State::later(open, identities(config, grouping), xds_relay::state::keys(config).unwrap(), now, wall)
     });
     tries
 }
@@ -128,7 +128,7 @@ fn what_was_in_a_store_that_is_gone_is_written_to_the_next() {
             opened.lock().unwrap().push(store.clone());
             Ok(store)
         };
-        State::later(open, config, grouping, now, wall).unwrap()
+        State::later(open, identities(config, grouping), xds_relay::state::keys(config).unwrap(), now, wall)
     });
     world.put(0, CLUSTERS, "a", "1");
     let client = world.client(DELTA, "n1");

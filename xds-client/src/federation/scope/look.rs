@@ -39,6 +39,11 @@ impl Scope {
         self.lock().cache.stale_count()
     }
 
+    /// Whether a resource is.
+    pub(crate) fn is_stale(&self, type_url: &TypeUrl, name: &ResourceName) -> bool {
+        self.lock().cache.is_stale(type_url, name)
+    }
+
     /// How many subscribers it has.
     pub fn subscriber_count(&self) -> usize {
         self.lock().cache.subscriber_count()

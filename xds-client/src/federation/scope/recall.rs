@@ -4,7 +4,7 @@
 //! nothing for a moment, clients are served from it; it is stale then until the origin has said something of it, or had the time
 //! to. It says that something is there, and never that something is not.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
@@ -55,6 +55,9 @@ pub(super) enum Due {
     End,
 }
 
+/// What a program made of resources, one by one: nothing of those that it has no use for any more.
+pub(super) type Made = VecDeque<(Frame, Option<Frame>)>;
+
 /// What the origin is told that we hold, by type.
 pub(super) type Held = BTreeMap<TypeUrl, (Vec<(ResourceName, Resource<Frame>)>, Vec<Interest>)>;
 
@@ -82,10 +85,33 @@ impl Recall {
         self.waits_until.or(self.there_since.map(|since| since + CONFIRMS))
     }
 
-    /// Serves some more of what stood aside, so much at most. Whether that was the last.
-    pub(super) fn serve(&mut self, most: usize, edit: &mut Edit<'_, Frame>) -> bool {
+    /// The resources among what is served next, so much at most.
+    pub(super) fn next(&self, most: usize) -> Vec<(TypeUrl, Frame)> {
+        let resources = self.aside.iter().rev().take(most).filter_map(|known| match known {
+            Known::Present { type_url, resource, .. } => Some((type_url.clone(), resource.value.clone())),
+            _ => None,
+        });
+        resources.collect()
+    }
+
+    /// Serves some more of what stood aside, so much at most, with what a program made of [those](Self::next) before. Whether
+    /// that was the last.
+    pub(super) fn serve(&mut self, most: usize, mut made: Option<Made>, edit: &mut Edit<'_, Frame>) -> bool {
         for _ in 0..most {
-            let Some(known) = self.aside.pop() else { break };
+            let Some(mut known) = self.aside.pop() else { break };
+            if let (Some(made), Known::Present { resource, .. }) = (&mut made, &mut known) {
+                match made.pop_front() {
+                    Some((frame, read)) if frame == resource.value => match read {
+                        Some(read) => resource.value = read,
+                        None => continue,
+                    },
+                    // Somebody else went on meanwhile.
+                    _ => {
+                        self.aside.push(known);
+                        break;
+                    }
+                }
+            }
             let untold = match &known {
                 Known::Present { type_url, name, .. } => Some((type_url.clone(), Interest::Name(name.clone()))),
                 Known::Answered { type_url, collection, .. } => Some((type_url.clone(), collection.clone())),

@@ -8,8 +8,9 @@ use xds_transport::client::Command;
 use xdstp_cache::{Known, TypeUrl, Woken};
 use xdstp_uri::ResourceName;
 
-use super::recall::{Due, Held, Recall};
+use super::recall::{Due, Held, Made, Recall};
 use super::{BATCH, Scope, State};
+use crate::federation::terms::Terms;
 
 impl Scope {
     /// It was known before a restart, and what is known now is noted to be kept.
@@ -67,15 +68,34 @@ impl Scope {
         }
         let mut over = false;
         while !over {
+            let made = self.terms.as_ref().map(|terms| self.remake(terms));
             self.change(|state| {
                 over = true;
                 let Some(recall) = &mut state.recall else { return Woken::default() };
                 let mut edit = state.cache.edit(now);
-                over = recall.serve(BATCH, &mut edit);
+                over = recall.serve(BATCH, made, &mut edit);
                 edit.finish()
             });
         }
         self.ask();
+    }
+
+    /// What a program makes of what is served next. What it made of it before, the program of before knew.
+    fn remake(&self, terms: &Terms) -> Made {
+        let next = self.lock().recall.as_ref().map(|recall| recall.next(BATCH)).unwrap_or_default();
+        // Not under the lock: it is the program's own code.
+        let make = |(type_url, frame): (TypeUrl, Frame)| {
+            let read = match terms.validators.read(&type_url, &frame) {
+                None => Some(frame.clone()),
+                Some(Ok(value)) => Some(frame.clone().with_decoded(value)),
+                Some(Err(reason)) => {
+                    tracing::warn!(%type_url, "a resource that was kept is of no use any more, and left out: {reason}");
+                    None
+                }
+            };
+            (frame, read)
+        };
+        next.into_iter().map(make).collect()
     }
 
     /// Looks whether anything is to be done with what was known before, now that the origin is there or not. Whether more is.

@@ -4,13 +4,21 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use xds_transport::Frame;
-use xdstp_cache::{Cache, Interest, Known};
+use xdstp_cache::{Interest, Known, TypeUrl};
 
-use super::{BATCH, Scope};
-use crate::federation::demand::Wish;
+use super::{BATCH, Scope, State};
+use crate::federation::demand::{Demand, Wish};
 
 /// What is known of a name, or of a collection.
-pub type Knows = (Wish, Vec<Known<Frame>>);
+#[non_exhaustive]
+pub struct Knows {
+    /// The type, and which.
+    pub of: (TypeUrl, Interest),
+    /// What.
+    pub known: Vec<Known<Frame>>,
+    /// Nobody watches it any more: that nothing is known of it does not say that it went.
+    pub left: bool,
+}
 
 /// What may be other than it was.
 pub enum Unsaved {
@@ -23,12 +31,12 @@ pub enum Unsaved {
 impl Scope {
     /// Takes some of what may be other than it was when that was taken last: `None` if nothing is.
     pub fn take_unsaved(&self, now: Instant) -> Option<Unsaved> {
-        let cache = &mut self.lock().cache;
-        if !cache.has_noted() {
+        let state = &mut *self.lock();
+        if !state.cache.has_noted() {
             return None;
         }
-        let Some(noted) = cache.take_noted(BATCH) else { return Some(Unsaved::All) };
-        Some(Unsaved::Some(noted.into_iter().map(|wish| known(cache, wish, now)).collect()))
+        let Some(noted) = state.cache.take_noted(BATCH) else { return Some(Unsaved::All) };
+        Some(Unsaved::Some(noted.into_iter().map(|wish| self.known_in(state, wish, now)).collect()))
     }
 
     /// Whether anything is.
@@ -55,16 +63,22 @@ impl Scope {
         let wishes: Vec<_> = wishes.into_iter().collect();
         for part in wishes.chunks(BATCH) {
             let known: Vec<Knows> = {
-                let cache = &self.lock().cache;
-                part.iter().map(|wish| known(cache, wish.clone(), now)).collect()
+                let state = &*self.lock();
+                part.iter().map(|wish| self.known_in(state, wish.clone(), now)).collect()
             };
             known.into_iter().for_each(&mut visitor);
         }
     }
-}
 
-fn known(cache: &Cache<Frame>, wish: Wish, now: Instant) -> Knows {
-    let known = cache.known_of(&wish.0, &wish.1, now);
-    let known = known.into_iter().map(|known| known.map(Frame::clone)).collect();
-    (wish, known)
+    fn known_in(&self, state: &State, of: Wish, now: Instant) -> Knows {
+        let known = state.cache.known_of(&of.0, &of.1, now);
+        let known = known.into_iter().map(|known| known.map(Frame::clone)).collect();
+        let wants = |demand: &Demand| match &of.1 {
+            Interest::Name(name) if !name.is_glob() => demand.wants_by(&of.0, name),
+            collection => demand.wants(&of.0, collection),
+        };
+        // Whoever serves others has it linger, and has forgotten it then.
+        let left = self.is_watched() && !state.demand.as_ref().is_some_and(wants);
+        Knows { of, known, left }
+    }
 }

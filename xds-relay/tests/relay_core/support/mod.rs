@@ -14,7 +14,7 @@ use xds_relay::Config;
 use xds_relay::config::ClientRule;
 use xds_relay::metrics::Metrics;
 use xds_relay::relay_core::{EveryNode, NodeGrouping, RelayCore, ShareBy};
-use xds_relay::state::{State, Store};
+use xds_relay::state::{State, Store, identities, keys};
 pub(crate) use xds_transport::Protocol;
 use xds_transport::wire::Node;
 use xdstp_cache::{ResourceError, Selector};
@@ -131,7 +131,7 @@ impl World {
     /// A relay takes the place of another, which was killed; it knows what that one kept.
     pub(crate) fn restart(&mut self, relay: usize, text: &str, store: impl Store) {
         self.restart_with(relay, text, |config, grouping, now, wall| {
-            State::open(store, config, grouping, now, wall).unwrap()
+            State::open(store, identities(config, grouping), keys(config).unwrap(), now, wall).unwrap()
         });
     }
 

@@ -13,7 +13,7 @@ pub type Revision = u64;
 /// A place for values by key, that others may change too.
 ///
 /// ```
-/// use xds_relay::state::{Commit, Compare, Memory, Op, Store};
+/// use xdstp_client::state::{Commit, Compare, Memory, Op, Store};
 ///
 /// let store = Memory::default();
 /// let done = store.commit(&[Op::put("zone/a", "1")], &[Compare::absent("zone/a")])?;
@@ -22,7 +22,7 @@ pub type Revision = u64;
 ///
 /// let listing = store.list("zone/")?;
 /// assert_eq!((listing.entries.len(), listing.revision), (1, 1));
-/// # Ok::<(), xds_relay::state::StoreError>(())
+/// # Ok::<(), xdstp_client::state::StoreError>(())
 /// ```
 pub trait Store: Send + Sync + 'static {
     /// All whose keys begin with `prefix`, in their order, at one revision.

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::lock::lock;
+use crate::federation::lock;
 
 /// How long it may take.
 const LONG: Duration = Duration::from_secs(5);

@@ -9,7 +9,6 @@ use xds_transport::Frame;
 use xdstp_cache::{Extent, Interest, Known, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use crate::hex::hex;
 use crate::state::keys::Keys;
 
 /// In front of every key: there may be other things in a store.
@@ -271,4 +270,8 @@ fn checksum(key: &str, message: &[u8]) -> Vec<u8> {
     hash.update(key);
     hash.update(message);
     hash.finalize().into_iter().take(CHECKSUM).collect()
+}
+/// Two lowercase digits for each byte.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

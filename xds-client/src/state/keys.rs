@@ -3,19 +3,15 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
-
-use crate::config::{Config, Secrets};
-use crate::text_file::{self, Unread};
 
 /// How long a key is, in bytes.
 const KEY: usize = 32;
 
 /// The keys of a file, the first of which encrypts.
-pub(crate) struct Keys {
+pub struct Keys {
     keys: Vec<LessSafeKey>,
     random: SystemRandom,
 }
@@ -45,25 +41,13 @@ pub enum KeysError {
 }
 
 impl Keys {
-    /// Those of a configuration: none if secrets are not kept.
+    /// Those in the text of a file: one in each line.
     ///
     /// # Errors
-    /// The file is not good.
-    pub(crate) fn of(config: &Config) -> Result<Option<Arc<Self>>, KeysError> {
-        match config.state.as_ref().map(|state| &state.secrets) {
-            Some(Secrets::Encrypted(file)) => Self::load(file).map(|keys| Some(Arc::new(keys))),
-            Some(Secrets::Omit) | None => Ok(None),
-        }
-    }
-
-    fn load(file: &Path) -> Result<Self, KeysError> {
+    /// Which line is none.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, KeysError> {
         const EXPECTED: &str = "expected 64 hexadecimal digits, as `openssl rand -hex 32` writes them";
         let bad = |line, problem| KeysError::Bad { file: file.to_owned(), line, problem };
-        let text = text_file::read(file).map_err(|error| match error {
-            Unread::File(reason) => KeysError::Unreadable { file: file.to_owned(), reason },
-            Unread::Text(_) => bad(1, "no text; expected a key in each line"),
-        })?;
-        warn_of_readers(file);
         let mut keys = Vec::new();
         for (at, line) in text.lines().map(str::trim).enumerate() {
             if line.is_empty() || line.starts_with('#') {
@@ -116,17 +100,6 @@ fn bytes(digits: &str) -> Option<[u8; KEY]> {
     Some(bytes)
 }
 
-/// Who reads the keys reads all that is kept.
-fn warn_of_readers(file: &Path) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        if std::fs::metadata(file).is_ok_and(|there| there.permissions().mode() & 0o007 != 0) {
-            tracing::warn!(file = %file.display(), "everybody may read the keys of what is kept: expected mode 600 or 640");
-        }
-    }
-}
-
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys").field("keys", &self.keys.len()).finish_non_exhaustive()
@@ -135,15 +108,10 @@ impl fmt::Debug for Keys {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn load(text: &str) -> Result<Keys, String> {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("keys");
-        fs::write(&file, text).unwrap();
-        Keys::load(&file).map_err(|error| error.to_string().replace(&file.display().to_string(), "keys"))
+        Keys::parse(Path::new("keys"), text).map_err(|error| error.to_string())
     }
 
     fn key(digit: char) -> String {

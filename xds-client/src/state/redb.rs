@@ -11,7 +11,7 @@ use redb::backends::InMemoryBackend;
 use redb::{Builder, Database, DatabaseError, ReadableTable, StorageBackend as _, TableDefinition};
 
 use self::reached::{FileId, Reached};
-use crate::lock::lock;
+use crate::federation::lock;
 use crate::state::changes::{Changes, Watch};
 use crate::state::store::{Commit, Compare, Entry, Listing, Op, Revision, Store, StoreError};
 
@@ -36,7 +36,7 @@ impl<E: Into<redb::Error>> From<E> for Failure {
 /// A store in a file. It is locked while this lives; every commit is synced.
 ///
 /// ```
-/// use xds_relay::state::{Op, Redb, Store};
+/// use xdstp_client::state::{Op, Redb, Store};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let file = directory.path().join("state.redb");

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::lock::lock;
+use crate::federation::lock;
 use crate::state::store::{Event, Op, Revision, StoreError};
 
 /// How much is kept for who is slow: he lists again after more.

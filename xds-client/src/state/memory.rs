@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use crate::lock::lock;
+use crate::federation::lock;
 use crate::state::changes::{Changes, Watch};
 use crate::state::store::{Commit, Compare, Entry, Listing, Op, Revision, Store, StoreError};
 

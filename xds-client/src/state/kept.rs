@@ -7,34 +7,30 @@ use std::time::{Duration, Instant, SystemTime};
 use xds_transport::Frame;
 use xdstp_cache::Known;
 
-use crate::config::Config;
-use crate::lock::lock;
-use crate::relay_core::NodeGrouping;
+use crate::federation::{LastKnownGood, Scope, ScopeKey, lock};
 use crate::state::format::{Moment, ScopeId};
 use crate::state::identity::Identities;
 use crate::state::keys::Keys;
 use crate::state::read::Read;
-use crate::state::save::Saver;
+use crate::state::save::{Saved, Saver};
 use crate::state::store::{Store, StoreError};
 use crate::state::watched::Watched;
-use xdstp_client::federation::{LastKnownGood, Scope, ScopeKey};
 
 /// How many scopes that are not there any more wait to be written.
 const DROPPED: usize = 1024;
 /// How often a store is opened anew that could not be.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// What a relay knows of its origins, kept in a [`Store`]: it is served after a restart while they are away, and marked as
-/// stale.
+/// What is known of origins, kept in a [`Store`]: it is served after a restart while they are away, and marked as stale.
 ///
-/// It is written by whoever calls [`RelayCore::save`](crate::relay_core::RelayCore::save), from time to time.
+/// It is written by whoever calls [`keep`](Self::keep), from time to time.
 pub struct State {
     pub(crate) identities: Identities,
     inner: Mutex<Inner>,
     pub(crate) saver: Mutex<Saver>,
     opener: Option<Opener>,
     /// Whether a disk answers.
-    pub(crate) watched: Watched,
+    watched: Watched,
 }
 
 /// Opens the store: called until it succeeds, and again when the store is lost.
@@ -89,45 +85,57 @@ impl Opened {
 }
 
 impl State {
-    /// Reads what is kept of the origins of a configuration. `now` and `wall` are the same moment.
+    /// Reads what is kept. Secrets are if there are keys. `now` and `wall` are the same moment.
     ///
     /// # Errors
     /// It cannot be read, or is of a later format. What is damaged of it is left out, and [counted](Self::damaged).
     pub fn open(
         store: impl Store,
-        config: &Config,
-        grouping: &dyn NodeGrouping,
+        identities: Identities,
+        keys: Option<Arc<Keys>>,
         now: Instant,
         wall: SystemTime,
     ) -> Result<Self, StoreError> {
-        let (at, identities) = (Moment { now, wall }, Identities::new(config, grouping));
-        let opened = Opened::of(store, &identities, Keys::of(config)?, at)?;
+        let at = Moment { now, wall };
+        let opened = Opened::of(store, &identities, keys, at)?;
         let state = Self::new(identities, None, at);
         state.install(opened, at);
         Ok(state)
     }
 
-    /// The same of a store that need not be there yet: it is opened by [`RelayCore::save`](crate::relay_core::RelayCore::save),
-    /// which tries that every ten seconds, and again when the store says that it is [gone](StoreError::Gone). What is read then is
-    /// served where nothing is known yet.
-    ///
-    /// # Errors
-    /// The configuration has a file of keys that is not good.
+    /// The same of a store that need not be there yet: it is opened by [`keep`](Self::keep), which tries that every ten seconds,
+    /// and again when the store says that it is [gone](StoreError::Gone). What is read then is served where nothing is known
+    /// yet.
     pub fn later<S: Store>(
         open: impl Fn() -> Result<S, StoreError> + Send + Sync + 'static,
-        config: &Config,
-        grouping: &dyn NodeGrouping,
+        identities: Identities,
+        keys: Option<Arc<Keys>>,
         now: Instant,
         wall: SystemTime,
-    ) -> Result<Self, StoreError> {
-        let keys = Keys::of(config)?;
+    ) -> Self {
         let opener: Opener = Box::new(move |identities, at, _| Opened::of(open()?, identities, keys.clone(), at));
-        Ok(Self::new(Identities::new(config, grouping), Some(opener), Moment { now, wall }))
+        Self::opened_by(opener, identities, Moment { now, wall })
     }
 
     /// The same, opened by [`try_open`](Self::try_open) for the first time.
     pub(crate) fn opened_by(opener: Opener, identities: Identities, at: Moment) -> Self {
         Self::new(identities, Some(opener), at)
+    }
+
+    /// Writes down what these scopes heard since the last time, and opens the store before if that was not done: to be called
+    /// every second or so. It may take as long as the store takes. `now` and `wall` are the same moment.
+    ///
+    /// # Errors
+    /// It could not be written: it is the next time.
+    pub fn keep(&self, scopes: &[Arc<Scope>], now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
+        let _busy = self.watched.begin(now);
+        self.try_open(Moment { now, wall });
+        self.save(scopes, now, wall)
+    }
+
+    /// Says once that the store has not answered for long, if it has not: to be called every second or so.
+    pub fn look(&self, now: Instant) {
+        self.watched.look(now);
     }
 
     fn new(identities: Identities, opener: Option<Opener>, at: Moment) -> Self {
@@ -259,7 +267,7 @@ impl State {
     }
 
     /// How long nobody has said that what is known of a scope is so, over as many restarts as there were.
-    pub(crate) fn stale_for(&self, scope: &Scope) -> Option<Duration> {
+    pub fn stale_for(&self, scope: &Scope) -> Option<Duration> {
         let id = self.identities.of(&scope.key, scope.origin)?;
         let inner = lock(&self.inner);
         let since = *inner.read.since.get(&id)?;

@@ -1,15 +1,12 @@
-//! Opening what a relay keeps in a directory: whatever is wrong with it, it is said, and the relay runs.
+//! Opening what is kept in a directory: whatever is wrong with it, it is said, and the program runs.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::config::Config;
-use crate::error::Error;
-use crate::relay_core::NodeGrouping;
 use crate::state::format::Moment;
 use crate::state::identity::Identities;
 use crate::state::kept::{Opened, Opener, State, WasRead};
@@ -20,48 +17,25 @@ use crate::state::store::StoreError;
 /// How long a process that is ending may have the file still.
 const LOCKED: Duration = Duration::from_secs(5);
 const RETRY: Duration = Duration::from_millis(50);
-/// How long the relay waits for what was known before it starts without.
-const PATIENCE: Duration = Duration::from_secs(3);
-
 const FILE: &str = "state.redb";
 /// What could not be read, the last time that was so.
 const ASIDE: &str = "state.redb.aside";
 
-/// What is kept in the directory of a configuration: none if it names none. What cannot be opened yet is, later.
-///
-/// # Errors
-/// The keys that secrets are to be kept with are not good.
-pub(crate) async fn open(config: &Config, grouping: &dyn NodeGrouping) -> Result<Option<Arc<State>>, Error> {
-    let Some(state) = &config.state else { return Ok(None) };
-    let (directory, keys) = (state.path.clone(), Keys::of(config)?);
-    bear_limits();
-    let said = AtomicBool::new(false);
-    let opener: Opener = Box::new(move |identities, at, was_read| {
-        let opening = Opens { identities, keys: keys.clone(), at, said: &said };
-        opening.read(&directory, was_read)
-    });
-    let state = Arc::new(State::opened_by(opener, Identities::new(config, grouping), moment()));
-    let opening = state.clone();
-    let opening = tokio::task::spawn_blocking(move || opening.try_open(moment()));
-    if tokio::time::timeout(PATIENCE, opening).await.is_err() {
-        tracing::error!(
-            "what was known before was not read within {} s: the relay starts without, and has it once it was read",
-            PATIENCE.as_secs()
-        );
+impl State {
+    /// What is kept in a file of [`Redb`] in a directory, which is made if it is not there. It is opened by
+    /// [`open_now`](Self::open_now) or [`keep`](Self::keep). What cannot be read is put aside, and said.
+    pub fn in_directory(directory: impl Into<PathBuf>, identities: Identities, keys: Option<Arc<Keys>>) -> Self {
+        let (directory, said) = (directory.into(), AtomicBool::new(false));
+        let opener: Opener = Box::new(move |identities, at, was_read| {
+            let opening = Opens { identities, keys: keys.clone(), at, said: &said };
+            opening.read(&directory, was_read)
+        });
+        Self::opened_by(opener, identities, moment())
     }
-    Ok(Some(state))
-}
 
-/// A file that may not grow any more is an error of who writes it, and no reason to end the process: there is a handler, and
-/// nothing that it does.
-fn bear_limits() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-        if let Err(error) = signal(limit) {
-            tracing::warn!("a limit of the size of files would end the relay: {error}");
-        }
+    /// Opens it, if it is not open: it takes as long as the disk takes.
+    pub fn open_now(&self) {
+        self.try_open(moment());
     }
 }
 
@@ -136,18 +110,6 @@ fn is_full_or_closed(error: &io::Error) -> bool {
     matches!(error.kind(), ReadOnlyFilesystem | PermissionDenied | StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Whether there can be a file in a directory, which is left as it was.
-///
-/// # Errors
-/// Why not.
-pub(crate) fn check(directory: &Path) -> io::Result<()> {
-    if directory.is_dir() {
-        return tempfile::tempfile_in(directory).map(drop);
-    }
-    private_directory(directory)?;
-    fs::remove_dir(directory)
-}
-
 /// There are keys in what clients are sent.
 fn private_directory(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
@@ -169,7 +131,6 @@ fn private_directory(directory: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::relay_core::EveryNode;
     use crate::state::store::{Op, Store as _};
 
     #[test]
@@ -191,8 +152,7 @@ mod tests {
         for (number, is_so) in [(13, true), (27, true), (28, true), (30, true), (5, false), (2, false)] {
             assert_eq!(is_full_or_closed(&io::Error::from_raw_os_error(number)), is_so, "{number}");
         }
-        let config = Config::parse("relay.yaml", "origins: [{ name: a, server: 'a:1' }]").unwrap();
-        let identities = Identities::new(&config, &EveryNode);
+        let identities = Identities::new(vec![Some("a".to_owned())], None, String::new());
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join(FILE)).unwrap();
         assert!(matches!(

@@ -8,13 +8,13 @@ use bytes::Bytes;
 use xds_transport::Frame;
 use xdstp_cache::{Interest, Known, TypeUrl};
 
-use crate::lock::lock;
+use crate::federation::{Knows, LastKnownGood as _, Scope, ScopeKey, Unsaved, lock};
+use crate::state::aging::Aging;
 use crate::state::bodies::Bodies;
 use crate::state::format::{Moment, Record, SAVED_KEY, ScopeId, ScopeRecord, read_key, seal};
 use crate::state::kept::State;
 use crate::state::keys::Keys;
 use crate::state::store::{Op, Store, StoreError};
-use xdstp_client::federation::{Knows, LastKnownGood as _, Scope, ScopeKey, Unsaved};
 
 /// How much is written at once, more or less: the rest is, the next time.
 const MOST: usize = 20_000;
@@ -25,8 +25,10 @@ const HEARTBEAT: u64 = 60;
 const USED: u64 = 24 * 3600;
 /// How long it is known what went, in seconds: as long as a cache knows it.
 const GONE: u64 = 3600;
-/// Of how many names at most.
-const MOST_GONE: usize = 100_000;
+/// How long what nobody watches any more is kept while the program runs, in seconds: it may be about to end.
+const LEFT: u64 = 600;
+/// Of how many names each, at most.
+const MOST_NAMES: usize = 100_000;
 
 /// What is kept encrypted or not at all, by the names of types: who has a key is who it says.
 const SECRETS: [&str; 2] = ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"];
@@ -49,9 +51,10 @@ pub(crate) struct Saver {
     said: u64,
     /// When it was last said of scopes that they are in use.
     used: BTreeMap<ScopeKey, u64>,
-    /// What is kept of names that went, by when that was, in milliseconds.
-    gone: BTreeSet<(u64, String)>,
-    gone_at: BTreeMap<String, u64>,
+    /// What is kept of names that went, since then, in milliseconds.
+    gone: Aging,
+    /// What is kept of what nobody watches any more, since then, in milliseconds.
+    left: Aging,
 }
 
 /// What was written.
@@ -99,17 +102,12 @@ impl Saver {
 
     /// Notes when what is said of a name that went is over.
     pub(crate) fn note_gone(&mut self, key: &str, gone: Option<u64>) {
-        if let Some(before) = self.gone_at.remove(key) {
-            self.gone.remove(&(before, key.to_owned()));
-        }
-        if let Some(gone) = gone {
-            self.gone.insert((gone, key.to_owned()));
-            self.gone_at.insert(key.to_owned(), gone);
-        }
+        self.gone.set(key, gone);
     }
 
     /// Of a name that is somebody else's, or secret, nothing is written; what was written of it is deleted.
-    fn set(&mut self, scope: &ScopeId, authority: Option<&str>, ((of, interest), known): Knows, at: Moment) {
+    fn set(&mut self, scope: &ScopeId, authority: Option<&str>, knows: Knows, at: Moment) {
+        let Knows { of: (of, interest), known, left, .. } = knows;
         let is_kept = match &interest {
             _ if self.omits(&of) => false,
             Interest::Name(name) => authority.is_none_or(|authority| name.authority() == Some(authority)),
@@ -119,7 +117,12 @@ impl Saver {
             |known: &Known<Frame>| !matches!(known, Known::Present { resource, .. } if resource.value.do_not_cache());
         let known: Vec<_> = known.into_iter().filter(|known| is_kept && shared(known)).collect();
         let key = scope.key_of(&of, &interest);
-        match Record::of(known, at) {
+        let record = Record::of(known, at);
+        if left && record.is_none() {
+            return self.left.begin(&key, at.seconds().saturating_mul(1000));
+        }
+        self.left.set(&key, None);
+        match record {
             Some((mut record, body)) if is_secret(&of) => {
                 (record.body, record.content) = (Vec::new(), body.map(|(_, content)| content));
                 self.set_secret(key, record);
@@ -134,24 +137,28 @@ impl Saver {
                 let value = seal(&key, &record);
                 self.add(Op::Put(key, value));
             }
-            None => {
-                let _ = self.bodies.set(&key, None);
-                self.note_gone(&key, None);
-                self.add(Op::Delete(key));
-            }
+            None => self.delete(key),
         }
     }
 
-    /// What went too long ago, or before too many others, is not known any more.
-    fn forget_gone(&mut self, at: Moment) {
-        let over = at.seconds().saturating_sub(GONE).saturating_mul(1000);
-        while let Some((gone, key)) = self.gone.first()
-            && (*gone < over || self.gone.len() > MOST_GONE)
-            && !self.is_full()
+    fn delete(&mut self, key: String) {
+        let _ = self.bodies.set(&key, None);
+        self.note_gone(&key, None);
+        self.add(Op::Delete(key));
+    }
+
+    /// What went or was left too long ago, or before too many others, is not known any more.
+    fn forget_old(&mut self, at: Moment) {
+        let since = |seconds| at.seconds().saturating_sub(seconds).saturating_mul(1000);
+        while !self.is_full()
+            && let Some(key) = self.gone.take_over(since(GONE), MOST_NAMES)
         {
-            let key = key.clone();
-            self.note_gone(&key, None);
-            self.add(Op::Delete(key));
+            self.delete(key);
+        }
+        while !self.is_full()
+            && let Some(key) = self.left.take_over(since(LEFT), MOST_NAMES)
+        {
+            self.delete(key);
         }
     }
 
@@ -220,7 +227,7 @@ impl State {
                 self.dropped(scope);
             }
         }
-        saver.forget_gone(at);
+        saver.forget_old(at);
         collected
     }
 }
@@ -241,10 +248,10 @@ fn collect_scope(
                 let stored = store.list(&id.prefix()).inspect_err(|_| scope.unsave())?;
                 let read = stored.entries.iter().filter_map(|entry| read_key(&entry.key));
                 let before: BTreeSet<(TypeUrl, Interest)> = read.map(|(_, of, interest)| (of, interest)).collect();
-                scope.known(before.clone(), at.now, |(wish, known)| {
+                scope.known(before.clone(), at.now, |knows| {
                     // Of most collections there is nothing to say, and was nothing.
-                    if !known.is_empty() || before.contains(&wish) {
-                        saver.set(id, authority, (wish, known), at);
+                    if !knows.known.is_empty() || before.contains(&knows.of) {
+                        saver.set(id, authority, knows, at);
                     }
                 });
             }

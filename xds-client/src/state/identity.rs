@@ -3,44 +3,34 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{Config, OriginKind};
-use crate::relay_core::NodeGrouping;
+use crate::federation::ScopeKey;
 use crate::state::format::ScopeId;
-use xdstp_client::federation::ScopeKey;
 
+/// What tells the scopes of a program from those of another that kept something in the same place.
 #[derive(Clone, Debug)]
-pub(crate) struct Identities {
-    /// By position: none of what is not asked, but read.
+pub struct Identities {
+    /// By position: none of what is not kept.
     origins: Vec<Option<String>>,
     /// How nodes are grouped: without it, groups of the same key may be others.
     grouping: Option<String>,
-    /// Who the relay is.
+    /// Who asks.
     node: String,
 }
 
 impl Identities {
-    pub(crate) fn new(config: &Config, grouping: &dyn NodeGrouping) -> Self {
-        let origin = |origin: &crate::config::Origin| match &origin.kind {
-            OriginKind::Server { servers, protocol } => {
-                let servers = servers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-                Some(format!("{} {servers} {} {:?}", origin.name, protocol.as_str(), origin.xdstp))
-            }
-            OriginKind::Files { .. } | OriginKind::Embedded => None,
-        };
-        Self {
-            origins: config.origins.iter().map(origin).collect(),
-            grouping: grouping.identity(),
-            node: format!("{:?}", config.node),
-        }
+    /// Of origins, by position, each by what tells it from every other; nothing is kept of those without. Of groups of nodes
+    /// nothing is kept without a `grouping`, which says how they are made. `node` is who asks for everything else.
+    pub fn new(origins: Vec<Option<String>>, grouping: Option<String>, node: String) -> Self {
+        Self { origins, grouping, node }
     }
 
     /// Which origin's a scope is, of which nothing else is said: none if it is not kept.
     pub(crate) fn whose(&self, key: &ScopeKey, origin: usize) -> Option<String> {
         let origin = self.origins.get(origin)?.as_ref()?;
         match key {
-            ScopeKey::Authority(_) => Some(self.of_authorities(origin)),
+            ScopeKey::Authority(_) | ScopeKey::EveryNode => Some(self.of_authorities(origin)),
             ScopeKey::Group(..) => self.of_groups(origin),
-            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
+            ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
         }
     }
 
@@ -75,8 +65,9 @@ impl Identities {
                 let grouping = self.grouping.as_ref()?.as_bytes();
                 Some(ScopeId::of(&[b"group", origin, grouping, group.key()]))
             }
+            ScopeKey::EveryNode => Some(ScopeId::of(&[b"every node", origin, self.node.as_bytes()])),
             // What is selected of a scope is asked for anew.
-            ScopeKey::EveryNode | ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
+            ScopeKey::Private(_) | ScopeKey::Selected(..) => None,
         }
     }
 }

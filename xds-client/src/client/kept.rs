@@ -1,0 +1,83 @@
+//! What a client knows, where it survives a restart of its program.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use xds_transport::wire::Node;
+
+use super::origins::Known;
+use crate::federation::Federation;
+use crate::state::{Identities, Keeping, Saved, State, Store, StoreError};
+
+/// Where.
+pub(super) enum Place {
+    Directory(PathBuf),
+    Store(Box<dyn Open>),
+}
+
+/// A store, of whatever kind.
+pub(super) trait Open: Send {
+    fn open(self: Box<Self>, identities: Identities) -> Result<State, StoreError>;
+}
+
+impl<S: Store> Open for S {
+    fn open(self: Box<Self>, identities: Identities) -> Result<State, StoreError> {
+        State::open(*self, identities, None, Instant::now(), SystemTime::now())
+    }
+}
+
+/// What is kept, and who does.
+pub(super) struct Kept {
+    state: Arc<State>,
+    /// None where that is done by hand, or nobody could be found who does.
+    keeping: Option<Keeping>,
+}
+
+impl Place {
+    pub(super) fn open(self, identities: Identities) -> Result<Arc<State>, StoreError> {
+        match self {
+            Self::Directory(directory) => Ok(State::in_directory(directory, identities, None)),
+            Self::Store(store) => store.open(identities),
+        }
+        .map(Arc::new)
+    }
+}
+
+impl Kept {
+    /// What is known is written by hand.
+    pub(super) fn by_hand(state: Arc<State>) -> Self {
+        Self { state, keeping: None }
+    }
+
+    /// What is known is written every second.
+    pub(super) fn every_second(state: Arc<State>, federation: &Arc<Federation>) -> Self {
+        let (kept, federation) = (state.clone(), federation.clone());
+        let keeping = Keeping::start(move |now, wall| kept.keep(&federation.scopes(), now, wall));
+        let keeping = keeping.inspect_err(|error| tracing::error!("nothing is kept: {error}")).ok();
+        Self { state, keeping }
+    }
+
+    pub(super) fn save(&self, federation: &Federation, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
+        self.state.keep(&federation.scopes(), now, wall)
+    }
+
+    pub(super) async fn flush(&self) -> bool {
+        match &self.keeping {
+            Some(keeping) => keeping.flush().await,
+            None => false,
+        }
+    }
+}
+
+/// What tells what a client is told from what others are: its servers, who it says that it is, and what it selects by.
+pub(super) fn identities(lists: &[Vec<Known>], node: &Node, asks: &str) -> Identities {
+    let of_list = |servers: &Vec<Known>| {
+        let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
+        Some(names.join(" "))
+    };
+    // A new version of a program is the same program.
+    let Node { id, cluster, metadata, locality, dynamic_parameters, .. } = node;
+    let node = format!("{id:?} {cluster:?} {metadata:?} {locality:?} {dynamic_parameters:?} {asks}");
+    Identities::new(lists.iter().map(of_list).collect(), None, node)
+}

@@ -1,0 +1,30 @@
+//! What survives a restart: the last that servers said, served again while they are away.
+//!
+//! A [`Store`] is an engine with three methods: [`Memory`] for tests, [`Redb`] for one machine. [`State`] is what is kept there,
+//! and a [`LastKnownGood`](crate::federation::LastKnownGood) of a [`Federation`](crate::federation::Federation).
+
+mod aging;
+mod bodies;
+mod changes;
+mod format;
+mod identity;
+mod keeping;
+mod kept;
+mod keys;
+mod memory;
+mod open;
+mod read;
+mod redb;
+mod save;
+mod store;
+mod watched;
+
+pub use self::changes::Watch;
+pub use self::identity::Identities;
+pub use self::keeping::Keeping;
+pub use self::kept::State;
+pub use self::keys::{Keys, KeysError};
+pub use self::memory::Memory;
+pub use self::redb::Redb;
+pub use self::save::Saved;
+pub use self::store::{Commit, Compare, Entry, Event, Listing, Op, Revision, Store, StoreError};

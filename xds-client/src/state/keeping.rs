@@ -1,0 +1,97 @@
+//! Writing what is known, once a second, on a thread that nobody waits for.
+
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::oneshot;
+
+use crate::state::save::Saved;
+use crate::state::store::StoreError;
+
+/// A commit is synced to the disk, which bears so many.
+const EVERY: Duration = Duration::from_secs(1);
+/// How many commits are made when all is to be written.
+const MOST: usize = 8;
+/// How long they may take as a program ends.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The thread, until it is [ended](Self::end) or dropped: then it writes what is not written yet.
+pub struct Keeping {
+    orders: mpsc::Sender<oneshot::Sender<()>>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Keeping {
+    /// Begins to write. `save` writes what changed since the last time, as [`State::keep`](crate::state::State::keep) does.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub fn start(save: impl Fn(Instant, SystemTime) -> Result<Saved, StoreError> + Send + 'static) -> io::Result<Self> {
+        let ((orders, received), (tell, ended)) = (mpsc::channel(), oneshot::channel());
+        let run = move || {
+            keep(&save, &received);
+            let _ = tell.send(());
+        };
+        thread::Builder::new().name("state".to_owned()).spawn(run)?;
+        Ok(Self { orders, ended })
+    }
+
+    /// Writes all that is known now. Whether that was tried: it is not, when the thread has failed.
+    pub async fn flush(&self) -> bool {
+        let (tell, told) = oneshot::channel();
+        self.orders.send(tell).is_ok() && told.await.is_ok()
+    }
+
+    /// Writes what is not written yet, if the disk takes it soon.
+    pub async fn end(self) {
+        drop(self.orders);
+        if tokio::time::timeout(LAST_WORDS, self.ended).await.is_err() {
+            tracing::warn!("the last that is known could not be written in time");
+        }
+    }
+}
+
+fn keep(
+    save: &impl Fn(Instant, SystemTime) -> Result<Saved, StoreError>,
+    orders: &mpsc::Receiver<oneshot::Sender<()>>,
+) {
+    let mut failing = false;
+    let mut save_all = |most| {
+        for _ in 0..most {
+            if !save_once(save, &mut failing) {
+                break;
+            }
+        }
+    };
+    save_all(1);
+    loop {
+        match orders.recv_timeout(EVERY) {
+            Err(RecvTimeoutError::Timeout) => save_all(1),
+            Ok(tell) => {
+                save_all(MOST);
+                let _ = tell.send(());
+            }
+            Err(RecvTimeoutError::Disconnected) => return save_all(MOST),
+        }
+    }
+}
+
+/// Whether there is more. It is said when that begins to fail, and when it does no more.
+fn save_once(save: &impl Fn(Instant, SystemTime) -> Result<Saved, StoreError>, failing: &mut bool) -> bool {
+    match save(Instant::now(), SystemTime::now()) {
+        Ok(saved) => {
+            if std::mem::take(failing) && saved.keys > 0 {
+                tracing::info!("what is known is written again");
+            }
+            saved.more
+        }
+        Err(error) => {
+            if !std::mem::replace(failing, true) {
+                tracing::error!("what is known could not be written, which is tried every second: {error}");
+            }
+            false
+        }
+    }
+}
