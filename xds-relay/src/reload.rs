@@ -105,8 +105,9 @@ impl Reloader {
         let reloaded = self.0.parts.apply(&mut running, &config);
         drop(running);
         let reloaded = reloaded?;
-        reloaded.log();
+        // Whoever reads the log finds it on the pages.
         self.0.parts.tell(ConfigState { error: None, needs_restart: reloaded.needs_restart.clone() });
+        reloaded.log();
         Ok(reloaded)
     }
 
@@ -116,9 +117,9 @@ impl Reloader {
         let before = self.0.parts.reloads.state();
         let error = Some(with_causes(error));
         if before.error != error {
+            self.0.parts.tell(ConfigState { error: error.clone(), ..before });
             let words = error.as_deref().unwrap_or_default();
             tracing::error!("the configuration is not good, and all stays as it was: {words}");
-            self.0.parts.tell(ConfigState { error, ..before });
         }
     }
 }
