@@ -10,13 +10,15 @@ use prost::Message;
 use thiserror::Error;
 use tokio::runtime::Handle;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence, Stream};
+use xds_transport::wire::Any;
 use xds_transport::wire::Node;
+use xds_transport::wire::SelectorsByType;
 use xds_transport::wire::parameters::LocatorError;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
 use super::directory::{Directory, Lists};
-use super::inner::Inner;
+use super::inner::{Inner, Shared};
 use super::metrics::{Counting, Metrics};
 use super::origins::{Known, Origins, patience};
 use super::servers::{ByTransport, Servers, Transport};
@@ -26,7 +28,7 @@ use crate::backoff::Backoff;
 use crate::bootstrap::{Bootstrap, Features, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
-use crate::federation::{Dial, Observer, Validators};
+use crate::federation::{Dial, Observer, Reason, Validated, Validators};
 use crate::upstream::{Pool, chain};
 
 /// What is said of a client before it is made: see [`Client::builder`].
@@ -38,7 +40,7 @@ pub struct Builder {
     idle: Duration,
     agent: (String, String),
     transport: Option<Arc<dyn Transport>>,
-    selecting: (Dialect, Selector),
+    selecting: Selector,
     observer: Arc<dyn Observer>,
     max_message_size: Option<usize>,
 }
@@ -62,7 +64,7 @@ impl Builder {
             idle: IDLE,
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             transport: None,
-            selecting: (Dialect::Final, Selector::default()),
+            selecting: Selector::default(),
             observer: Arc::new(()),
             max_message_size: None,
         }
@@ -74,13 +76,19 @@ impl Builder {
         Self { protocol, ..self }
     }
 
-    /// Asks for everything with these parameters or constraints (TP2), of servers that speak this dialect.
+    /// Asks for everything with these parameters or constraints (TP2), which count before those of the bootstrap and of
+    /// DPDS, key by key: see [`Client::selecting`]. Servers speak the draft of TP2 if this dialect is that, or if the bootstrap
+    /// says so of them.
     ///
     /// # Errors
     /// When the dialect cannot say them.
     pub fn selecting(self, dialect: Dialect, selector: Selector) -> Result<Self, LocatorError> {
         Stream::new(self.protocol, Bytes::new(), self.rules.clone()).selecting(dialect, selector.clone())?;
-        Ok(Self { selecting: (dialect, selector), ..self })
+        let bootstrap = match dialect {
+            Dialect::Draft => self.bootstrap.speaking_draft(),
+            _ => self.bootstrap,
+        };
+        Ok(Self { bootstrap, selecting: selector, ..self })
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.
@@ -152,14 +160,12 @@ impl Builder {
         let federation = origins.federation(&servers);
         let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
         let directory = Directory::of_bootstrap(self.bootstrap, lists);
-        Ok(Client(Arc::new(Inner {
-            federation,
-            directory,
-            validators,
-            node: id,
-            encoded_node: encoded,
-            sweeper: sweeper.flatten(),
-        })))
+        for dpds in directory.dpds() {
+            validators.insert(dpds.type_url.clone(), read_selectors);
+        }
+        let (node, sweeper) = (id, sweeper.flatten());
+        let shared = Shared { federation, directory, servers, validators, node, encoded_node: encoded, sweeper };
+        Ok(Client(Arc::new(Inner { shared: Arc::new(shared), own: self.selecting })))
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
@@ -200,10 +206,10 @@ impl Builder {
         let endpoint = Endpoint::of_server(server).map_err(unusable)?;
         let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
         let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
-        let (dialect, selector) = self.selecting.clone();
-        let endpoint = endpoint
-            .selecting(dialect, selector)
-            .map_err(|error| WatchError::Unusable { server: server.uri().into(), reason: error.to_string().into() })?;
+        let endpoint = match server.features().draft_dynamic_parameters {
+            true => endpoint.with_dialect(Dialect::Draft),
+            false => endpoint,
+        };
         let endpoint = match self.max_message_size {
             Some(bytes) => endpoint.with_max_message_size(bytes),
             None => endpoint,
@@ -225,6 +231,7 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let uri = endpoint.uri();
     let node = Node::decode(endpoint.node.clone()).map(|node| node.id).unwrap_or_default();
     let encoded_node = endpoint.node.clone();
+    let (dialect, own) = (endpoint.dialect, endpoint.selector.clone());
     let validators = Arc::<Validators>::default();
     let runtime = Handle::try_current().ok();
     let found = if runtime.is_some() {
@@ -249,9 +256,16 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
             None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
         },
     };
-    let known = Known { name: uri, features: Features::default() };
-    let federation = origins.federation(&[vec![known]]);
+    let features = Features { draft_dynamic_parameters: dialect == Dialect::Draft, ..Features::default() };
+    let servers = vec![vec![Known { name: uri, features }]];
+    let federation = origins.federation(&servers);
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    Arc::new(Inner { federation, directory, validators, node: node.into(), encoded_node, sweeper })
+    let shared = Shared { federation, directory, servers, validators, node: node.into(), encoded_node, sweeper };
+    Arc::new(Inner { shared: Arc::new(shared), own })
+}
+
+/// What DPDS says, before it is acknowledged.
+fn read_selectors(any: &Any) -> Result<Validated, Reason> {
+    Ok(Arc::new(SelectorsByType::decode(&any.value)?))
 }

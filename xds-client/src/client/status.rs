@@ -35,13 +35,17 @@ impl Client {
     /// ```
     pub fn status(&self, contents: bool) -> ClientConfig {
         let mut configs = Vec::new();
-        for scope in self.0.federation.scopes() {
+        for scope in self.0.shared.federation.scopes() {
             let all = names(&scope).into_iter();
             configs.extend(all.map(|((type_url, name), changed_at)| {
                 config(&type_url, &name, scope.shown(&type_url, &name), changed_at, contents)
             }));
         }
-        ClientConfig { node: self.0.encoded_node.clone(), generic_xds_configs: configs, ..ClientConfig::default() }
+        ClientConfig {
+            node: self.0.shared.encoded_node.clone(),
+            generic_xds_configs: configs,
+            ..ClientConfig::default()
+        }
     }
 }
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
+use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Resource};
-use xds_transport::{Frame, Protocol};
-use xdstp_cache::{Cache, Options, ResourceError, TypeUrl};
+use xds_transport::{Dialect, Frame, Protocol};
+use xdstp_cache::{Cache, Options, ResourceError, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use super::Network;
@@ -39,17 +40,25 @@ impl State {
         Self { up: true, silent: false, reason, cache, streams: 0, opened: 0, asked, refused }
     }
 
-    pub(super) fn note(&mut self, protocol: Protocol, request: &[u8]) {
+    pub(super) fn note(&mut self, (protocol, dialect): (Protocol, Dialect), request: &[u8]) {
+        let located = |locators: Vec<Bytes>| -> Vec<String> {
+            let located = locators.iter().filter_map(|locator| Locator::decode(dialect, locator).ok());
+            located.map(|Locator { name, selector, .. }| format!("{name} {selector}")).collect()
+        };
         let (names, error) = match protocol {
             Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(request).unwrap_or_default();
-                let left = request.resource_names_unsubscribe.into_iter().map(|name| format!("-{name}"));
-                let names = request.resource_names_subscribe.into_iter().map(|name| format!("+{name}"));
+                let left =
+                    [request.resource_names_unsubscribe, located(request.resource_locators_unsubscribe)].concat();
+                let names = [request.resource_names_subscribe, located(request.resource_locators_subscribe)].concat();
+                let left = left.into_iter().map(|name| format!("-{name}"));
+                let names = names.into_iter().map(|name| format!("+{name}"));
                 (names.chain(left).collect::<Vec<_>>(), request.error_detail)
             }
             Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request).unwrap_or_default();
-                (vec![request.resource_names.join(" ")], request.error_detail)
+                let names = [request.resource_names, located(request.resource_locators)].concat();
+                (vec![names.join(" ")], request.error_detail)
             }
         };
         self.asked.extend(names);
@@ -112,6 +121,33 @@ impl Server {
         });
     }
 
+    /// It has a variant of a resource from now on (TP2).
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn put_variant(&self, type_url: &str, (name, variant): (&str, &Variant), version: &str, message: &[u8]) {
+        let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
+        let resource = Frame::of_message(&type_url, message).into_resource(Some(version.into()));
+        self.change(|state, now| {
+            let mut edit = state.cache.edit(now);
+            edit.put_variant(&type_url, &name, variant, resource);
+            _ = edit.finish();
+        });
+    }
+
+    /// It does not have a variant of a resource any more.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn remove_variant(&self, type_url: &str, (name, variant): (&str, &Variant)) {
+        let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
+        self.change(|state, now| {
+            let mut edit = state.cache.edit(now);
+            edit.remove_variant(&type_url, &name, variant);
+            _ = edit.finish();
+        });
+    }
+
     /// It does not have a resource any more.
     ///
     /// # Panics
@@ -167,7 +203,7 @@ impl Server {
     }
 
     /// What it was asked for since this was looked at last: over delta what was subscribed, each with a `+`, and what was left,
-    /// with a `-`; over SotW the names of each request.
+    /// with a `-`; over SotW the names of each request. A name that was asked for with dynamic parameters has these after it.
     pub fn take_asked(&self) -> Vec<String> {
         self.change(|state, _| std::mem::take(&mut state.asked))
     }
