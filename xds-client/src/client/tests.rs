@@ -9,6 +9,7 @@ mod metrics;
 mod names;
 mod redirects;
 mod resources;
+mod responses;
 mod scale;
 mod selecting;
 mod status;

@@ -89,14 +89,33 @@ impl Link {
 
     /// The server ends the stream, if there is one.
     pub(super) fn cut(&mut self, now: Instant, server: &mut State) -> bool {
+        let reason = server.reason.clone();
+        self.over(now, server, reason)
+    }
+
+    /// The stream is over, if there is one.
+    fn over(&mut self, now: Instant, server: &mut State, reason: String) -> bool {
         let is_open = self.far_end.is_some();
         if is_open {
             self.end(server);
             // Without jitter.
-            let ended = self.upstream.disconnected(now, Some(server.reason.clone()), u64::MAX);
+            let ended = self.upstream.disconnected(now, Some(reason), u64::MAX);
             self.consumer.connection(now, ended);
         }
         is_open
+    }
+
+    /// A response is there, if there is a stream.
+    pub(super) fn receive(&mut self, now: Instant, server: &mut State, response: Bytes) {
+        if self.far_end.is_none() {
+            return;
+        }
+        match self.upstream.handle_message(now, response) {
+            Ok(Some(answered)) => self.consumer.connection(now, answered),
+            Ok(None) => {}
+            Err(error) => _ = self.over(now, server, error.to_string()),
+        }
+        self.turn(now);
     }
 
     /// Whether anything happened.
@@ -148,10 +167,7 @@ impl Link {
         happened |= far.poll_timeout().is_some_and(|due| due <= now);
         if let Some(response) = response {
             happened = true;
-            if let Ok(Some(answered)) = self.upstream.handle_message(now, response.into_bytes()) {
-                self.consumer.connection(now, answered);
-            }
-            self.turn(now);
+            self.receive(now, server, response.into_bytes());
         }
         happened
     }

@@ -1,6 +1,6 @@
 //! A server that has what a test puts there.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
@@ -11,6 +11,7 @@ use xdstp_cache::{Cache, Options, ResourceError, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use super::Network;
+use super::link::Link;
 
 const REDIRECT: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
@@ -183,12 +184,21 @@ impl Server {
 
     /// Ends the streams that there are.
     pub fn end_streams(&self) {
+        self.on_streams(|link, now, state| _ = link.cut(now, state));
+    }
+
+    /// Sends this on the streams that there are, as it is: what a server may say that has nothing of what it says.
+    pub fn send(&self, response: &[u8]) {
+        self.on_streams(|link, now, state| link.receive(now, state, Bytes::copy_from_slice(response)));
+    }
+
+    fn on_streams(&self, mut on: impl FnMut(&mut Link, Instant, &mut State)) {
         let mut world = self.network.lock();
         let now = world.now;
         let world = &mut *world;
         let Some(state) = world.servers.get_mut(&self.uri) else { return };
         for link in world.links.iter_mut().filter(|link| link.server == self.uri) {
-            link.cut(now, state);
+            on(link, now, state);
         }
     }
 
@@ -213,7 +223,7 @@ impl Server {
         self.change(|state, _| std::mem::take(&mut state.refused))
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State, std::time::Instant) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
         let mut world = self.network.lock();
         let now = world.now;
         change(world.servers.entry(self.uri.clone()).or_insert_with(State::new), now)

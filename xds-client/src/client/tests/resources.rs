@@ -217,6 +217,24 @@ fn r042_a_slow_reader_sees_the_newest_and_nothing_of_what_was_between() {
 }
 
 #[test]
+fn r079_what_a_refusal_took_away_comes_again_though_it_is_as_it_was() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        let world = World::of(protocol, DROPS);
+        world.put(CDS, "x", "1");
+        let mut watch = world.watch("x");
+        assert_eq!(heard(&mut watch), ["put x 1"], "{protocol:?}");
+        world.put(CDS, "x", "bad");
+        assert_eq!(heard(&mut watch).len(), 1);
+        world.top().go_down("a restart");
+        world.network.settle();
+        world.top().put(CDS, "x", "1", &message("x", "1"));
+        world.top().come_up();
+        world.network.pass(Duration::from_secs(5));
+        assert_eq!(heard(&mut watch).last().map(String::as_str), Some("put x 1"), "{protocol:?}");
+    }
+}
+
+#[test]
 fn r080_a_collection_hears_of_its_members_and_that_it_was_answered() {
     let world = World::new();
     let (glob, member) = (xdstp("a", CDS, "g/*"), |id| xdstp("a", CDS, &format!("g/{id}")));

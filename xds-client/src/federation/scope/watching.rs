@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
+use xds_transport::client::Command;
 use xds_transport::{Frame, Rejected};
 use xdstp_cache::{Cache, Cause, Failed, Interest, Pull, Removals, ResourceError, Subscribed, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -165,6 +166,14 @@ impl Scope {
             }
         });
         refused
+    }
+
+    /// What is not in use any more because something was refused, as is to be told to the stream that brought it.
+    pub(crate) fn dropped_by(&self, type_url: &TypeUrl, changes: &Changes) -> Option<Command> {
+        let terms = self.terms.as_ref()?.of(changes.server);
+        let refused = changes.errors.iter().filter(|(_, error)| matches!(error.cause, Cause::Refused(_)));
+        let names: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
+        (terms.rules.fail_on_data_errors && !names.is_empty()).then(|| Command::Drop(type_url.clone(), names))
     }
 
     /// What becomes of what came, by the table of [states](crate::federation::states): what is kept though its origin does not
