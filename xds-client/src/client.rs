@@ -116,7 +116,7 @@ impl Client {
     /// before stays. All that comes of the type is read from then on, as the first says who watches it as anything.
     pub fn watch_as<R: Resource>(&self, name: &str) -> Watch<R> {
         let (type_url, validator) = validator::<R>();
-        self.0.shared.validators.insert(type_url.clone(), validator);
+        self.0.shared.validators.insert_by_trust(type_url.clone(), validator);
         self.open(type_url, name)
     }
 

@@ -39,6 +39,7 @@ pub struct Builder {
     backoff: Backoff,
     idle: Duration,
     agent: (String, String),
+    client_scope: String,
     transport: Option<Arc<dyn Transport>>,
     selecting: Selector,
     observer: Arc<dyn Observer>,
@@ -63,6 +64,7 @@ impl Builder {
             backoff: Backoff::default(),
             idle: IDLE,
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            client_scope: String::new(),
             transport: None,
             selecting: Selector::default(),
             observer: Arc::new(()),
@@ -115,6 +117,12 @@ impl Builder {
         Self { agent: (name.into(), version.into()), ..self }
     }
 
+    /// What the client is for, as [its status](Client::status) tells it: the target of a channel, or `#server` (gRFC A71).
+    #[must_use]
+    pub fn client_scope(self, scope: impl Into<String>) -> Self {
+        Self { client_scope: scope.into(), ..self }
+    }
+
     /// Takes responses of up to this many bytes: 64 MiB otherwise. A server that sends a larger one is answered by the end of the
     /// stream, and asked again.
     #[must_use]
@@ -164,7 +172,16 @@ impl Builder {
             validators.insert(dpds.type_url.clone(), read_selectors);
         }
         let (node, sweeper) = (id, sweeper.flatten());
-        let shared = Shared { federation, directory, servers, validators, node, encoded_node: encoded, sweeper };
+        let shared = Shared {
+            federation,
+            directory,
+            servers,
+            validators,
+            node,
+            encoded_node: encoded,
+            client_scope: self.client_scope,
+            sweeper,
+        };
         Ok(Client(Arc::new(Inner { shared: Arc::new(shared), own: self.selecting })))
     }
 
@@ -261,7 +278,16 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let federation = origins.federation(&servers);
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    let shared = Shared { federation, directory, servers, validators, node: node.into(), encoded_node, sweeper };
+    let shared = Shared {
+        federation,
+        directory,
+        servers,
+        validators,
+        node: node.into(),
+        encoded_node,
+        client_scope: String::new(),
+        sweeper,
+    };
     Arc::new(Inner { shared: Arc::new(shared), own })
 }
 

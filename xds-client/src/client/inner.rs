@@ -12,7 +12,7 @@ use super::directory::{Directory, Place};
 use super::origins::Known;
 use super::sweeper::Sweeper;
 use crate::error::Error;
-use crate::federation::{Federation, Listed, Scope, Trouble, Validators};
+use crate::federation::{Federation, Listed, Scope, Trouble, Trust, Validators};
 
 /// What one handle of a client is.
 pub(crate) struct Inner {
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(super) node: Arc<str>,
     /// The same, as its servers are told it.
     pub(super) encoded_node: Bytes,
+    /// What it is for, as CSDS tells it.
+    pub(super) client_scope: String,
     pub(super) sweeper: Option<Sweeper>,
 }
 
@@ -75,7 +77,7 @@ impl Inner {
     pub(crate) fn listed(&self, members: &TypeUrl, list: &Resource<Frame>) -> Result<Arc<Listed>, Error> {
         let made = list.value.decoded().and_then(|made| Arc::clone(made).downcast().ok());
         // It came before anybody had a use for it, or is something else to somebody else.
-        let read = || self.shared.validators.read_list(members, &list.value).map(Arc::new);
+        let read = || self.shared.validators.read_list(members, &list.value, Trust::default()).map(Arc::new);
         made.map_or_else(read, Ok)
             .map_err(|reason| Error::Invalid { version: list.version.clone(), reason: reason.as_str().into() })
     }

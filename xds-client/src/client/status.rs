@@ -10,6 +10,7 @@ use xdstp_cache::{Cause, Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::Client;
+use super::inner::Shared;
 use crate::federation::{ResourceStatus, Scope, Shown};
 
 impl Client {
@@ -41,11 +42,8 @@ impl Client {
                 config(&type_url, &name, scope.shown(&type_url, &name), changed_at, contents)
             }));
         }
-        ClientConfig {
-            node: self.0.shared.encoded_node.clone(),
-            generic_xds_configs: configs,
-            ..ClientConfig::default()
-        }
+        let Shared { encoded_node, client_scope, .. } = &*self.0.shared;
+        ClientConfig { node: encoded_node.clone(), client_scope: client_scope.clone(), generic_xds_configs: configs }
     }
 }
 
@@ -98,6 +96,7 @@ fn config(
             _ => String::new(),
         },
         details: error.message.to_string(),
+        last_update_attempt: shown.failed_at.map(timestamp),
         ..UpdateFailureState::default()
     });
     let (version_info, xds_config) = match shown.resource {

@@ -5,6 +5,7 @@ mod dpds;
 mod errors;
 mod fallback;
 mod lists;
+mod logs;
 mod metrics;
 mod names;
 mod redirects;
