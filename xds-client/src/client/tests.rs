@@ -2,6 +2,7 @@
 
 mod alternatives;
 mod dpds;
+mod dpds_histories;
 mod errors;
 mod fallback;
 mod lists;

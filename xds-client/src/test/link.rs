@@ -115,6 +115,8 @@ impl Link {
             Ok(None) => {}
             Err(error) => _ = self.over(now, server, error.to_string()),
         }
+        // Before what is left meanwhile is said to the stream, as a driver does it.
+        self.deliver(now);
         self.turn(now);
     }
 
@@ -180,6 +182,11 @@ impl Link {
             consumer.handle_timeout(now);
         }
         upstream.handle_timeout(now);
+        self.deliver(now);
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        let Self { upstream, consumer, .. } = self;
         while let Some(Event::Update(update)) = upstream.poll_event() {
             let id = update.id;
             let verdict = consumer.update(now, update);

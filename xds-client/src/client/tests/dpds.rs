@@ -8,20 +8,20 @@ use super::*;
 const DPDS: &str = "type.googleapis.com/envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap";
 
 /// A world in which the names of the authority `a` are asked for as a resource of an authority says.
-fn world(authority: &str, features: Features) -> World {
+pub(super) fn world(protocol: Protocol, authority: &str, features: Features) -> World {
     let server = |uri| Server::new(uri, ChannelCreds::Insecure).with_features(features);
     let own = Authority::default().with_parameter("zone", "z");
     let bootstrap = Bootstrap::new(server(TOP))
         .with_authority("a", own.with_dpds(dpds(authority).parse().unwrap()))
         .with_authority("other", Authority::default().with_server(server(OTHER)));
-    World::with(Protocol::Delta, bootstrap)
+    World::with(protocol, bootstrap)
 }
 
-fn dpds(authority: &str) -> String {
+pub(super) fn dpds(authority: &str) -> String {
     xdstp(authority, DPDS, "d")
 }
 
-fn cluster(id: &str) -> String {
+pub(super) fn cluster(id: &str) -> String {
     xdstp("a", CDS, id)
 }
 
@@ -39,7 +39,7 @@ fn text(number: u32, text: &str) -> Vec<u8> {
 }
 
 /// A `DynamicParameterConstraintsMap` by which resources of a type have exactly this value of a key.
-fn map(type_url: &str, key: &str, value: &str) -> Vec<u8> {
+pub(super) fn map(type_url: &str, key: &str, value: &str) -> Vec<u8> {
     let exactly = field(2, text(1, value));
     let of_key = field(1, [text(1, key), field(2, exactly)].concat());
     let of = type_url.rsplit('/').next().unwrap();
@@ -54,7 +54,7 @@ impl World {
         self.network.settle();
     }
 
-    fn put_for(&self, env: &str, name: &str, version: &str) {
+    pub(super) fn put_for(&self, env: &str, name: &str, version: &str) {
         let variant = Variant::Constraints(format!("env={env} and zone=z").parse().unwrap());
         self.top().put_variant(CDS, (name, &variant), version, &message(name, version));
         self.network.settle();
@@ -63,7 +63,7 @@ impl World {
 
 #[test]
 fn r084_what_says_how_is_asked_for_first_and_once_and_then_all_that_it_is_for() {
-    let world = world("a", KEEPS);
+    let world = world(Protocol::Delta, "a", KEEPS);
     world.top().be_silent(true);
     let names = ["x", "y"].map(cluster);
     let mut watches = names.each_ref().map(|name| world.watch_raw(CDS, name));
@@ -95,7 +95,7 @@ fn r084_what_says_how_is_asked_for_first_and_once_and_then_all_that_it_is_for() 
 
 #[test]
 fn r084_a_change_moves_all_over_and_what_is_held_stays_until_the_new_answer() {
-    let world = world("a", KEEPS);
+    let world = world(Protocol::Delta, "a", KEEPS);
     let name = cluster("x");
     world.put_for("prod", &name, "1");
     world.say("a", "1", "prod");
@@ -136,7 +136,7 @@ fn r084_a_change_moves_all_over_and_what_is_held_stays_until_the_new_answer() {
 
 #[test]
 fn r084_what_is_as_it_was_in_another_way_is_no_news() {
-    let world = world("a", KEEPS);
+    let world = world(Protocol::Delta, "a", KEEPS);
     let name = cluster("x");
     for env in ["prod", "test"] {
         world.put_for(env, &name, "1");
@@ -159,7 +159,7 @@ fn r084_what_is_as_it_was_in_another_way_is_no_news() {
 #[test]
 fn r084_where_the_new_way_has_none_that_is_as_if_it_were_gone() {
     for (features, expected) in [(KEEPS, "ambient"), (DROPS, "failed")] {
-        let world = world("a", features);
+        let world = world(Protocol::Delta, "a", features);
         let name = cluster("x");
         world.put_for("prod", &name, "1");
         world.say("a", "1", "prod");
@@ -180,7 +180,7 @@ fn r084_where_the_new_way_has_none_that_is_as_if_it_were_gone() {
 
 #[test]
 fn r084_members_of_a_collection_go_when_the_new_answer_is_without_them() {
-    let world = world("a", KEEPS);
+    let world = world(Protocol::Delta, "a", KEEPS);
     let [glob, one, two, three] = ["d/*", "d/1", "d/2", "d/3"].map(cluster);
     for (env, name, version) in [("prod", &one, "1"), ("prod", &two, "1"), ("test", &one, "1"), ("test", &three, "1")] {
         world.put_for(env, name, version);
@@ -208,7 +208,7 @@ fn r084_members_of_a_collection_go_when_the_new_answer_is_without_them() {
 fn r084_where_it_is_not_to_be_had_names_are_asked_for_without() {
     const PERMISSION_DENIED: i32 = 7;
     for how in ["absent", "refused", "of no use", "silent"] {
-        let world = world("a", KEEPS);
+        let world = world(Protocol::Delta, "a", KEEPS);
         match how {
             "refused" => world.top().fail(DPDS, &dpds("a"), PERMISSION_DENIED, "no"),
             "of no use" => world.top().put(DPDS, &dpds("a"), "1", b"\x08\x01"),
@@ -239,7 +239,7 @@ fn r084_where_it_is_not_to_be_had_names_are_asked_for_without() {
 
 #[test]
 fn r084_whose_own_server_cannot_be_reached_waits_and_says_so() {
-    let world = world("a", KEEPS);
+    let world = world(Protocol::Delta, "a", KEEPS);
     let name = cluster("x");
     world.put_for("prod", &name, "1");
     world.say("a", "1", "prod");
@@ -258,7 +258,7 @@ fn r084_whose_own_server_cannot_be_reached_waits_and_says_so() {
 
 #[test]
 fn r084_where_another_server_says_how_and_cannot_be_reached_names_are_asked_for_without() {
-    let world = world("other", KEEPS);
+    let world = world(Protocol::Delta, "other", KEEPS);
     let name = cluster("x");
     world.put_for("prod", &name, "1");
     world.say("other", "1", "prod");
@@ -286,7 +286,7 @@ fn r084_where_another_server_says_how_and_cannot_be_reached_names_are_asked_for_
 
 #[test]
 fn r084_what_a_watch_says_itself_counts_before_it() {
-    let world = world("a", KEEPS);
+    let world = world(Protocol::Delta, "a", KEEPS);
     world.say("a", "1", "prod");
     let mut watch = world.client.selecting([("env", "canary")]).watch(CDS, &cluster("x"));
     world.network.settle();
