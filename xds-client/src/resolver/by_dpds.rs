@@ -36,7 +36,7 @@ pub(crate) struct ByDpds {
     /// It, as it is in use.
     current: Option<Subscription>,
     /// It, as it is asked for now: it takes the place of what is in use when it is answered.
-    next: Option<Subscription>,
+    next: Option<Box<Subscription>>,
     holds: Holds,
 }
 
@@ -45,7 +45,7 @@ enum Said {
     NothingYet,
     /// It cannot be had.
     Missed,
-    With(Option<Selector>),
+    With(Arc<SelectorsByType>),
 }
 
 impl ByDpds {
@@ -119,7 +119,7 @@ impl ByDpds {
             Told::Put { resource, .. } => match read(&resource) {
                 Ok(selectors) => {
                     self.place.dpds().iter().for_each(|dpds| dpds.found());
-                    self.said = Said::With(selectors.of(&self.type_url).cloned());
+                    self.said = Said::With(selectors);
                     return self.ask();
                 }
                 Err(error) => error,
@@ -145,7 +145,7 @@ impl ByDpds {
     /// Asks for it as was said, unless it is asked for like that already.
     fn ask(&mut self) -> Option<Told> {
         let said = match &self.said {
-            Said::With(selector) => selector.as_ref(),
+            Said::With(selectors) => selectors.of(&self.type_url),
             Said::Missed | Said::NothingYet => None,
         };
         let opened = self.client.selector(&self.place, said).and_then(|selector| {
@@ -158,9 +158,9 @@ impl ByDpds {
         });
         match opened {
             Ok(None) => {}
-            Ok(found) => {
+            Ok(Some(found)) => {
                 self.holds.turn();
-                self.next = found;
+                self.next = Some(Box::new(found));
                 if self.holds.is_empty() {
                     self.turned();
                 }
@@ -199,7 +199,7 @@ impl ByDpds {
 
     /// It is not asked for as before any more.
     fn turned(&mut self) {
-        self.current = self.next.take();
+        self.current = self.next.take().map(|next| *next);
         self.holds.turned();
     }
 

@@ -1,7 +1,7 @@
 //! What who watches something holds of it, so that it can be asked for in another way: nothing is taken away before the new answer,
 //! and what is as it was is no news.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use xds_transport::Frame;
 use xdstp_uri::ResourceName;
@@ -10,7 +10,8 @@ use super::told::Told;
 
 #[derive(Default)]
 pub(super) struct Holds {
-    resources: BTreeMap<ResourceName, Held>,
+    /// Most hold one: a tree would have room for eleven.
+    resources: HashMap<ResourceName, Held>,
     /// Not all of them came in the newest way yet.
     turning: bool,
     /// That a collection is known was told.
@@ -117,13 +118,11 @@ impl Holds {
     fn answer(&mut self, newest: bool) -> Option<Told> {
         let is_news = !std::mem::replace(&mut self.answered, true) || newest && !self.turning;
         if newest && std::mem::take(&mut self.turning) {
-            let Self { resources, queue, .. } = self;
-            resources.retain(|name, held| {
-                if !held.newest {
-                    queue.push_back(Told::Gone { name: name.clone() });
-                }
-                held.newest
-            });
+            let mut gone: Vec<_> =
+                self.resources.iter().filter(|(_, held)| !held.newest).map(|(name, _)| name.clone()).collect();
+            gone.sort_unstable();
+            gone.iter().for_each(|name| _ = self.resources.remove(name));
+            self.queue.extend(gone.into_iter().map(|name| Told::Gone { name }));
         }
         if is_news {
             self.queue.push_back(Told::Answered);
