@@ -151,6 +151,11 @@ impl<V> Cache<V> {
         Some(&of.errors.get(name)?.error)
     }
 
+    /// When the cache was told that error, by the caller's clock; not of one that it was [made](Self::restore) with.
+    pub fn failed_at(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<Instant> {
+        self.store[*self.store.type_keys.get(type_url)?].errors.get(name)?.at
+    }
+
     /// Every error there is.
     pub fn errors(&self) -> impl Iterator<Item = (&TypeUrl, &ResourceName, &ResourceError)> {
         self.store

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use xdstp_uri::ResourceName;
 
@@ -105,6 +106,8 @@ pub(crate) struct Failure {
     pub(crate) seq: Seq,
     /// Whether those who want the glob of the name are told of it.
     pub(crate) listed: bool,
+    /// When, by the caller's clock; not of what is from before.
+    pub(crate) at: Option<Instant>,
 }
 
 /// How an error is told.

@@ -366,6 +366,6 @@ impl<V> Store<V> {
             let list = self.list(type_key, &Interest::Name(glob));
             self[list].failed.insert(seq, name.clone());
         }
-        self[type_key].errors.insert(name, Failure { error, seq, listed });
+        self[type_key].errors.insert(name, Failure { error, seq, listed, at: None });
     }
 }

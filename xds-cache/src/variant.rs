@@ -5,8 +5,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use xds_matcher::draft::Subscription;
-use xds_matcher::{Constraint, DynamicParameters};
+use xds_matcher::draft::{DynamicParameterConstraints, Subscription};
+use xds_matcher::{Constraint, ConstraintError, DynamicParameters};
 use xdstp_uri::ResourceName;
 
 use crate::resource::TypeUrl;
@@ -93,6 +93,53 @@ impl Selector {
             Self::Constraints(constraints) => constraints.to_parameters().is_ok_and(|exact| exact.is_empty()),
         }
     }
+
+    /// What this says, and of each key that it says nothing of, what another one says.
+    ///
+    /// ```
+    /// use xdstp_cache::Selector;
+    ///
+    /// let (own, common) = (Selector::from([("env", "canary")]), Selector::from([("env", "prod"), ("zone", "a")]));
+    /// assert_eq!(own.over(&common)?, Selector::from([("env", "canary"), ("zone", "a")]));
+    /// # Ok::<(), xds_matcher::ConstraintError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When that is more constraints than may be ([`TooLarge`](xds_matcher::ErrorKind::TooLarge)).
+    pub fn over(&self, other: &Self) -> Result<Self, ConstraintError> {
+        if let (Self::Parameters(own), Self::Parameters(others)) = (self, other) {
+            let mut all = others.clone();
+            all.extend(own);
+            return Ok(Self::Parameters(all));
+        }
+        let mut all = other.to_constraints()?;
+        all.key_constraints.extend(self.to_constraints()?.key_constraints);
+        Ok(all.lower()?.into())
+    }
+
+    fn to_constraints(&self) -> Result<DynamicParameterConstraints, ConstraintError> {
+        match self {
+            Self::Parameters(parameters) => Ok(parameters.to_draft_constraints()),
+            Self::Constraints(constraints) => DynamicParameterConstraints::raise(constraints.constraint()),
+        }
+    }
+}
+
+/// The last value of a repeated key counts.
+impl<K: Into<Box<str>>, V: Into<Box<str>>, const N: usize> From<[(K, V); N]> for Selector {
+    fn from(parameters: [(K, V); N]) -> Self {
+        Self::Parameters(parameters.into_iter().collect())
+    }
+}
+
+/// Constraints of exact values are parameters, which either form of TP2 has.
+impl From<Subscription> for Selector {
+    fn from(constraints: Subscription) -> Self {
+        match constraints.to_parameters() {
+            Ok(exact) => Self::Parameters(exact),
+            Err(_) => Self::Constraints(constraints),
+        }
+    }
 }
 
 /// In the order of parameters, and then of constraints as they are written.
@@ -158,5 +205,26 @@ impl fmt::Display for Overlap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, selector, served, other, .. } = self;
         write!(f, "two variants of {name} are for {selector}: {served}, which is served, and {other}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn constraints(text: &str) -> Selector {
+        Subscription::where_present(&text.parse().unwrap()).unwrap().into()
+    }
+
+    #[test]
+    fn of_each_key_counts_what_is_said_first() {
+        let own = constraints("shard in 4..6");
+        let all = own.over(&[("env", "prod"), ("shard", "1")].into()).unwrap();
+        assert_eq!(all, constraints("env=prod and shard in 4..6"));
+        assert_eq!(Selector::from([("shard", "1")]).over(&all).unwrap(), [("env", "prod"), ("shard", "1")].into());
+        let not = constraints("not env=test");
+        assert_eq!(not.over(&all).unwrap(), constraints("not env=test and shard in 4..6"));
+        assert_eq!(Selector::default().over(&all).unwrap(), all);
+        assert_eq!(all.over(&Selector::default()).unwrap(), all);
     }
 }

@@ -1,6 +1,7 @@
 //! The bootstrap: who a client is, which servers it has, and which authorities they answer for.
 //!
-//! The format is gRPC's (gRFC A27, A29, A36, A47, A65, A71, A81, A88, A97, A102). What is not known in it is ignored, as all
+//! The format is gRPC's (gRFC A27, A29, A36, A47, A65, A67, A71, A81, A88, A97, A102), with two words of its own: the server feature
+//! `draft_dynamic_parameters` and an authority's `dpds_resource_name`. What is not known in it is ignored, as all
 //! of gRPC does: one file serves clients of many versions. What is known and wrong is an error with its place.
 //!
 //! ```
@@ -32,6 +33,7 @@ mod environment;
 mod error;
 mod json;
 mod node;
+mod parameters;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -60,6 +62,7 @@ pub struct Bootstrap {
     certificate_providers: BTreeMap<String, CertificateProvider>,
     client_listener_template: Option<String>,
     server_listener_template: Option<String>,
+    parameters: BTreeMap<String, String>,
 }
 
 impl Bootstrap {
@@ -82,6 +85,7 @@ impl Bootstrap {
             certificate_providers: BTreeMap::new(),
             client_listener_template: None,
             server_listener_template: None,
+            parameters: BTreeMap::new(),
         }
     }
 
@@ -103,6 +107,24 @@ impl Bootstrap {
     pub fn with_authority(mut self, name: impl Into<String>, authority: Authority) -> Self {
         self.authorities.insert(name.into(), authority);
         self
+    }
+
+    /// Old-style names are asked for with this dynamic parameter (TP2, gRFC A67). Those of authorities have their
+    /// [own](Authority::with_parameter).
+    #[must_use]
+    pub fn with_parameter(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.parameters.insert(key.into(), value.into());
+        self
+    }
+
+    /// All servers speak the draft of TP2.
+    pub(crate) fn speaking_draft(self) -> Self {
+        let authorities = self.authorities.into_iter().map(|(name, authority)| (name, authority.speaking_draft()));
+        Self {
+            servers: self.servers.into_iter().map(Server::speaking_draft).collect(),
+            authorities: authorities.collect(),
+            ..self
+        }
     }
 
     /// Reads what the environment names: [`BOOTSTRAP`], a file, or else [`BOOTSTRAP_CONFIG`], the content of one. The
@@ -153,6 +175,11 @@ impl Bootstrap {
         &self.node
     }
 
+    /// With which dynamic parameters old-style names are asked for.
+    pub fn dynamic_parameters(&self) -> &BTreeMap<String, String> {
+        &self.parameters
+    }
+
     /// The authorities of `xdstp:` names, by their names.
     pub fn authorities(&self) -> &BTreeMap<String, Authority> {
         &self.authorities
@@ -175,11 +202,13 @@ impl Bootstrap {
         }
         let node = fields.member("node").map(node::read).transpose()?.unwrap_or_default();
         let authorities = fields.member("authorities").map(authority::all).transpose()?.unwrap_or_default();
+        let parameters = fields.member("dynamic_parameters").map(parameters::read).transpose()?.unwrap_or_default();
         let providers = fields.member("certificate_providers").map(certificates::providers).transpose()?;
         Ok(Self {
             servers,
             node,
             authorities,
+            parameters,
             certificate_providers: providers.unwrap_or_default(),
             client_listener_template: fields.string("client_default_listener_resource_name_template")?,
             server_listener_template: fields.string("server_listener_resource_name_template")?,

@@ -7,6 +7,7 @@ mod inner;
 mod kept;
 mod metrics;
 mod origins;
+mod parameters;
 mod servers;
 mod status;
 mod sweeper;
@@ -18,13 +19,15 @@ use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use xds_transport::wire::Node;
-use xdstp_cache::TypeUrl;
+use xdstp_cache::{Selector, TypeUrl};
 
 pub use self::builder::{BuildError, Builder};
+pub(crate) use self::directory::Place;
 pub(crate) use self::inner::Inner;
 pub use self::metrics::{Metrics, ResourceCount};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
+pub(crate) use self::parameters::Dpds;
 pub use self::servers::Transport;
 use crate::bootstrap::Bootstrap;
 use crate::endpoint::Endpoint;
@@ -78,6 +81,37 @@ impl Client {
         Self(builder::of_endpoint(endpoint))
     }
 
+    /// The same client, whose watches ask with these dynamic parameters or constraints (TP2) in place of its own: of each name,
+    /// and of what that leads to, the variant comes that is for them. What a bootstrap and DPDS say of other keys is said
+    /// beside it. Watches that ask alike share what is asked for; a name that is asked for in two ways is two.
+    ///
+    /// Constraints of integer ranges, and inverted ones, are for servers that speak the draft of TP2; a watch of another
+    /// server's resources says that it cannot be.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// use xdstp_cache::{Selector, Variant};
+    /// use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
+    /// use xdstp_client::{Client, Event, test::Network};
+    ///
+    /// const CLUSTERS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    /// let network = Network::new(Instant::now());
+    /// let bootstrap = Bootstrap::new(Server::new("xds:1", ChannelCreds::Insecure));
+    /// let client = Client::builder(bootstrap).transport(network.clone()).build()?;
+    /// let canary = Variant::Constraints("env=canary".parse()?);
+    /// network.server("xds:1").put_variant(CLUSTERS, ("web", &canary), "1", b"\x0a\x03web");
+    ///
+    /// let mut watch = client.selecting([("env", "canary")]).watch(CLUSTERS, "web");
+    /// network.settle();
+    /// assert!(matches!(watch.try_next(), Some(Event::Put { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn selecting(&self, selector: impl Into<Selector>) -> Self {
+        Self(Arc::new(Inner { shared: self.0.shared.clone(), own: selector.into() }))
+    }
+
     /// Watches a name, a glob, or everything (`*`) of a type, until the watch is dropped. What cannot be asked for, the watch
     /// says so itself.
     pub fn watch(&self, type_url: impl Into<TypeUrl>, name: &str) -> Watch {
@@ -88,21 +122,21 @@ impl Client {
     /// before stays. All that comes of the type is read from then on, as the first says who watches it as anything.
     pub fn watch_as<R: Resource>(&self, name: &str) -> Watch<R> {
         let (type_url, validator) = validator::<R>();
-        self.0.validators.insert(type_url.clone(), validator);
+        self.0.shared.validators.insert_by_trust(type_url.clone(), validator);
         self.open(type_url, name)
     }
 
     /// Lets go of streams that nobody watches anything of: it does so by itself, but for who has a [transport](Transport)
     /// with a time of its own.
     pub fn sweep(&self, now: Instant) {
-        self.0.federation.sweep(now);
+        self.0.shared.federation.sweep(now);
     }
 
     /// Writes down what is known now, where it is [kept](Builder::state), and returns when it is there. That is done every second
     /// anyway: a program does it that is about to end. Whether anything is kept.
     #[cfg(feature = "state")]
     pub async fn flush(&self) -> bool {
-        match &self.0.kept {
+        match &self.0.shared.kept {
             Some(kept) => kept.flush().await,
             None => false,
         }
@@ -115,8 +149,8 @@ impl Client {
     /// It could not be written: it is the next time.
     #[cfg(feature = "state")]
     pub fn save(&self, now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
-        let kept = self.0.kept.as_ref();
-        kept.map_or_else(|| Ok(Saved::default()), |kept| kept.save(&self.0.federation, now, wall))
+        let kept = self.0.shared.kept.as_ref();
+        kept.map_or_else(|| Ok(Saved::default()), |kept| kept.save(&self.0.shared.federation, now, wall))
     }
 
     fn open<R: Content>(&self, type_url: TypeUrl, name: &str) -> Watch<R> {
@@ -129,7 +163,7 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("node", &self.0.node).finish_non_exhaustive()
+        f.debug_struct("Client").field("node", &self.0.shared.node).finish_non_exhaustive()
     }
 }
 

@@ -68,12 +68,13 @@ pub enum Error {
         /// The authority.
         authority: Arc<str>,
     },
-    /// The bootstrap says to speak with its server in a way that is not known here.
+    /// Its server cannot be spoken to: the bootstrap says how in a way that is not known here, or what is selected (TP2) cannot
+    /// be said to it.
     #[error("{server}: {reason}")]
     Unusable {
         /// The server.
         server: Arc<str>,
-        /// What is not known.
+        /// What is not known, or cannot be said.
         reason: Arc<str>,
     },
 }

@@ -151,8 +151,8 @@ pub use self::states::{Rules, Status as ResourceStatus};
 pub use self::supply::{ServerState, ServerStatus, Status, Supply};
 pub use self::terms::{ServerTerms, Terms, Trouble};
 pub use self::validated::{Reason, Validated};
-pub(crate) use self::validators::Redirect;
 pub use self::validators::Validators;
+pub(crate) use self::validators::{Redirect, Trust};
 
 #[cfg(test)]
 mod tests;

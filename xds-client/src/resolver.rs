@@ -1,16 +1,20 @@
 //! Watches made of watches: what TP1 has a client look for in several places. No I/O, and no time of its own.
 //!
 //! ```text
-//! Followed      a subscription, and what its redirects lead to
+//! Asked         a subscription, by the parameters that are for it, which change
+//! Followed      that, and what its redirects lead to
 //! Alternative   one resource, and `#alt=` in its place
 //! Entry         one resource, `#entry=` of a list
 //! List          all that a list collection has, here or elsewhere
 //! ```
 
 mod alternative;
+mod asked;
+mod by_dpds;
 mod entry;
 mod find;
 mod followed;
+mod holds;
 mod list;
 mod parts;
 mod subscription;

@@ -8,7 +8,7 @@ use xds_transport::Frame;
 use xds_transport::wire::Any;
 use xdstp_cache::TypeUrl;
 
-use crate::federation::{Reason, Validated};
+use crate::federation::{Reason, Trust, Validated};
 
 /// A type of resources, as a program uses them. Every message of prost that [has a name](prost::Name) is one: those of the
 /// crate `envoy-types`, for instance.
@@ -40,6 +40,15 @@ pub trait Resource: Sized + Send + Sync + 'static {
     /// # Errors
     /// Why the message is of no use. Its server is told so, by a NACK; what was there before stays in use.
     fn decode(message: Bytes) -> Result<Self, Reason>;
+
+    /// Reads a message of a server that may set what concerns security, which others may not: the bootstrap says so of it
+    /// (`trusted_xds_server`, gRFC A81). As any other's, unless a type tells them apart.
+    ///
+    /// # Errors
+    /// The same.
+    fn decode_trusted(message: Bytes) -> Result<Self, Reason> {
+        Self::decode(message)
+    }
 }
 
 impl<M: Message + prost::Name + Default + 'static> Resource for M {
@@ -92,6 +101,14 @@ impl<R: Resource> sealed::Content for R {
 }
 
 /// The validator of a type.
-pub(crate) fn validator<R: Resource>() -> (TypeUrl, impl Fn(&Any) -> Result<Validated, Reason> + Send + Sync) {
-    (R::type_url().into(), |any: &Any| Ok(Arc::new(R::decode(any.value.clone())?) as Validated))
+pub(crate) fn validator<R: Resource>() -> (TypeUrl, impl Fn(&Any, Trust) -> Result<Validated, Reason> + Send + Sync) {
+    let read = |any: &Any, trust| {
+        let message = any.value.clone();
+        let made = match trust {
+            Trust::Trusted => R::decode_trusted(message),
+            Trust::Untrusted => R::decode(message),
+        };
+        Ok(Arc::new(made?) as Validated)
+    };
+    (R::type_url().into(), read)
 }

@@ -143,8 +143,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 impl World {
     fn dial(&mut self, Dialing { server, node, consumer, nudged }: Dialing) {
         self.dialed += 1;
-        let patience = crate::client::patience(server.features());
-        self.links.push(Link::new(server.uri(), self.protocol, node, (consumer, nudged), (self.now, patience)));
+        self.links.push(Link::new(&server, self.protocol, node, (consumer, nudged), self.now));
     }
 
     /// Whether anything happened.

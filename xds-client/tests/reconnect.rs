@@ -10,11 +10,11 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::Status;
-use tonic::transport::Server;
 use xds_transport::grpc::server::{Accept, Accepted, Opened, Service, StreamHandle};
 use xds_transport::{Frame, Protocol};
 use xdstp_cache::{Cache, Options};
-use xdstp_client::{Backoff, Client, Endpoint, Error, Event};
+use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
+use xdstp_client::{Backoff, Builder, Client, Endpoint, Error, Event};
 use xdstp_uri::ResourceName;
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
@@ -52,7 +52,9 @@ async fn serve(
     let (streams, handles) = mpsc::unbounded_channel();
     let origin = Origin { states: Mutex::new(states.into_iter().collect()), streams };
     let routes = Service::new(origin).into_routes();
-    tokio::spawn(Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)));
+    tokio::spawn(
+        tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(TcpListenerStream::new(listener)),
+    );
     (address, handles)
 }
 
@@ -94,6 +96,27 @@ async fn rule_143_a_lost_stream_removes_nothing_and_the_next_one_only_what_is_go
             }
         }
         assert_eq!((put, removed), (names(&["c"]), names(&["b"])), "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn r045_a_response_may_be_as_long_as_the_client_says_and_a_longer_one_is_an_error() {
+    for protocol in [Protocol::Delta, Protocol::Sotw] {
+        for (most, fits) in [(Some(64), false), (Some(4096), true), (None, true)] {
+            let states: [&[&str]; 1] = [&["a-name", "another-name"]];
+            let (address, _streams) = serve("127.0.0.1:0", states).await;
+            let bootstrap = Bootstrap::new(Server::new(address.to_string(), ChannelCreds::Insecure));
+            let builder = Client::builder(bootstrap).protocol(protocol);
+            let client = most.into_iter().fold(builder, Builder::max_message_size).build().unwrap();
+            let event = client.watch(CDS, "*").changed().await;
+            match (&event, fits) {
+                (Event::Put { .. }, true) => {}
+                (Event::Failed { error: Error::Unreachable { reason, .. }, .. }, false) => {
+                    assert!(reason.contains("64"), "{reason}");
+                }
+                _ => panic!("{protocol:?}, {most:?}: {event:?}"),
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use allocation_counter::measure;
-use xdstp_client::bootstrap::{Bootstrap, ChannelCreds, Server};
+use xdstp_client::bootstrap::{Authority, Bootstrap, ChannelCreds, Server};
 use xdstp_client::test::Network;
 use xdstp_client::{Client, Event, Watch};
 
@@ -27,8 +27,12 @@ fn name(number: usize) -> String {
 
 impl World {
     fn new() -> Self {
+        Self::of(Authority::default())
+    }
+
+    fn of(authority: Authority) -> Self {
         let bootstrap = Bootstrap::new(Server::new("xds:1", ChannelCreds::Insecure));
-        let bootstrap = bootstrap.with_authority("", xdstp_client::bootstrap::Authority::default());
+        let bootstrap = bootstrap.with_authority("", authority);
         let network = Network::new(Instant::now());
         let client = Client::builder(bootstrap).transport(network.clone()).build().unwrap();
         Self { network, client, watches: Vec::new() }
@@ -66,6 +70,28 @@ fn a_watch_costs_less_than_a_kilobyte_with_its_name_and_one_among_many_no_more()
         assert!(bytes <= 1024, "{bytes}");
         assert!(allocations <= 20, "{allocations}");
     }
+}
+
+#[test]
+fn a_watch_with_parameters_costs_no_more_and_by_dpds_a_kilobyte() {
+    const COUNT: usize = 10_000;
+    let dpds = "xdstp:///envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap/d";
+    let mut opened_and_looked_at = Vec::new();
+    for by_dpds in [false, true] {
+        let own = Authority::default().with_parameter("env", "prod");
+        let own = if by_dpds { own.with_dpds(dpds.parse().unwrap()) } else { own };
+        let mut world = World::of(own);
+        let opened = measure(|| world.open(COUNT)).bytes_current as usize / COUNT;
+        world.network.settle();
+        // By DPDS, which is not there, it is asked for as it hears of that.
+        let looked = measure(|| world.watches.iter_mut().for_each(|watch| _ = watch.try_next()));
+        let looked = looked.bytes_current as usize / COUNT;
+        println!("by DPDS {by_dpds}: {opened} bytes each, and {looked} as it is looked at");
+        opened_and_looked_at.push((opened, opened + looked));
+    }
+    let [(opened, looked_at), (_, by_dpds)] = opened_and_looked_at[..] else { panic!("two") };
+    assert!(opened <= 1024, "{opened}");
+    assert!(by_dpds - looked_at <= 1024, "{by_dpds}, and {looked_at} without");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `envoy.service.discovery.v3`. Requests are decoded with prost. Responses are not: they
 //! are [walked](walk), and their bodies stay slices of what arrived.
 
+mod by_type;
 pub mod client_status;
 pub mod collection;
 pub(crate) mod names;
@@ -11,6 +12,7 @@ pub mod parameters;
 pub(crate) mod shape;
 pub mod walk;
 
+pub use by_type::SelectorsByType;
 pub use envoy::config::core::v3::{ControlPlane, Locality, Node};
 pub use envoy::service::discovery::v3::{
     DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse, Resource, ResourceError,

@@ -25,6 +25,8 @@ pub struct Features {
     pub fail_on_data_errors: bool,
     /// `resource_timer_is_transient_error` (gRFC A88): a name that is not answered in time is no absence.
     pub resource_timer_is_transient_error: bool,
+    /// `draft_dynamic_parameters` (of this client alone): of TP2 it speaks the draft of 2021, where clients send constraints.
+    pub draft_dynamic_parameters: bool,
 }
 
 impl Server {
@@ -45,6 +47,11 @@ impl Server {
     #[must_use]
     pub fn with_features(self, features: Features) -> Self {
         Self { features, ..self }
+    }
+
+    pub(super) fn speaking_draft(mut self) -> Self {
+        self.features.draft_dynamic_parameters = true;
+        self
     }
 
     /// Its address, as it is configured.
@@ -88,6 +95,7 @@ fn features(json: &Json<'_>) -> Result<Features, Wrong> {
             "ignore_resource_deletion" => features.ignore_resource_deletion = true,
             "trusted_xds_server" => features.trusted_xds_server = true,
             "fail_on_data_errors" => features.fail_on_data_errors = true,
+            "draft_dynamic_parameters" => features.draft_dynamic_parameters = true,
             // gRFC A88 has both spellings.
             "resource_timer_is_transient_error" | "resource_timer_is_transient_failure" => {
                 features.resource_timer_is_transient_error = true;

@@ -166,7 +166,8 @@ fn client_rules_10_and_11_features_that_are_not_understood_are_ignored_whatever_
     let features = |list: &str| read(&server_with(&format!(r#""server_features": {list}"#))).servers()[0].features();
     assert_eq!(features(r#"["xds_v3", 3, null, {}, ["trusted_xds_server"], "new"]"#), Features::default());
     let all = features(
-        r#"["ignore_resource_deletion", "trusted_xds_server", "fail_on_data_errors", "resource_timer_is_transient_error"]"#,
+        r#"["ignore_resource_deletion", "trusted_xds_server", "fail_on_data_errors", "resource_timer_is_transient_error",
+           "draft_dynamic_parameters"]"#,
     );
     assert_eq!(
         all,
@@ -175,6 +176,7 @@ fn client_rules_10_and_11_features_that_are_not_understood_are_ignored_whatever_
             trusted_xds_server: true,
             fail_on_data_errors: true,
             resource_timer_is_transient_error: true,
+            draft_dynamic_parameters: true,
         }
     );
     assert!(features(r#"["resource_timer_is_transient_failure"]"#).resource_timer_is_transient_error);
@@ -331,4 +333,31 @@ fn depth_is_bounded() {
     let error = Bootstrap::from_json(&with(&format!(r#""node": {{ "metadata": {} }}"#, deep("{\"a\":", "1}"))));
     error.unwrap_err();
     Bootstrap::from_json(&deep("[", "]")).unwrap_err();
+}
+
+#[test]
+fn client_rule_85_dynamic_parameters_are_those_of_old_style_names_or_of_an_authority() {
+    let dpds = "xdstp://d/envoy.config.context_params.v3.DynamicContextParameters/my";
+    let bootstrap = read(&with(&format!(
+        r#""dynamic_parameters": {{ "env": "prod" }},
+           "authorities": {{ "a": {{ "dynamic_parameters": {{ "env": "test", "zone": "" }} }},
+                             "b": {{ "dpds_resource_name": "{dpds}" }}, "c": {{}} }}"#
+    )));
+    let pairs =
+        |of: &BTreeMap<String, String>| of.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
+    let of = |name: &str| &bootstrap.authorities()[name];
+    assert_eq!(pairs(bootstrap.dynamic_parameters()), ["env=prod"]);
+    assert_eq!(pairs(of("a").dynamic_parameters()), ["env=test", "zone="]);
+    assert!(of("b").dynamic_parameters().is_empty() && of("c").dpds_resource_name().is_none());
+    assert_eq!(of("b").dpds_resource_name().map(ToString::to_string).as_deref(), Some(dpds));
+
+    let words = reason(&with(r#""dynamic_parameters": { "env": 1 }"#));
+    assert_eq!(words, "dynamic_parameters.env: expected a string, found a number");
+    let words =
+        |name: &str| reason(&with(&format!(r#""authorities": {{ "a": {{ "dpds_resource_name": "{name}" }} }}"#)));
+    assert!(
+        words("xdstp://d/envoy.config.cluster.v3.Cluster/x")
+            .contains("it is the name of a envoy.config.cluster.v3.Cluster")
+    );
+    assert!(words(&dpds.replace("my", "*")).ends_with("it is a collection, where one resource is expected"));
 }

@@ -12,13 +12,15 @@ use prost::Message;
 use thiserror::Error;
 use tokio::runtime::Handle;
 use xds_transport::client::{DEFAULT_MAX_REQUEST_SIZE, Silence, Stream};
+use xds_transport::wire::Any;
 use xds_transport::wire::Node;
+use xds_transport::wire::SelectorsByType;
 use xds_transport::wire::parameters::LocatorError;
 use xds_transport::{Dialect, Protocol, TypeRules};
 use xdstp_cache::Selector;
 
 use super::directory::{Directory, Lists};
-use super::inner::Inner;
+use super::inner::{Inner, Shared};
 #[cfg(feature = "state")]
 use super::kept::{Kept, Place, identities};
 use super::metrics::{Counting, Metrics};
@@ -32,7 +34,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
 #[cfg(feature = "state")]
 use crate::federation::LastKnownGood;
-use crate::federation::{Dial, Observer, Validators};
+use crate::federation::{Dial, Observer, Reason, Validated, Validators};
 #[cfg(feature = "state")]
 use crate::state::{Store, StoreError};
 use crate::upstream::{Pool, chain};
@@ -45,8 +47,9 @@ pub struct Builder {
     backoff: Backoff,
     idle: Duration,
     agent: (String, String),
+    client_scope: String,
     transport: Option<Arc<dyn Transport>>,
-    selecting: (Dialect, Selector),
+    selecting: Selector,
     observer: Arc<dyn Observer>,
     max_message_size: Option<usize>,
     #[cfg(feature = "state")]
@@ -75,8 +78,9 @@ impl Builder {
             backoff: Backoff::default(),
             idle: IDLE,
             agent: (env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            client_scope: String::new(),
             transport: None,
-            selecting: (Dialect::Final, Selector::default()),
+            selecting: Selector::default(),
             observer: Arc::new(()),
             max_message_size: None,
             #[cfg(feature = "state")]
@@ -90,13 +94,19 @@ impl Builder {
         Self { protocol, ..self }
     }
 
-    /// Asks for everything with these parameters or constraints (TP2), of servers that speak this dialect.
+    /// Asks for everything with these parameters or constraints (TP2), which count before those of the bootstrap and of
+    /// DPDS, key by key: see [`Client::selecting`]. Servers speak the draft of TP2 if this dialect is that, or if the bootstrap
+    /// says so of them.
     ///
     /// # Errors
     /// When the dialect cannot say them.
     pub fn selecting(self, dialect: Dialect, selector: Selector) -> Result<Self, LocatorError> {
         Stream::new(self.protocol, Bytes::new(), self.rules.clone()).selecting(dialect, selector.clone())?;
-        Ok(Self { selecting: (dialect, selector), ..self })
+        let bootstrap = match dialect {
+            Dialect::Draft => self.bootstrap.speaking_draft(),
+            _ => self.bootstrap,
+        };
+        Ok(Self { bootstrap, selecting: selector, ..self })
     }
 
     /// Follows these rules about types: those of Envoy's otherwise.
@@ -121,6 +131,12 @@ impl Builder {
     #[must_use]
     pub fn user_agent(self, name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { agent: (name.into(), version.into()), ..self }
+    }
+
+    /// What the client is for, as [its status](Client::status) tells it: the target of a channel, or `#server` (gRFC A71).
+    #[must_use]
+    pub fn client_scope(self, scope: impl Into<String>) -> Self {
+        Self { client_scope: scope.into(), ..self }
     }
 
     /// Takes responses of up to this many bytes: 64 MiB otherwise. A server that sends a larger one is answered by the end of the
@@ -181,10 +197,7 @@ impl Builder {
         };
         let Made { lists, servers, dial } = made;
         #[cfg(feature = "state")]
-        let state = self.kept.map(|place| {
-            let asks = format!("{} {:?}", self.protocol.as_str(), self.selecting);
-            place.open(identities(&servers, &node, &asks))
-        });
+        let state = self.kept.map(|place| place.open(identities(&servers, &node, self.protocol)));
         #[cfg(feature = "state")]
         let state = state.transpose()?;
         let validators = Arc::<Validators>::default();
@@ -210,16 +223,23 @@ impl Builder {
         });
         let sweeper = self.transport.is_none().then(|| Sweeper::start(&federation, self.idle));
         let directory = Directory::of_bootstrap(self.bootstrap, lists);
-        Ok(Client(Arc::new(Inner {
+        for dpds in directory.dpds() {
+            validators.insert(dpds.type_url.clone(), read_selectors);
+        }
+        let (node, sweeper) = (id, sweeper.flatten());
+        let shared = Shared {
             federation,
             directory,
+            servers,
             validators,
-            node: id,
+            node,
             encoded_node: encoded,
-            sweeper: sweeper.flatten(),
+            client_scope: self.client_scope,
+            sweeper,
             #[cfg(feature = "state")]
             kept,
-        })))
+        };
+        Ok(Client(Arc::new(Inner { shared: Arc::new(shared), own: self.selecting })))
     }
 
     fn by_transport(&self, transport: Arc<dyn Transport>) -> Made {
@@ -260,10 +280,10 @@ impl Builder {
         let endpoint = Endpoint::of_server(server).map_err(unusable)?;
         let endpoint = endpoint.with_protocol(self.protocol).with_node(node);
         let endpoint = endpoint.with_type_rules(self.rules.clone()).with_backoff(self.backoff.clone());
-        let (dialect, selector) = self.selecting.clone();
-        let endpoint = endpoint
-            .selecting(dialect, selector)
-            .map_err(|error| WatchError::Unusable { server: server.uri().into(), reason: error.to_string().into() })?;
+        let endpoint = match server.features().draft_dynamic_parameters {
+            true => endpoint.with_dialect(Dialect::Draft),
+            false => endpoint,
+        };
         let endpoint = match self.max_message_size {
             Some(bytes) => endpoint.with_max_message_size(bytes),
             None => endpoint,
@@ -285,6 +305,7 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
     let uri = endpoint.uri();
     let node = Node::decode(endpoint.node.clone()).map(|node| node.id).unwrap_or_default();
     let encoded_node = endpoint.node.clone();
+    let (dialect, own) = (endpoint.dialect, endpoint.selector.clone());
     let validators = Arc::<Validators>::default();
     let runtime = Handle::try_current().ok();
     let found = if runtime.is_some() {
@@ -310,18 +331,27 @@ pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
             None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
         },
     };
-    let known = Known { name: uri, features: Features::default() };
-    let federation = origins.federation(&[vec![known]]);
+    let features = Features { draft_dynamic_parameters: dialect == Dialect::Draft, ..Features::default() };
+    let servers = vec![vec![Known { name: uri, features }]];
+    let federation = origins.federation(&servers);
     let sweeper = Sweeper::start(&federation, IDLE);
     let directory = Directory::of_all(lists);
-    Arc::new(Inner {
+    let shared = Shared {
         federation,
         directory,
+        servers,
         validators,
         node: node.into(),
         encoded_node,
+        client_scope: String::new(),
         sweeper,
         #[cfg(feature = "state")]
         kept: None,
-    })
+    };
+    Arc::new(Inner { shared: Arc::new(shared), own })
+}
+
+/// What DPDS says, before it is acknowledged.
+fn read_selectors(any: &Any) -> Result<Validated, Reason> {
+    Ok(Arc::new(SelectorsByType::decode(&any.value)?))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use xdstp_uri::ResourceName;
 use xdstp_uri::a47::look_up_authority;
 
+use super::parameters::{Dpds, Parameters};
 use crate::bootstrap::{Bootstrap, Server};
 use crate::error::Error;
 use crate::federation::Authorities;
@@ -26,6 +27,24 @@ pub(super) struct Directory {
     /// None: everything is found at the top.
     bootstrap: Option<Bootstrap>,
     lists: Lists,
+    /// With what names are asked for: old-style ones, and those of authorities, by the keys of the bootstrap.
+    old_style: Option<Arc<Parameters>>,
+    parameters: HashMap<String, Arc<Parameters>>,
+}
+
+/// Where a name is asked for, and with what.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// The position of its origin.
+    pub(crate) origin: usize,
+    pub(super) parameters: Option<Arc<Parameters>>,
+}
+
+impl Place {
+    /// What says with what else it is to be asked for, if anything does.
+    pub(crate) fn dpds(&self) -> Option<&Dpds> {
+        self.parameters.as_ref()?.dpds.as_ref()
+    }
 }
 
 impl Lists {
@@ -64,24 +83,29 @@ impl Lists {
 
 impl Directory {
     pub(super) fn of_bootstrap(bootstrap: Bootstrap, lists: Lists) -> Self {
-        Self { bootstrap: Some(bootstrap), lists }
+        let own = |(name, authority)| Some((String::clone(name), Parameters::of_authority(authority)?));
+        let parameters = bootstrap.authorities().iter().filter_map(own).collect();
+        Self { old_style: Parameters::of_old_style(&bootstrap), parameters, bootstrap: Some(bootstrap), lists }
     }
 
     pub(super) fn of_all(lists: Lists) -> Self {
-        Self { bootstrap: None, lists }
+        Self { bootstrap: None, lists, old_style: None, parameters: HashMap::new() }
     }
 
-    /// The origin of a name, or else of everything.
-    pub(super) fn of(&self, name: Option<&ResourceName>) -> Found {
-        let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return self.lists.top.clone() };
+    /// The resources that say with what others are asked for.
+    pub(super) fn dpds(&self) -> impl Iterator<Item = &Dpds> {
+        self.parameters.values().filter_map(|parameters| parameters.dpds.as_ref())
+    }
+
+    /// Where a name is asked for, or else everything.
+    pub(super) fn of(&self, name: Option<&ResourceName>) -> Result<Place, Error> {
+        let top = || Ok(Place { origin: self.lists.top.clone()?, parameters: self.old_style.clone() });
+        let (Some(bootstrap), Some(name)) = (&self.bootstrap, name) else { return top() };
         let unknown = |authority: &str| Error::UnknownAuthority { authority: authority.into() };
         let found = look_up_authority(bootstrap, name).map_err(|error| unknown(error.authority()))?;
-        match found.authority {
-            None => self.lists.top.clone(),
-            Some(authority) => {
-                self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))
-            }
-        }
+        let Some(authority) = found.authority else { return top() };
+        let origin = self.lists.by_authority.get(&authority).cloned().unwrap_or_else(|| Err(unknown(&authority)))?;
+        Ok(Place { origin, parameters: self.parameters.get(&authority).cloned() })
     }
 }
 

@@ -3,59 +3,92 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use xds_transport::Frame;
-use xdstp_cache::{Interest, Resource, ResourceError, TypeUrl};
+use xds_transport::wire::parameters::{Locator, LocatorError};
+use xds_transport::{Dialect, Frame};
+use xdstp_cache::{Interest, Resource, ResourceError, Selector, TypeUrl};
 use xdstp_uri::ResourceName;
 
-use super::directory::Directory;
+use super::directory::{Directory, Place};
 #[cfg(feature = "state")]
 use super::kept::Kept;
+use super::origins::Known;
 use super::sweeper::Sweeper;
 use crate::error::Error;
-use crate::federation::{Federation, Listed, Scope, Trouble, Validators};
+use crate::federation::{Federation, Listed, Scope, Trouble, Trust, Validators};
 
+/// What one handle of a client is.
 pub(crate) struct Inner {
+    pub(super) shared: Arc<Shared>,
+    /// By what it selects (TP2), whatever is said elsewhere.
+    pub(super) own: Selector,
+}
+
+/// What all handles of a client have in common.
+pub(crate) struct Shared {
     pub(super) federation: Arc<Federation>,
     pub(super) directory: Directory,
+    /// The servers of each origin.
+    pub(super) servers: Vec<Vec<Known>>,
     pub(super) validators: Arc<Validators>,
     /// Who we say that we are: its id.
     pub(super) node: Arc<str>,
     /// The same, as its servers are told it.
     pub(super) encoded_node: Bytes,
+    /// What it is for, as CSDS tells it.
+    pub(super) client_scope: String,
     pub(super) sweeper: Option<Sweeper>,
     #[cfg(feature = "state")]
     pub(super) kept: Option<Kept>,
 }
 
 impl Inner {
-    /// Where a name or a collection is found.
-    pub(crate) fn scope_of(&self, interest: &Interest) -> Result<Arc<Scope>, Error> {
-        let name = match interest {
-            Interest::Name(name) => Some(name),
-            Interest::Wildcard => None,
-        };
-        let origin = self.directory.of(name)?;
-        let scope = self.federation.watched_scope(name.and_then(ResourceName::authority), origin);
+    /// Where a name or a collection is asked for.
+    pub(crate) fn place_of(&self, interest: &Interest) -> Result<Place, Error> {
+        self.shared.directory.of(name_of(interest))
+    }
+
+    /// By what is selected there, where a server says this.
+    pub(crate) fn selector(&self, place: &Place, said: Option<&Selector>) -> Result<Option<Arc<Selector>>, Error> {
+        let fixed = place.parameters.as_ref().map(|parameters| &parameters.selector);
+        let mut selector = self.own.clone();
+        for other in said.into_iter().chain(fixed) {
+            selector = selector.over(other).map_err(|error| Error::BadName { reason: error.to_string().into() })?;
+        }
+        Ok((!selector.is_default()).then(|| Arc::new(selector)))
+    }
+
+    /// Where a name or a collection of an origin is found, for who selects by this.
+    pub(crate) fn scope_of(
+        &self,
+        interest: &Interest,
+        origin: usize,
+        selector: Option<&Arc<Selector>>,
+    ) -> Result<Arc<Scope>, Error> {
+        if let Some(selector @ Selector::Constraints(_)) = selector.map(|selector| &**selector) {
+            self.shared.servers.get(origin).into_iter().flatten().try_for_each(|server| says(server, selector))?;
+        }
+        let authority = name_of(interest).and_then(ResourceName::authority);
+        let scope = self.shared.federation.watched_scope(authority, origin, selector);
         scope.map_err(|error| Error::BadName { reason: error.to_string().into() })
     }
 
     /// Lists of a type are read from now on before they are acknowledged.
     pub(crate) fn read_lists(&self, lists: &TypeUrl, members: &TypeUrl) {
-        self.validators.insert_lists(lists, members);
+        self.shared.validators.insert_lists(lists, members);
     }
 
     /// The members of a list of a type.
     pub(crate) fn listed(&self, members: &TypeUrl, list: &Resource<Frame>) -> Result<Arc<Listed>, Error> {
         let made = list.value.decoded().and_then(|made| Arc::clone(made).downcast().ok());
         // It came before anybody had a use for it, or is something else to somebody else.
-        let read = || self.validators.read_list(members, &list.value).map(Arc::new);
+        let read = || self.shared.validators.read_list(members, &list.value, Trust::default()).map(Arc::new);
         made.map_or_else(read, Ok)
             .map_err(|reason| Error::Invalid { version: list.version.clone(), reason: reason.as_str().into() })
     }
 
     /// Somebody was the last to watch something of a scope.
     pub(crate) fn left(&self) {
-        self.sweeper.iter().for_each(Sweeper::left);
+        self.shared.sweeper.iter().for_each(Sweeper::left);
     }
 
     pub(crate) fn error(&self, scope: &Scope, error: &ResourceError) -> Error {
@@ -64,6 +97,27 @@ impl Inner {
     }
 
     pub(crate) fn unreachable(&self, Trouble { server, reason }: &Trouble) -> Error {
-        Error::Unreachable { server: server.clone(), node: self.node.clone(), reason: reason.clone() }
+        Error::Unreachable { server: server.clone(), node: self.shared.node.clone(), reason: reason.clone() }
     }
+}
+
+fn name_of(interest: &Interest) -> Option<&ResourceName> {
+    match interest {
+        Interest::Name(name) => Some(name),
+        Interest::Wildcard => None,
+    }
+}
+
+/// Whether a server can be told by what is selected.
+fn says(server: &Known, selector: &Selector) -> Result<(), Error> {
+    let dialect = if server.features.draft_dynamic_parameters { Dialect::Draft } else { Dialect::Final };
+    let encoded = Locator::new("", selector.clone()).encode(dialect);
+    encoded.map(drop).map_err(|error| {
+        let reason = match error {
+            LocatorError::Constraints { error, .. } => error.to_string(),
+            error => error.to_string(),
+        };
+        let reason = format!("it cannot be asked for what is for {selector}: {reason}");
+        Error::Unusable { server: server.name.as_str().into(), reason: reason.into() }
+    })
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use xds_transport::Protocol;
 use xds_transport::wire::Node;
 
 use super::origins::Known;
@@ -70,14 +71,14 @@ impl Kept {
     }
 }
 
-/// What tells what a client is told from what others are: its servers, who it says that it is, and what it selects by.
-pub(super) fn identities(lists: &[Vec<Known>], node: &Node, asks: &str) -> Identities {
+/// What tells what a client is told from what others are: its servers, how it asks, and who it says that it is.
+pub(super) fn identities(lists: &[Vec<Known>], node: &Node, protocol: Protocol) -> Identities {
     let of_list = |servers: &Vec<Known>| {
         let names: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
         Some(names.join(" "))
     };
     // A new version of a program is the same program.
     let Node { id, cluster, metadata, locality, dynamic_parameters, .. } = node;
-    let node = format!("{id:?} {cluster:?} {metadata:?} {locality:?} {dynamic_parameters:?} {asks}");
+    let node = format!("{id:?} {cluster:?} {metadata:?} {locality:?} {dynamic_parameters:?} {}", protocol.as_str());
     Identities::new(lists.iter().map(of_list).collect(), None, node)
 }

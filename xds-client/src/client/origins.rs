@@ -113,7 +113,8 @@ fn terms(server: &Known) -> ServerTerms {
         fail_on_data_errors: features.fail_on_data_errors,
         timer_is_transient: features.resource_timer_is_transient_error,
     };
-    ServerTerms { name: server.name.as_str().into(), rules, patience: patience(features) }
+    let trusted = features.trusted_xds_server;
+    ServerTerms { name: server.name.as_str().into(), rules, patience: patience(features), trusted }
 }
 
 /// How long a server may be without an answer for a name.

@@ -10,6 +10,7 @@ use xdstp_cache::{Cause, Interest, TypeUrl};
 use xdstp_uri::ResourceName;
 
 use super::Client;
+use super::inner::Shared;
 use crate::federation::{ResourceStatus, Scope, Shown};
 
 impl Client {
@@ -35,13 +36,14 @@ impl Client {
     /// ```
     pub fn status(&self, contents: bool) -> ClientConfig {
         let mut configs = Vec::new();
-        for scope in self.0.federation.scopes() {
+        for scope in self.0.shared.federation.scopes() {
             let all = names(&scope).into_iter();
             configs.extend(all.map(|((type_url, name), changed_at)| {
                 config(&type_url, &name, scope.shown(&type_url, &name), changed_at, contents)
             }));
         }
-        ClientConfig { node: self.0.encoded_node.clone(), generic_xds_configs: configs, ..ClientConfig::default() }
+        let Shared { encoded_node, client_scope, .. } = &*self.0.shared;
+        ClientConfig { node: encoded_node.clone(), client_scope: client_scope.clone(), generic_xds_configs: configs }
     }
 }
 
@@ -94,6 +96,7 @@ fn config(
             _ => String::new(),
         },
         details: error.message.to_string(),
+        last_update_attempt: shown.failed_at.map(timestamp),
         ..UpdateFailureState::default()
     });
     let (version_info, xds_config) = match shown.resource {

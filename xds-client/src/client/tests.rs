@@ -1,15 +1,20 @@
 //! Scenarios of `client.md`, in a time of their own: S is that of grpc-go's tests, R one of the rules.
 
 mod alternatives;
+mod dpds;
+mod dpds_histories;
 mod errors;
 mod fallback;
 mod kept;
 mod lists;
+mod logs;
 mod metrics;
 mod names;
 mod redirects;
 mod resources;
+mod responses;
 mod scale;
+mod selecting;
 mod status;
 mod streams;
 mod switches;
@@ -47,6 +52,7 @@ const fn features(fail_on_data_errors: bool, resource_timer_is_transient_error: 
         trusted_xds_server: false,
         fail_on_data_errors,
         resource_timer_is_transient_error,
+        draft_dynamic_parameters: false,
     }
 }
 
@@ -68,6 +74,10 @@ impl World {
             .with_authority("a", Authority::default())
             .with_authority("b", Authority::default())
             .with_authority("other", Authority::default().with_server(server(OTHER)));
+        Self::with(protocol, bootstrap)
+    }
+
+    fn with(protocol: Protocol, bootstrap: Bootstrap) -> Self {
         let network = Network::speaking(protocol, now());
         let client = Client::builder(bootstrap).protocol(protocol).transport(network.clone()).build().unwrap();
         Self { network, client }

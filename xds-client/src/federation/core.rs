@@ -120,11 +120,17 @@ impl Federation {
         self.interner.sweep();
     }
 
-    /// The scope in which a program of one node finds names of an authority, or without it old-style names, at an origin.
-    pub(crate) fn watched_scope(&self, authority: Option<&str>, origin: usize) -> Result<Arc<Scope>, OverLimit> {
+    /// The scope in which a program of one node finds names of an authority, or without it old-style names, at an origin,
+    /// by what it selects.
+    pub(crate) fn watched_scope(
+        &self,
+        authority: Option<&str>,
+        origin: usize,
+        selector: Option<&Arc<Selector>>,
+    ) -> Result<Arc<Scope>, OverLimit> {
         let key = authority.map_or(ScopeKey::EveryNode, |authority| ScopeKey::Authority(authority.to_owned()));
-        let speaker = || Speaker { label: labeled("xds", None), node: self.node.clone() };
-        self.scope(key, origin, &speaker)
+        let speaker = || Speaker { label: labeled("xds", selector), node: self.node.clone() };
+        self.scope(key.selected(selector), origin, &speaker)
     }
 
     /// Whether nothing is left that [`sweep`](Self::sweep) could take.

@@ -57,6 +57,8 @@ pub(crate) struct Feed {
     reachable: Reachable,
     /// When a stream that was not answered is remarkable.
     silent_at: Option<Instant>,
+    /// What is to be said of what is not in use any more, because something was refused.
+    dropped: Vec<Command>,
     /// When a stream that was not answered is still taken for one to the origin; `steady` once it is.
     steady_at: Option<Instant>,
     steady: bool,
@@ -92,6 +94,7 @@ impl Feed {
             markers,
             elsewhere: Elsewhere::default(),
             silent_at: None,
+            dropped: Vec::new(),
             steady_at: None,
             steady: false,
         }
@@ -125,6 +128,7 @@ impl Feed {
 impl Consumer for Feed {
     fn commands(&mut self, now: Instant, apply: &mut dyn FnMut(Command)) {
         self.intern.take().into_iter().for_each(|intern| apply(Command::Intern(intern)));
+        self.dropped.drain(..).for_each(&mut *apply);
         let (answered, is_lost, fails, trouble) = {
             let state = lock(&self.state);
             (state.answered, state.is_lost(), state.fails, state.trouble.clone())
@@ -215,6 +219,7 @@ impl Consumer for Feed {
             changes.system_version.clone_from(&system_version);
             changes.unsaid = unsaid;
             refused.extend(scope.validate(&type_url, &mut changes));
+            self.dropped.extend(scope.dropped_by(&type_url, &changes));
             if !changes.is_empty() {
                 scope.store(&type_url, changes, now);
             }

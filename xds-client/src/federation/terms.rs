@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::federation::states::Rules;
-use crate::federation::validators::Validators;
+use crate::federation::validators::{Trust, Validators};
 
 /// What holds where a program itself is served, and not clients of it: who uses it is one node, what is decoded is decoded
 /// once, and errors are told as gRFC A88 has them.
@@ -25,17 +25,31 @@ pub struct ServerTerms {
     pub rules: Rules,
     /// How long a name may be without an answer, once it is asked for on a stream.
     pub patience: Duration,
+    /// `trusted_xds_server` (gRFC A81): it may set what concerns security.
+    pub trusted: bool,
 }
 
 impl Terms {
     pub(crate) fn of(&self, server: usize) -> ServerTerms {
         self.of_servers.get(server).cloned().unwrap_or_default()
     }
+
+    /// Whether what was made of what came from one server may be used for what comes from another.
+    pub(crate) fn trusts_all_alike(&self) -> bool {
+        self.of_servers.iter().all(|server| server.trusted) || !self.of_servers.iter().any(|server| server.trusted)
+    }
+
+    pub(crate) fn trust(&self, server: usize) -> Trust {
+        match self.of_servers.get(server) {
+            Some(server) if server.trusted => Trust::Trusted,
+            _ => Trust::Untrusted,
+        }
+    }
 }
 
 impl Default for ServerTerms {
     fn default() -> Self {
-        Self { name: "".into(), rules: Rules::default(), patience: Duration::ZERO }
+        Self { name: "".into(), rules: Rules::default(), patience: Duration::ZERO, trusted: false }
     }
 }
 

@@ -17,7 +17,15 @@ use crate::federation::listed::Listed;
 use crate::federation::validated::{Reason, Validated};
 
 /// What makes something of the resources of a type, or says why it does not.
-pub(crate) type Validator = dyn Fn(&Any) -> Result<Validated, Reason> + Send + Sync;
+pub(crate) type Validator = dyn Fn(&Any, Trust) -> Result<Validated, Reason> + Send + Sync;
+
+/// Whether what comes from a server may set what concerns security (gRFC A81).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Trust {
+    Trusted,
+    #[default]
+    Untrusted,
+}
 
 /// What a program makes of resources, by type; what has no validator is taken as it comes.
 #[derive(Default)]
@@ -37,6 +45,15 @@ impl Validators {
         type_url: TypeUrl,
         validator: impl Fn(&Any) -> Result<Validated, Reason> + Send + Sync + 'static,
     ) {
+        self.insert_by_trust(type_url, move |any, _| validator(any));
+    }
+
+    /// The same of what reads resources otherwise where a server is trusted.
+    pub(crate) fn insert_by_trust(
+        &self,
+        type_url: TypeUrl,
+        validator: impl Fn(&Any, Trust) -> Result<Validated, Reason> + Send + Sync + 'static,
+    ) {
         self.insert_reader(type_url, || Reader::Message(Arc::new(validator)));
     }
 
@@ -54,11 +71,13 @@ impl Validators {
     }
 
     /// What is made of a resource; nothing, if nobody has a use for it.
-    pub(crate) fn read(&self, type_url: &TypeUrl, frame: &Frame) -> Option<Result<Validated, Reason>> {
+    pub(crate) fn read(&self, type_url: &TypeUrl, frame: &Frame, trust: Trust) -> Option<Result<Validated, Reason>> {
         match redirect(frame.any()) {
             Ok(None) => Some(match self.of(type_url)? {
-                Reader::Message(validator) => validate(&*validator, frame.any()),
-                Reader::List(members) => self.read_list(&members, frame).map(|listed| Arc::new(listed) as Validated),
+                Reader::Message(validator) => validate(&*validator, frame.any(), trust),
+                Reader::List(members) => {
+                    self.read_list(&members, frame, trust).map(|listed| Arc::new(listed) as Validated)
+                }
             }),
             Ok(Some(to)) => Some(Ok(Arc::new(Redirect(to)))),
             Err(error) => Some(Err(error.into())),
@@ -66,13 +85,13 @@ impl Validators {
     }
 
     /// The members of a list collection of a type.
-    pub(crate) fn read_list(&self, members: &TypeUrl, frame: &Frame) -> Result<Listed, Reason> {
+    pub(crate) fn read_list(&self, members: &TypeUrl, frame: &Frame, trust: Trust) -> Result<Listed, Reason> {
         let validator = match self.of(members) {
             Some(Reader::Message(validator)) => Some(validator),
             Some(Reader::List(_)) | None => None,
         };
         Listed::read(frame.any(), members, |any| {
-            validator.as_ref().map(|validator| validate(&**validator, any)).transpose()
+            validator.as_ref().map(|validator| validate(&**validator, any, trust)).transpose()
         })
     }
 
@@ -99,9 +118,9 @@ impl fmt::Debug for Validators {
 }
 
 /// What a validator says of a resource. One that panics refuses it.
-fn validate(validator: &Validator, any: &Bytes) -> Result<Validated, Reason> {
+fn validate(validator: &Validator, any: &Bytes, trust: Trust) -> Result<Validated, Reason> {
     let any = Any::decode(any.clone())?;
-    let said = catch_unwind(AssertUnwindSafe(|| validator(&any)));
+    let said = catch_unwind(AssertUnwindSafe(|| validator(&any, trust)));
     said.unwrap_or_else(|_| Err(Reason::new("what reads such resources failed (it panicked)")))
 }
 
@@ -113,9 +132,9 @@ mod tests {
     fn r044_a_reader_that_panics_refuses_what_it_reads() {
         let frame = Frame::of_message(&"T".into(), b"body");
         #[allow(clippy::panic, reason = "it is what is tested")]
-        let refused = validate(&|_: &Any| panic!("on purpose"), frame.any()).unwrap_err();
+        let refused = validate(&|_: &Any, _| panic!("on purpose"), frame.any(), Trust::default()).unwrap_err();
         assert!(refused.as_str().contains("panicked"));
-        assert!(validate(&|any: &Any| Ok(Arc::new(any.value.len())), frame.any()).is_ok());
+        assert!(validate(&|any: &Any, _| Ok(Arc::new(any.value.len())), frame.any(), Trust::default()).is_ok());
     }
 
     #[test]
@@ -124,7 +143,8 @@ mod tests {
         for number in [1, 2] {
             validators.insert("T".into(), move |_| Ok(Arc::new(number)));
         }
-        let read = |type_url: &str| validators.read(&type_url.into(), &Frame::of_message(&type_url.into(), b""));
+        let frame = |type_url: &str| Frame::of_message(&type_url.into(), b"");
+        let read = |type_url: &str| validators.read(&type_url.into(), &frame(type_url), Trust::default());
         assert_eq!(read("T").unwrap().unwrap().downcast_ref(), Some(&1));
         assert!(read("U").is_none());
     }

@@ -10,8 +10,8 @@ use std::task::Waker;
 use xdstp_cache::TypeUrl;
 use xdstp_uri::{Locator, ResourceName};
 
+use super::asked::Asked;
 use super::find::{Find, Opens};
-use super::subscription::Subscription;
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
@@ -97,7 +97,7 @@ impl Find for Alternative {
         Some(told.of(&self.name))
     }
 
-    fn first(&self) -> &Subscription {
+    fn first(&self) -> &Asked {
         self.first.first()
     }
 

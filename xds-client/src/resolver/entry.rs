@@ -7,8 +7,8 @@ use xds_transport::Frame;
 use xdstp_cache::{Resource, TypeUrl, Version};
 use xdstp_uri::ResourceName;
 
+use super::asked::Asked;
 use super::find::Find;
-use super::subscription::Subscription;
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
@@ -73,7 +73,7 @@ impl Find for Entry {
         None
     }
 
-    fn first(&self) -> &Subscription {
+    fn first(&self) -> &Asked {
         self.directory.first()
     }
 

@@ -6,7 +6,7 @@ use std::task::Waker;
 use xdstp_cache::TypeUrl;
 use xdstp_uri::Locator;
 
-use super::subscription::Subscription;
+use super::asked::Asked;
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub(crate) trait Find: Send {
     fn next(&mut self, waker: &Waker) -> Option<Told>;
 
     /// What was asked for first of all.
-    fn first(&self) -> &Subscription;
+    fn first(&self) -> &Asked;
 
     /// Whether it is one resource, by its name.
     fn is_one(&self) -> bool;

@@ -7,16 +7,16 @@ use xds_transport::Frame;
 use xdstp_cache::{Interest, Resource, TypeUrl};
 use xdstp_uri::ResourceName;
 
+use super::asked::Asked;
 use super::find::{Find, Opens};
 use super::parts::Parts;
-use super::subscription::Subscription;
 use super::told::Told;
 use crate::client::Inner;
 use crate::error::Error;
 use crate::federation::Redirect;
 
 pub(crate) struct Followed {
-    subscription: Subscription,
+    asked: Asked,
     /// What is in place of it, or of its members. Most have none.
     targets: Option<Box<Targets>>,
     /// How many redirects led here, and what opens the next.
@@ -49,9 +49,9 @@ impl Followed {
         interest: Interest,
         (hops, opens): (usize, Opens),
     ) -> Result<Self, Error> {
-        let subscription = Subscription::open(client, type_url, interest)?;
+        let asked = Asked::open(client, type_url, interest)?;
         let hops = u8::try_from(hops).unwrap_or(u8::MAX);
-        Ok(Self { subscription, targets: None, hops, opens, told: false })
+        Ok(Self { asked, targets: None, hops, opens, told: false })
     }
 
     /// What itself says.
@@ -84,11 +84,11 @@ impl Followed {
     fn redirect(&mut self, name: ResourceName, resource: &Resource<Frame>) -> Option<Told> {
         let to = Redirect::of(&resource.value)?;
         let targets = self.targets.get_or_insert_with(|| {
-            let (client, type_url) = self.subscription.client_and_type();
+            let (client, type_url) = self.asked.client_and_type();
             Box::new(Targets { client, type_url, parts: Parts::new(), answered: false })
         });
         // What a collection has is what its server says: no member is kept in place of another.
-        let covered = self.told && !self.subscription.interest().is_collection();
+        let covered = self.told && !self.asked.interest().is_collection();
         match (self.opens)(&targets.client, &targets.type_url, to, usize::from(self.hops) + 1) {
             Ok(found) => {
                 targets.parts.insert(name, Target { found, awaited: true, covered });
@@ -108,7 +108,7 @@ impl Followed {
 
 impl Find for Followed {
     fn next(&mut self, waker: &Waker) -> Option<Told> {
-        while let Some(told) = self.subscription.next(waker) {
+        while let Some(told) = self.asked.next(waker) {
             let told = self.heard(told);
             if told.is_some() {
                 return told;
@@ -123,12 +123,12 @@ impl Find for Followed {
         Some(told.of(&name))
     }
 
-    fn first(&self) -> &Subscription {
-        &self.subscription
+    fn first(&self) -> &Asked {
+        &self.asked
     }
 
     fn is_one(&self) -> bool {
-        !self.subscription.interest().is_collection()
+        !self.asked.interest().is_collection()
     }
 }
 

@@ -8,9 +8,9 @@ use xds_transport::Frame;
 use xdstp_cache::{Resource, TypeUrl, Version};
 use xdstp_uri::{Locator, ResourceName};
 
+use super::asked::Asked;
 use super::find::{Find, Opens};
 use super::parts::Parts;
-use super::subscription::Subscription;
 use super::told::Told;
 use crate::client::Inner;
 use crate::federation::{Entry, Listed};
@@ -162,7 +162,7 @@ impl Find for List {
         Some(told.of(&name))
     }
 
-    fn first(&self) -> &Subscription {
+    fn first(&self) -> &Asked {
         self.directory.first()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
-use xdstp_cache::{Interest, SubscriberId, TypeUrl};
+use xdstp_cache::{Interest, Selector, SubscriberId, TypeUrl};
 
 use super::told::Told;
 use crate::client::Inner;
@@ -22,17 +22,17 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
+    /// At an origin, by what is selected if by anything.
+    ///
     /// # Errors
-    /// It is the name of another type, or nobody has it.
-    pub(crate) fn open(client: &Arc<Inner>, type_url: &TypeUrl, interest: Interest) -> Result<Self, Error> {
-        let message = message_of(type_url);
-        if let Interest::Name(name) = &interest
-            && let Some(named) = name.resource_type().filter(|named| *named != message)
-        {
-            let reason = format!("it is the name of a {named}, not of a {message}");
-            return Err(Error::BadName { reason: reason.into() });
-        }
-        let scope = client.scope_of(&interest)?;
+    /// It cannot be asked for there.
+    pub(crate) fn open(
+        client: &Arc<Inner>,
+        type_url: &TypeUrl,
+        interest: Interest,
+        (origin, selector): (usize, Option<&Arc<Selector>>),
+    ) -> Result<Self, Error> {
+        let scope = client.scope_of(&interest, origin, selector)?;
         let id = scope.watch(type_url, &interest);
         let (client, type_url) = (client.clone(), type_url.clone());
         Ok(Self { client, scope, type_url, interest, id, heard: Heard::default() })

@@ -2,15 +2,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use xds_transport::client::{Command, Event, Silence};
 use xds_transport::server::{Settings, Stream};
-use xds_transport::{Protocol, TypeRules};
+use xds_transport::{Dialect, Protocol, TypeRules};
 
 use super::server::State;
 use crate::backoff::Backoff;
+use crate::bootstrap;
 use crate::federation::Dialed;
 use crate::upstream::{Consumer, Upstream};
 
@@ -34,6 +35,7 @@ impl Dialed for Handle {
 pub(super) struct Link {
     pub(super) server: String,
     protocol: Protocol,
+    dialect: Dialect,
     nudged: Weak<AtomicBool>,
     consumer: Box<dyn Consumer>,
     upstream: Upstream,
@@ -42,18 +44,25 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(
-        server: &str,
+        server: &bootstrap::Server,
         protocol: Protocol,
         node: Bytes,
         (consumer, nudged): (Box<dyn Consumer>, Weak<AtomicBool>),
-        (now, patience): (Instant, Duration),
+        now: Instant,
     ) -> Self {
-        let stream = xds_transport::client::Stream::new(protocol, node, Arc::new(TypeRules::envoy()))
-            .with_silence(Silence::IsAbsenceAfter(patience))
-            .following_redirects();
+        let dialect = match server.features().draft_dynamic_parameters {
+            true => Dialect::Draft,
+            false => Dialect::Final,
+        };
+        let stream = || xds_transport::client::Stream::new(protocol, node.clone(), Arc::new(TypeRules::envoy()));
+        // What cannot be said, no watch asks for.
+        let stream = stream().selecting(dialect, consumer.selector()).unwrap_or_else(|_| stream());
+        let patience = crate::client::patience(server.features());
+        let stream = stream.with_silence(Silence::IsAbsenceAfter(patience)).following_redirects();
         Self {
-            server: server.to_owned(),
+            server: server.uri().to_owned(),
             protocol,
+            dialect,
             nudged,
             consumer,
             upstream: Upstream::new(stream, Backoff::default(), now),
@@ -80,14 +89,35 @@ impl Link {
 
     /// The server ends the stream, if there is one.
     pub(super) fn cut(&mut self, now: Instant, server: &mut State) -> bool {
+        let reason = server.reason.clone();
+        self.over(now, server, reason)
+    }
+
+    /// The stream is over, if there is one.
+    fn over(&mut self, now: Instant, server: &mut State, reason: String) -> bool {
         let is_open = self.far_end.is_some();
         if is_open {
             self.end(server);
             // Without jitter.
-            let ended = self.upstream.disconnected(now, Some(server.reason.clone()), u64::MAX);
+            let ended = self.upstream.disconnected(now, Some(reason), u64::MAX);
             self.consumer.connection(now, ended);
         }
         is_open
+    }
+
+    /// A response is there, if there is a stream.
+    pub(super) fn receive(&mut self, now: Instant, server: &mut State, response: Bytes) {
+        if self.far_end.is_none() {
+            return;
+        }
+        match self.upstream.handle_message(now, response) {
+            Ok(Some(answered)) => self.consumer.connection(now, answered),
+            Ok(None) => {}
+            Err(error) => _ = self.over(now, server, error.to_string()),
+        }
+        // Before what is left meanwhile is said to the stream, as a driver does it.
+        self.deliver(now);
+        self.turn(now);
     }
 
     /// Whether anything happened.
@@ -113,7 +143,9 @@ impl Link {
         }
         server.streams += 1;
         server.opened += 1;
-        self.far_end = Some(Stream::new(self.protocol, Settings::default()));
+        let mut settings = Settings::default();
+        settings.dialect = self.dialect;
+        self.far_end = Some(Stream::new(self.protocol, settings));
         let connected = self.upstream.connected(now);
         self.consumer.connection(now, connected);
     }
@@ -126,7 +158,7 @@ impl Link {
             && let Some(request) = self.upstream.poll_transmit(now)
         {
             happened = true;
-            server.note(self.protocol, &request);
+            server.note((self.protocol, self.dialect), &request);
             let _ = far.handle_message(now, request, &mut server.cache);
         }
         if server.silent {
@@ -137,10 +169,7 @@ impl Link {
         happened |= far.poll_timeout().is_some_and(|due| due <= now);
         if let Some(response) = response {
             happened = true;
-            if let Ok(Some(answered)) = self.upstream.handle_message(now, response.into_bytes()) {
-                self.consumer.connection(now, answered);
-            }
-            self.turn(now);
+            self.receive(now, server, response.into_bytes());
         }
         happened
     }
@@ -153,6 +182,11 @@ impl Link {
             consumer.handle_timeout(now);
         }
         upstream.handle_timeout(now);
+        self.deliver(now);
+    }
+
+    fn deliver(&mut self, now: Instant) {
+        let Self { upstream, consumer, .. } = self;
         while let Some(Event::Update(update)) = upstream.poll_event() {
             let id = update.id;
             let verdict = consumer.update(now, update);

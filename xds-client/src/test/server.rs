@@ -1,15 +1,17 @@
 //! A server that has what a test puts there.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use prost::Message;
+use xds_transport::wire::parameters::Locator;
 use xds_transport::wire::{DeltaDiscoveryRequest, DiscoveryRequest, Resource};
-use xds_transport::{Frame, Protocol};
-use xdstp_cache::{Cache, Options, ResourceError, TypeUrl};
+use xds_transport::{Dialect, Frame, Protocol};
+use xdstp_cache::{Cache, Options, ResourceError, TypeUrl, Variant};
 use xdstp_uri::ResourceName;
 
 use super::Network;
+use super::link::Link;
 
 const REDIRECT: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
@@ -39,17 +41,25 @@ impl State {
         Self { up: true, silent: false, reason, cache, streams: 0, opened: 0, asked, refused }
     }
 
-    pub(super) fn note(&mut self, protocol: Protocol, request: &[u8]) {
+    pub(super) fn note(&mut self, (protocol, dialect): (Protocol, Dialect), request: &[u8]) {
+        let located = |locators: Vec<Bytes>| -> Vec<String> {
+            let located = locators.iter().filter_map(|locator| Locator::decode(dialect, locator).ok());
+            located.map(|Locator { name, selector, .. }| format!("{name} {selector}")).collect()
+        };
         let (names, error) = match protocol {
             Protocol::Delta => {
                 let request = DeltaDiscoveryRequest::decode(request).unwrap_or_default();
-                let left = request.resource_names_unsubscribe.into_iter().map(|name| format!("-{name}"));
-                let names = request.resource_names_subscribe.into_iter().map(|name| format!("+{name}"));
+                let left =
+                    [request.resource_names_unsubscribe, located(request.resource_locators_unsubscribe)].concat();
+                let names = [request.resource_names_subscribe, located(request.resource_locators_subscribe)].concat();
+                let left = left.into_iter().map(|name| format!("-{name}"));
+                let names = names.into_iter().map(|name| format!("+{name}"));
                 (names.chain(left).collect::<Vec<_>>(), request.error_detail)
             }
             Protocol::Sotw => {
                 let request = DiscoveryRequest::decode(request).unwrap_or_default();
-                (vec![request.resource_names.join(" ")], request.error_detail)
+                let names = [request.resource_names, located(request.resource_locators)].concat();
+                (vec![names.join(" ")], request.error_detail)
             }
         };
         self.asked.extend(names);
@@ -112,6 +122,33 @@ impl Server {
         });
     }
 
+    /// It has a variant of a resource from now on (TP2).
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn put_variant(&self, type_url: &str, (name, variant): (&str, &Variant), version: &str, message: &[u8]) {
+        let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
+        let resource = Frame::of_message(&type_url, message).into_resource(Some(version.into()));
+        self.change(|state, now| {
+            let mut edit = state.cache.edit(now);
+            edit.put_variant(&type_url, &name, variant, resource);
+            _ = edit.finish();
+        });
+    }
+
+    /// It does not have a variant of a resource any more.
+    ///
+    /// # Panics
+    /// When the name is none.
+    pub fn remove_variant(&self, type_url: &str, (name, variant): (&str, &Variant)) {
+        let (type_url, name) = (TypeUrl::from(type_url), parsed(name));
+        self.change(|state, now| {
+            let mut edit = state.cache.edit(now);
+            edit.remove_variant(&type_url, &name, variant);
+            _ = edit.finish();
+        });
+    }
+
     /// It does not have a resource any more.
     ///
     /// # Panics
@@ -147,12 +184,21 @@ impl Server {
 
     /// Ends the streams that there are.
     pub fn end_streams(&self) {
+        self.on_streams(|link, now, state| _ = link.cut(now, state));
+    }
+
+    /// Sends this on the streams that there are, as it is: what a server may say that has nothing of what it says.
+    pub fn send(&self, response: &[u8]) {
+        self.on_streams(|link, now, state| link.receive(now, state, Bytes::copy_from_slice(response)));
+    }
+
+    fn on_streams(&self, mut on: impl FnMut(&mut Link, Instant, &mut State)) {
         let mut world = self.network.lock();
         let now = world.now;
         let world = &mut *world;
         let Some(state) = world.servers.get_mut(&self.uri) else { return };
         for link in world.links.iter_mut().filter(|link| link.server == self.uri) {
-            link.cut(now, state);
+            on(link, now, state);
         }
     }
 
@@ -167,7 +213,7 @@ impl Server {
     }
 
     /// What it was asked for since this was looked at last: over delta what was subscribed, each with a `+`, and what was left,
-    /// with a `-`; over SotW the names of each request.
+    /// with a `-`; over SotW the names of each request. A name that was asked for with dynamic parameters has these after it.
     pub fn take_asked(&self) -> Vec<String> {
         self.change(|state, _| std::mem::take(&mut state.asked))
     }
@@ -177,7 +223,7 @@ impl Server {
         self.change(|state, _| std::mem::take(&mut state.refused))
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State, std::time::Instant) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
         let mut world = self.network.lock();
         let now = world.now;
         change(world.servers.entry(self.uri.clone()).or_insert_with(State::new), now)

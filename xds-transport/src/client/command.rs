@@ -34,6 +34,9 @@ pub enum Command {
     /// stream names no version of it, so that everything is sent; over delta each resource has a version of its own, and
     /// what is unsubscribed has none.
     Forget(TypeUrl),
+    /// Of these something was refused, and so what came before of them is not in use any more: the next stream names no version
+    /// of it, so that it is sent again where it still counts.
+    Drop(TypeUrl, Vec<ResourceName>),
     /// What comes from now on is passed through this first.
     Intern(Arc<dyn Intern>),
     /// The update was handled: the response may be acknowledged. Finish updates in the order they came.

@@ -149,6 +149,14 @@ impl Session {
         }
     }
 
+    /// These are not in use any more, though nothing came in their place that is.
+    pub(crate) fn drop_held(&mut self, names: &[ResourceName]) {
+        match self {
+            Self::Delta(session) => names.iter().for_each(|name| session.common.held.doubt(name)),
+            Self::Sotw(session) => session.drop_held(names),
+        }
+    }
+
     pub(crate) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
         either!(self, session => session.finish(id, verdict));
     }

@@ -195,6 +195,11 @@ impl Stream {
                     session.forget();
                 }
             }
+            Command::Drop(type_url, names) => {
+                if let Some(session) = self.session(type_url) {
+                    session.drop_held(&names);
+                }
+            }
             Command::Intern(intern) => self.intern = Some(intern),
             Command::Finish(id, verdict) => {
                 for session in self.sessions.values_mut() {

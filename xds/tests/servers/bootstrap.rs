@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::origin::{Origin, Scene};
+use super::watch::Watching;
 use super::{MEMBER, events, run};
 
 const UNKNOWN: &str = "xdstp://unknown/envoy.config.cluster.v3.Cluster/x";
@@ -107,4 +108,25 @@ fn a_bootstrap_that_is_wrong_is_refused_with_its_place() {
     let run = run(&["get", "--bootstrap", &federation.file(), "cluster"]);
     let words = format!("xds: {}:2:17: xds_servers: it names no server\n", federation.file());
     assert_eq!((run.code, run.err), (2, words));
+}
+
+#[test]
+fn parameters_are_those_of_the_bootstrap_and_the_arguments_count_before_them() {
+    let variants = [("web", "env=prod and zone=a", "1"), ("web", "env=test and zone=a", "2")];
+    let owned = |(name, constraint, version): (&str, &str, &str)| (name.into(), constraint.into(), version.into());
+    let origin = Origin::play(&[Scene::Vary(variants.map(owned).to_vec())]);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("bootstrap.json");
+    let bootstrap = json!({
+        "xds_servers": [{"server_uri": origin.address(), "channel_creds": [{"type": "insecure"}]}],
+        "dynamic_parameters": {"env": "prod", "zone": "a"},
+    });
+    fs::write(&file, bootstrap.to_string()).unwrap();
+    for (arguments, version) in [(&[][..], "1"), (&["--param", "env=test"], "2")] {
+        let args = [&["--bootstrap", file.to_str().unwrap(), "-o", "json"], arguments, &["cluster", "web"]].concat();
+        let got = run(&[&["get"], &args[..]].concat());
+        assert_eq!((got.code, &events(&got, "put")[0]["version"]), (0, &json!(version)), "{}", got.err);
+        let watched: Value = serde_json::from_str(&Watching::start(&args).line()).unwrap();
+        assert_eq!((&watched["event"], &watched["version"]), (&json!("put"), &json!(version)));
+    }
 }

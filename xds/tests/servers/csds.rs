@@ -81,7 +81,7 @@ fn what_clients_have_is_shown_and_0_if_all_of_it_is_well() {
 fn what_a_client_asks_for_and_does_not_have_is_1() {
     let server = control_plane();
     let _client = Watching::of(&server, &["none"]);
-    let run = csds_until(|run| !run.out.is_empty(), &[&server]);
+    let run = csds_until(|run| run.out.contains("none"), &[&server]);
     assert_eq!((run.code, &*run.out), (1, "edge\n  DOES_NOT_EXIST Cluster none\n"));
 }
 

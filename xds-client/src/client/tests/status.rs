@@ -61,6 +61,23 @@ fn s073_and_s075_of_what_is_refused_the_old_is_shown_and_what_is_wrong_with_the_
 }
 
 #[test]
+fn r074_the_scope_of_a_client_and_the_time_of_an_error_are_told() {
+    let world = World::new();
+    let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure));
+    let named = Client::builder(bootstrap).client_scope("xds:///web").transport(world.network.clone()).build().unwrap();
+    assert_eq!(named.status(false).client_scope, "xds:///web");
+    assert_eq!(world.client.status(false).client_scope, "");
+    world.put(CDS, "x", "bad");
+    let _watches = [world.watch("x"), world.watch("y")];
+    for name in ["x", "y"] {
+        let shown = shown(&world, name);
+        let at = shown.error_state.map(|error| error.last_update_attempt.unwrap().seconds);
+        assert_eq!(at.is_some(), name == "x", "what was never there has no error");
+        assert!(at.is_none_or(|at| at > 0));
+    }
+}
+
+#[test]
 fn r074_what_does_not_exist_does_not_come_or_is_not_given_is_shown_so() {
     for (features, is) in [(KEEPS, Is::DoesNotExist), (WAITS, Is::Timeout)] {
         let world = World::of(Protocol::Delta, features);

@@ -2,7 +2,8 @@
 
 use xds_transport::client::Update;
 use xds_transport::{Protocol, Rejected};
-use xdstp_cache::{Interest, ResourceError};
+use xdstp_cache::{Interest, ResourceError, TypeUrl};
+use xdstp_uri::ResourceName;
 
 use super::Feed;
 use crate::federation::places::Places;
@@ -37,6 +38,10 @@ impl Feed {
                 refused.push(Rejected::new(name.as_str(), reason));
                 continue;
             }
+            if let Some(of) = self.other_type(&type_url, name) {
+                refused.push(Rejected::new(name.as_str(), format!("it is the name of a {of}")));
+                continue;
+            }
             let aliases: Vec<_> = changed.resource.value.aliases().filter(|_| by_alias).collect();
             let (mut at, left) = places.of_resource(&type_url, name, &aliases, &mut self.elsewhere);
             for place in left {
@@ -61,6 +66,13 @@ impl Feed {
         }
         self.sort_names(update, complete, places);
         refused
+    }
+
+    /// Of which type a name is, if it is of another one. A relay has it as it comes, and its clients say so.
+    fn other_type(&self, type_url: &TypeUrl, name: &ResourceName) -> Option<String> {
+        let message = type_url.as_str().rsplit('/').next();
+        let of = name.resource_type().filter(|of| Some(*of) != message)?;
+        self.scopes.all().iter().any(|(_, scope)| scope.is_watched()).then(|| of.to_owned())
     }
 
     /// The same of what it says of names without a resource, and of collections.

@@ -1,6 +1,7 @@
 //! What the watches of a scope are told.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use xds_transport::Frame;
 use xdstp_cache::{Resource, ResourceError};
@@ -24,6 +25,8 @@ pub(crate) struct Shown {
     pub(crate) status: Status,
     pub(crate) resource: Option<Resource<Frame>>,
     pub(crate) error: Option<ResourceError>,
+    /// When that was said or found.
+    pub(crate) failed_at: Option<Instant>,
 }
 
 /// What a watch was told that is not its resources'.

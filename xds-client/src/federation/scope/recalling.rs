@@ -11,6 +11,7 @@ use xdstp_uri::ResourceName;
 use super::recall::{Due, Held, Made, Recall};
 use super::{BATCH, Scope, State};
 use crate::federation::terms::Terms;
+use crate::federation::validators::Trust;
 
 impl Scope {
     /// It was known before a restart, and what is known now is noted to be kept.
@@ -83,9 +84,11 @@ impl Scope {
     /// What a program makes of what is served next. What it made of it before, the program of before knew.
     fn remake(&self, terms: &Terms) -> Made {
         let next = self.lock().recall.as_ref().map(|recall| recall.next(BATCH)).unwrap_or_default();
+        // Whichever server it came from.
+        let trust = if terms.trusts_all_alike() { terms.trust(0) } else { Trust::Untrusted };
         // Not under the lock: it is the program's own code.
         let make = |(type_url, frame): (TypeUrl, Frame)| {
-            let read = match terms.validators.read(&type_url, &frame) {
+            let read = match terms.validators.read(&type_url, &frame, trust) {
                 None => Some(frame.clone()),
                 Some(Ok(value)) => Some(frame.clone().with_decoded(value)),
                 Some(Err(reason)) => {

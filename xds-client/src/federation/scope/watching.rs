@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
+use xds_transport::client::Command;
 use xds_transport::{Frame, Rejected};
 use xdstp_cache::{Cache, Cause, Failed, Interest, Pull, Removals, ResourceError, Subscribed, SubscriberId, TypeUrl};
 use xdstp_uri::ResourceName;
@@ -90,6 +91,7 @@ impl Scope {
             status: entry(&state.cache, type_url, name, self.terms_in(&state).rules).status,
             resource: state.cache.resource(type_url, name).cloned(),
             error: state.cache.error(type_url, name).cloned(),
+            failed_at: state.cache.failed_at(type_url, name),
         }
     }
 
@@ -139,6 +141,7 @@ impl Scope {
     pub(crate) fn validate(&self, type_url: &TypeUrl, changes: &mut Changes) -> Vec<Rejected> {
         let Some(terms) = &self.terms else { return Vec::new() };
         let (mut refused, errors) = (Vec::new(), &mut changes.errors);
+        let (trust, alike) = (terms.trust(changes.server), terms.trusts_all_alike());
         changes.changed.retain_mut(|changed| {
             let known = {
                 let state = self.lock();
@@ -146,10 +149,10 @@ impl Scope {
                 let same = known.filter(|known| {
                     known.version == changed.resource.version && known.digest() == changed.resource.digest()
                 });
-                same.and_then(|known| known.value.decoded().cloned())
+                same.filter(|_| alike).and_then(|known| known.value.decoded().cloned())
             };
             // Not under the lock: it is the program's own code.
-            match known.map(Ok).or_else(|| terms.validators.read(type_url, &changed.resource.value)) {
+            match known.map(Ok).or_else(|| terms.validators.read(type_url, &changed.resource.value, trust)) {
                 None => true,
                 Some(Ok(value)) => {
                     changed.resource.value = changed.resource.value.clone().with_decoded(value);
@@ -165,6 +168,14 @@ impl Scope {
             }
         });
         refused
+    }
+
+    /// What is not in use any more because something was refused, as is to be told to the stream that brought it.
+    pub(crate) fn dropped_by(&self, type_url: &TypeUrl, changes: &Changes) -> Option<Command> {
+        let terms = self.terms.as_ref()?.of(changes.server);
+        let refused = changes.errors.iter().filter(|(_, error)| matches!(error.cause, Cause::Refused(_)));
+        let names: Vec<_> = refused.map(|(name, _)| name.clone()).collect();
+        (terms.rules.fail_on_data_errors && !names.is_empty()).then(|| Command::Drop(type_url.clone(), names))
     }
 
     /// What becomes of what came, by the table of [states](crate::federation::states): what is kept though its origin does not
@@ -190,12 +201,17 @@ impl Scope {
                 dropped.push(name.clone());
             }
         }
-        let mut kept = Vec::new();
+        let (mut kept, mut newly, mut back) = (Vec::new(), Vec::new(), Vec::new());
+        if state.cache.errors().next().is_some() {
+            let came = changes.changed.iter().map(|changed| &changed.name);
+            back.extend(came.filter(|name| is_deleted(&state.cache, type_url, name)).cloned());
+        }
         changes.removed.retain(|name| {
             let before = entry(name);
             // What had its time is not kept: that is what the time is for.
             let keeps = !changes.unsaid && is_asked(name) && before.after(Happens::Gone, rules).0.held;
             if keeps {
+                newly.extend((!is_deleted(&state.cache, type_url, name)).then(|| name.clone()));
                 let error = ResourceError::new(ResourceError::NOT_FOUND, "its server does not have it any more");
                 kept.push((name.clone(), error.found_by(Cause::Deleted)));
             }
@@ -210,6 +226,10 @@ impl Scope {
                 changes.errors.push((name, error.found_by(Cause::Silence)));
             }
         }
+        drop(state);
+        // gRFC A53, once for each.
+        newly.iter().for_each(|name| tracing::warn!(%type_url, %name, "deleted by its server, and used on"));
+        back.iter().for_each(|name| tracing::info!(%type_url, %name, "deleted by its server before, and there again"));
         changes
     }
 }
@@ -301,6 +321,11 @@ impl State {
             collection => Entry::of(self.cache.holds_any(type_url, collection), None, false, rules),
         }
     }
+}
+
+/// Whether it is used on though its server does not have it any more.
+fn is_deleted(cache: &Cache<Frame>, type_url: &TypeUrl, name: &ResourceName) -> bool {
+    cache.error(type_url, name).is_some_and(|error| error.cause == Cause::Deleted)
 }
 
 fn entry(cache: &Cache<Frame>, type_url: &TypeUrl, name: &ResourceName, rules: Rules) -> Entry {

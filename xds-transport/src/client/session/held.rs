@@ -168,6 +168,13 @@ impl Held {
         }
     }
 
+    /// It is not in use any more: its version is not named.
+    pub(crate) fn doubt(&mut self, name: &ResourceName) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            entry.accepted = false;
+        }
+    }
+
     /// Forgets what `gone` names, and takes it from there if it is to be kept: then it is named in `kept`, once.
     pub(crate) fn delete(&mut self, keep: bool, gone: &mut Vec<ResourceName>, kept: &mut Vec<ResourceName>) {
         gone.retain(|name| match self.entries.get_mut(name).filter(|_| keep) {

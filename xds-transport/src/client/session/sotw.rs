@@ -33,6 +33,8 @@ pub(crate) struct Sotw {
     version: String,
     /// That version does not say what is held: something else is wanted, or less is held.
     outgrown: bool,
+    /// Of what it says is held something is not in use any more.
+    dropped: bool,
     /// The newest nonce of this stream (rule 14).
     nonce: String,
     named: Named,
@@ -78,6 +80,7 @@ impl Sotw {
             failing: BTreeSet::new(),
             version: String::new(),
             outgrown: false,
+            dropped: false,
             nonce: String::new(),
             named: Named::Never,
             doubted: BTreeSet::new(),
@@ -160,6 +163,11 @@ impl Sotw {
         self.version.clear();
     }
 
+    /// These are not in use any more.
+    pub(crate) fn drop_held(&mut self, names: &[ResourceName]) {
+        self.dropped |= names.iter().any(|name| self.common.held.get(name).is_some());
+    }
+
     pub(crate) fn finish(&mut self, id: UpdateId, verdict: Verdict) {
         if let Verdict::Reject { reasons } = &verdict {
             let names = reasons.iter().filter_map(|rejected| ResourceName::parse(&rejected.name).ok());
@@ -173,7 +181,7 @@ impl Sotw {
         // A NACK goes with the version before (rule 26).
         if let Some(version) = answer.version {
             self.version = version;
-            self.outgrown = answer.outgrown;
+            (self.outgrown, self.dropped) = (answer.outgrown, false);
         }
         // An older nonce is stale: the server waits for the newest only (rule 16).
         if answer.nonce.is_some_and(|nonce| nonce == self.nonce) {

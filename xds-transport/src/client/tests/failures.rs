@@ -173,6 +173,32 @@ fn rule_078_a_bad_value_leaves_the_good_one_before_in_use() {
 }
 
 #[test]
+fn of_what_a_refusal_took_away_no_version_is_named_to_the_next_stream() {
+    let drop = || Command::Drop(CDS.into(), vec!["a".parse().unwrap()]);
+    let mut client = Client::subscribed(Protocol::Delta, CDS, &["a", "b"]);
+    client.accept(&delta(CDS, "n1", &[("a", "1"), ("b", "1")], &[]));
+    client.reject(&delta(CDS, "n2", &[("a", "2")], &[]), "a", "no");
+    client.stream.apply(drop());
+    client.reconnect();
+    assert_eq!(initial_versions(&client.delta().unwrap()), owned(&[("a", ""), ("b", "1")]));
+    // It is as it was before: who took it away has none.
+    let update = client.accept(&delta(CDS, "n1", &[("a", "1")], &[]));
+    assert_eq!(update.changed.len() + update.repeated.len(), 1);
+
+    let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a"]);
+    client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    client.reject(&sotw(CDS, "v2", "n2", &[("a", "2")]), "a", "no");
+    client.stream.apply(drop());
+    assert_eq!(client.sotw().unwrap().version_info, "v1", "a NACK names what was accepted");
+    client.reconnect();
+    assert_ne!(client.sotw().unwrap().version_info, "v1");
+    let update = client.accept(&sotw(CDS, "v1", "n1", &[("a", "1")]));
+    assert_eq!(update.changed.len() + update.repeated.len(), 1);
+    client.reconnect();
+    assert_eq!(client.sotw().unwrap().version_info, "v1");
+}
+
+#[test]
 fn rule_118_that_an_error_is_over_is_told_though_the_resource_is_as_it_was() {
     let mut client = Client::subscribed(Protocol::Sotw, CDS, &["a", "b"]);
     client.accept(&sotw(CDS, "v1", "n1", &[("a", "1"), ("b", "1")]));

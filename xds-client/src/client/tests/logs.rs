@@ -1,0 +1,94 @@
+//! What a client logs.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Level, Metadata};
+
+use super::*;
+
+/// Lines of a level, name and message, of those that are logged.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<(Level, String)>>>);
+
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            write!(self.0, "{value:?}").unwrap();
+        }
+    }
+}
+
+impl tracing::Subscriber for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        self.0.lock().unwrap().push((*event.metadata().level(), text.0));
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// What is logged of this meanwhile, without the rest.
+fn logged(about: &str, scenario: impl FnOnce()) -> Vec<(Level, String)> {
+    let lines = Lines::default();
+    tracing::subscriber::with_default(lines.clone(), scenario);
+    let mut lines = lines.0.lock().unwrap().split_off(0);
+    lines.retain(|(_, line)| line.contains(about));
+    lines
+}
+
+#[test]
+fn r065_that_a_deleted_resource_is_used_on_is_logged_once_and_that_it_is_back() {
+    let lines = logged("deleted", || {
+        let world = World::new();
+        world.put(CDS, "x", "1");
+        let mut watch = world.watch("x");
+        world.top().remove(CDS, "x");
+        world.network.settle();
+        world.top().end_streams();
+        world.network.pass(Duration::from_secs(5));
+        world.put(CDS, "x", "2");
+        assert_eq!(heard(&mut watch).last().map(String::as_str), Some("put x 2"));
+        world.put(CDS, "x", "3");
+    });
+    let expected = [
+        (Level::WARN, "deleted by its server, and used on".to_owned()),
+        (Level::INFO, "deleted by its server before, and there again".to_owned()),
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn r084_that_names_are_asked_for_without_dpds_is_logged_once_however_many_they_are() {
+    let lines = logged("dynamic parameters", || {
+        let dpds = "xdstp://a/envoy.config.dynamic_parameters.v3.DynamicParameterConstraintsMap/d";
+        let bootstrap = Bootstrap::new(Server::new(TOP, ChannelCreds::Insecure))
+            .with_authority("a", Authority::default().with_dpds(dpds.parse().unwrap()));
+        let world = World::with(Protocol::Delta, bootstrap);
+        world.top().be_silent(true);
+        let mut watches = ["x", "y"].map(|id| world.watch_raw(CDS, &xdstp("a", CDS, id)));
+        world.network.pass(PATIENCE);
+        let _ = watches.each_mut().map(heard);
+    });
+    let [(Level::WARN, line)] = &lines[..] else { panic!("{lines:?}") };
+    assert!(line.ends_with("without: no answer within 15s"), "{line}");
+}
