@@ -6,6 +6,7 @@ mod inner;
 #[cfg(feature = "state")]
 mod kept;
 mod metrics;
+mod one_server;
 mod origins;
 mod parameters;
 mod servers;
@@ -13,6 +14,8 @@ mod status;
 mod sweeper;
 
 use std::fmt;
+#[cfg(feature = "state")]
+use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(feature = "state")]
 use std::time::SystemTime;
@@ -24,6 +27,8 @@ use xdstp_cache::{Selector, TypeUrl};
 pub use self::builder::{BuildError, Builder};
 pub(crate) use self::directory::Place;
 pub(crate) use self::inner::Inner;
+#[cfg(feature = "state")]
+pub use self::kept::NotKept;
 pub use self::metrics::{Metrics, ResourceCount};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use self::origins::patience;
@@ -78,7 +83,8 @@ impl Client {
     /// A client of the server at `endpoint` alone, which is asked for all names, whatever their authority. Outside of a tokio
     /// runtime nothing can be watched by it.
     pub fn connect(endpoint: Endpoint) -> Self {
-        Self(builder::of_endpoint(endpoint))
+        let own = endpoint.selector.clone();
+        Self(Arc::new(Inner { shared: Arc::new(one_server::shared(endpoint, None)), own }))
     }
 
     /// The same client, whose watches ask with these dynamic parameters or constraints (TP2) in place of its own: of each name,
@@ -112,6 +118,13 @@ impl Client {
         Self(Arc::new(Inner { shared: self.0.shared.clone(), own: selector.into() }))
     }
 
+    /// The same, where what the server says is kept in a directory, as by [`Builder::state`].
+    #[cfg(feature = "state")]
+    pub fn connect_keeping(endpoint: Endpoint, directory: impl Into<PathBuf>) -> Self {
+        let own = endpoint.selector.clone();
+        Self(Arc::new(Inner { shared: Arc::new(kept::one_server(endpoint, directory.into())), own }))
+    }
+
     /// Watches a name, a glob, or everything (`*`) of a type, until the watch is dropped. What cannot be asked for, the watch
     /// says so itself.
     pub fn watch(&self, type_url: impl Into<TypeUrl>, name: &str) -> Watch {
@@ -132,13 +145,16 @@ impl Client {
         self.0.shared.federation.sweep(now);
     }
 
-    /// Writes down what is known now, where it is [kept](Builder::state), and returns when it is there. That is done every second
-    /// anyway: a program does it that is about to end. Whether anything is kept.
+    /// Writes down what is known now, if it is to be [kept](Builder::state), and returns when it is there; and before that, reads what
+    /// was known. That is done every second anyway: a program does it that is about to end, or cannot do without.
+    ///
+    /// # Errors
+    /// It cannot be written. It is tried on.
     #[cfg(feature = "state")]
-    pub async fn flush(&self) -> bool {
+    pub async fn flush(&self) -> Result<(), NotKept> {
         match &self.0.shared.kept {
             Some(kept) => kept.flush().await,
-            None => false,
+            None => Ok(()),
         }
     }
 

@@ -22,6 +22,8 @@ pub mod upstream;
 mod watch;
 
 pub use backoff::Backoff;
+#[cfg(feature = "state")]
+pub use client::NotKept;
 pub use client::{BuildError, Builder, Client, Metrics, ResourceCount, Transport};
 pub use endpoint::{Endpoint, EndpointError, ServerError};
 pub use error::Error;

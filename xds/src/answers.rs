@@ -22,7 +22,9 @@ pub(crate) async fn print(
         Ok(servers) => servers,
         Err(error) => return Ok(exit::usage(&*error)),
     };
+    servers.flush().await;
     let listened = listen(wanted, &servers, until, |servers, event| printer.print(&event, servers.names())).await;
+    servers.flush().await;
     let done =
         listened.and_then(|progress| printer.finish().map(|()| exit::code(progress.as_ref().map(Progress::verdict))));
     unless_closed(done)

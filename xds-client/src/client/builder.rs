@@ -29,7 +29,7 @@ use super::servers::{ByTransport, Servers, Transport};
 use super::sweeper::Sweeper;
 use super::{Client, IDLE, introduced};
 use crate::backoff::Backoff;
-use crate::bootstrap::{Bootstrap, Features, Server};
+use crate::bootstrap::{Bootstrap, Server};
 use crate::endpoint::Endpoint;
 use crate::error::Error as WatchError;
 #[cfg(feature = "state")]
@@ -167,7 +167,7 @@ impl Builder {
     ///
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
     /// let client = Client::builder(Bootstrap::from_env()?).state("/var/lib/program/xds").build()?;
-    /// # client.flush().await;
+    /// # client.flush().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -298,57 +298,6 @@ struct Made {
     lists: Lists,
     servers: Vec<Vec<Known>>,
     dial: Arc<dyn Dial>,
-}
-
-/// A client of one server.
-pub(super) fn of_endpoint(endpoint: Endpoint) -> Arc<Inner> {
-    let uri = endpoint.uri();
-    let node = Node::decode(endpoint.node.clone()).map(|node| node.id).unwrap_or_default();
-    let encoded_node = endpoint.node.clone();
-    let (dialect, own) = (endpoint.dialect, endpoint.selector.clone());
-    let validators = Arc::<Validators>::default();
-    let runtime = Handle::try_current().ok();
-    let found = if runtime.is_some() {
-        Ok(0)
-    } else {
-        let reason = "there is no tokio runtime to drive a stream".into();
-        Err(WatchError::Unusable { server: uri.as_str().into(), reason })
-    };
-    let lists = Lists::one(found);
-    let origins = Origins {
-        protocol: endpoint.protocol,
-        rules: endpoint.rules.clone(),
-        node: endpoint.node.clone(),
-        validators: validators.clone(),
-        authorities: lists.authorities(),
-        observer: Arc::new(()),
-        max_request_bytes: endpoint.max_request_size,
-        last_known_good: None,
-        dial: match runtime {
-            Some(runtime) => {
-                Arc::new(Servers { pools: vec![vec![Pool::new(endpoint.following_redirects())]], runtime })
-            }
-            None => Arc::new(ByTransport { servers: Vec::new(), transport: Arc::new(super::servers::None) }),
-        },
-    };
-    let features = Features { draft_dynamic_parameters: dialect == Dialect::Draft, ..Features::default() };
-    let servers = vec![vec![Known { name: uri, features }]];
-    let federation = origins.federation(&servers);
-    let sweeper = Sweeper::start(&federation, IDLE);
-    let directory = Directory::of_all(lists);
-    let shared = Shared {
-        federation,
-        directory,
-        servers,
-        validators,
-        node: node.into(),
-        encoded_node,
-        client_scope: String::new(),
-        sweeper,
-        #[cfg(feature = "state")]
-        kept: None,
-    };
-    Arc::new(Inner { shared: Arc::new(shared), own })
 }
 
 /// What DPDS says, before it is acknowledged.

@@ -4,10 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use prost::Message;
 use xds_transport::Protocol;
 use xds_transport::wire::Node;
 
+use super::inner::Shared;
+use super::one_server;
 use super::origins::Known;
+use crate::endpoint::Endpoint;
 use crate::federation::Federation;
 use crate::state::{Identities, Keeping, Saved, State, Store, StoreError};
 
@@ -26,6 +30,15 @@ impl<S: Store> Open for S {
     fn open(self: Box<Self>, identities: Identities) -> Result<State, StoreError> {
         State::open(*self, identities, None, Instant::now(), SystemTime::now())
     }
+}
+
+/// What is known is not written down.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("nothing is kept: {reason}")]
+#[non_exhaustive]
+pub struct NotKept {
+    /// Why.
+    pub reason: Arc<str>,
 }
 
 /// What is kept, and who does.
@@ -63,12 +76,24 @@ impl Kept {
         self.state.keep(&federation.scopes(), now, wall)
     }
 
-    pub(super) async fn flush(&self) -> bool {
-        match &self.keeping {
-            Some(keeping) => keeping.flush().await,
-            None => false,
+    pub(super) async fn flush(&self) -> Result<(), NotKept> {
+        let not = |reason: &str| NotKept { reason: reason.into() };
+        let keeping = self.keeping.as_ref().ok_or_else(|| not("nobody does"))?;
+        if !keeping.flush().await {
+            return Err(not("who does has failed"));
         }
+        self.state.trouble().map_or(Ok(()), |trouble| Err(not(&trouble)))
     }
+}
+
+/// A client of one server, what it says is kept of in a directory.
+pub(super) fn one_server(endpoint: Endpoint, directory: PathBuf) -> Shared {
+    let node = Node::decode(endpoint.node.clone()).unwrap_or_default();
+    let identities = identities(&[vec![one_server::known(&endpoint)]], &node, endpoint.protocol);
+    let state = Arc::new(State::in_directory(directory, identities, None));
+    let mut shared = one_server::shared(endpoint, Some(state.clone()));
+    shared.kept = Some(Kept::every_second(state, &shared.federation));
+    shared
 }
 
 /// What tells what a client is told from what others are: its servers, how it asks, and who it says that it is.

@@ -59,6 +59,8 @@ struct Inner {
     /// Scopes that are not there any more, and noted something that was not written.
     dropped: Vec<Arc<Scope>>,
     opening: Opening,
+    /// Why what is known could not be written, the last time.
+    unwritten: Option<String>,
 }
 
 #[derive(Default)]
@@ -130,7 +132,16 @@ impl State {
     pub fn keep(&self, scopes: &[Arc<Scope>], now: Instant, wall: SystemTime) -> Result<Saved, StoreError> {
         let _busy = self.watched.begin(now);
         self.try_open(Moment { now, wall });
-        self.save(scopes, now, wall)
+        let saved = self.save(scopes, now, wall);
+        lock(&self.inner).unwritten = saved.as_ref().err().map(ToString::to_string);
+        saved
+    }
+
+    /// Why nothing is kept now, if nothing is, for people.
+    pub fn trouble(&self) -> Option<String> {
+        let inner = lock(&self.inner);
+        let unopened = || inner.store.is_none().then(|| inner.opening.said.clone()).flatten();
+        inner.unwritten.clone().or_else(unopened)
     }
 
     /// Says once that the store has not answered for long, if it has not: to be called every second or so.
@@ -148,6 +159,7 @@ impl State {
             unread: HashSet::new(),
             dropped: Vec::new(),
             opening: Opening::default(),
+            unwritten: None,
         };
         Self { identities, inner: Mutex::new(inner), saver: Mutex::default(), opener, watched: Watched::default() }
     }

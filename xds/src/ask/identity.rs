@@ -1,6 +1,7 @@
 //! How servers are spoken to, and who we say that we are.
 
 use std::error::Error;
+use std::path::Path;
 
 use clap::ValueEnum;
 use xds_transport::wire::Node;
@@ -81,9 +82,13 @@ impl Identity {
     ///
     /// # Errors
     /// They cannot be asked with the parameters of the arguments.
-    pub(super) fn client(&self, bootstrap: Bootstrap) -> Result<Client, Box<dyn Error>> {
+    pub(super) fn client(&self, bootstrap: Bootstrap, state: Option<&Path>) -> Result<Client, Box<dyn Error>> {
         let (dialect, selector) = self.selecting();
         let builder = Client::builder(bootstrap).protocol(self.protocol()).user_agent(NAME, VERSION);
+        let builder = match state {
+            Some(directory) => builder.state(directory),
+            None => builder,
+        };
         Ok(builder.selecting(dialect, selector)?.build()?)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use super::progress::{Event, Progress};
+use super::progress::{Event, Progress, What};
 use super::servers::Servers;
 use super::wanted::Wanted;
 use crate::stdout;
@@ -29,13 +29,19 @@ struct News {
     place: usize,
     /// The server that counts for it.
     server: Option<Arc<str>>,
+    /// Whether what it holds is from before.
+    stale: bool,
     event: xdstp_client::Event,
 }
 
 impl News {
     fn see(self, progress: &mut Progress, servers: &Servers) -> Option<Event> {
         let server = self.server.and_then(|server| servers.place(&server));
-        progress.seen(self.place, server, self.event)
+        let mut seen = progress.seen(self.place, server, self.event)?;
+        if let What::Put { stale, .. } = &mut seen.what {
+            *stale = self.stale;
+        }
+        Some(seen)
     }
 }
 
@@ -62,7 +68,8 @@ pub(crate) async fn listen(
                 tokio::spawn(async move {
                     loop {
                         let event = watch.changed().await;
-                        if sender.send(News { place, server: watch.server(), event }).await.is_err() {
+                        let news = News { place, server: watch.server(), stale: watch.is_stale(), event };
+                        if sender.send(news).await.is_err() {
                             break;
                         }
                     }

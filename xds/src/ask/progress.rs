@@ -22,7 +22,12 @@ pub(crate) struct Event {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum What {
     /// A resource is new or changed.
-    Put { version: Version, any: Bytes },
+    Put {
+        version: Version,
+        any: Bytes,
+        /// It is from before, and the server did not say yet that it is so.
+        stale: bool,
+    },
     /// A resource is gone.
     Removed,
     /// A collection is known.
@@ -140,7 +145,7 @@ impl Progress {
                 let held = Held { version: version.clone(), any: any.clone(), server };
                 let before = self.held.insert(name.clone(), held.clone());
                 let is_news = before.is_none_or(|before| before != held);
-                (name.as_str().to_owned(), is_news.then_some(What::Put { version, any })?)
+                (name.as_str().to_owned(), is_news.then_some(What::Put { version, any, stale: false })?)
             }
             Removed { name } => (name.as_str().to_owned(), self.held.remove(&name).map(|_| What::Removed)?),
             Answered => {

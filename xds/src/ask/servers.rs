@@ -1,7 +1,8 @@
 //! Who is asked: one server, or those that a bootstrap names, by the authority of each name.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use xdstp_client::Client;
 use xdstp_client::bootstrap::Bootstrap;
@@ -9,6 +10,10 @@ use xdstp_uri::ResourceName;
 use xdstp_uri::a47;
 
 use super::identity::Identity;
+use crate::show::{complain, visible};
+
+/// How long a disk may take.
+const DISK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
 // Flattened into the arguments of another command, whose group has this name.
@@ -25,6 +30,9 @@ pub(crate) struct Where {
         conflicts_with_all = ["server", "tls", "ca", "cert", "key", "server_name", "node", "cluster"]
     )]
     bootstrap: Option<PathBuf>,
+    /// A directory to keep what the servers say, which is shown as stale where they cannot be reached later
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     #[command(flatten)]
     identity: Identity,
 }
@@ -42,7 +50,9 @@ impl Where {
     /// # Errors
     /// The server, its files or the bootstrap are not good.
     pub(crate) fn servers(&self) -> Result<Servers, Box<dyn Error>> {
-        let Some(file) = &self.bootstrap else { return Servers::one(&self.server, &self.identity) };
+        let Some(file) = &self.bootstrap else {
+            return Servers::keeping(&self.server, &self.identity, self.state.as_deref());
+        };
         let bootstrap = if file.as_os_str() == "env" { Bootstrap::from_env() } else { Bootstrap::from_file(file) }?;
         let mut names: Vec<String> = Vec::new();
         let of_authorities = bootstrap.authorities().keys().filter_map(|name| bootstrap.servers_of(Some(name)));
@@ -51,7 +61,11 @@ impl Where {
                 names.push(server.uri().to_owned());
             }
         }
-        Ok(Servers { client: self.identity.client(bootstrap.clone())?, bootstrap: Some(bootstrap), names })
+        Ok(Servers {
+            client: self.identity.client(bootstrap.clone(), self.state.as_deref())?,
+            bootstrap: Some(bootstrap),
+            names,
+        })
     }
 }
 
@@ -59,7 +73,15 @@ impl Servers {
     /// # Errors
     /// The server or its files are not good.
     pub(crate) fn one(server: &str, identity: &Identity) -> Result<Self, Box<dyn Error>> {
-        let client = Client::connect(identity.endpoint(server)?);
+        Self::keeping(server, identity, None)
+    }
+
+    fn keeping(server: &str, identity: &Identity, state: Option<&Path>) -> Result<Self, Box<dyn Error>> {
+        let endpoint = identity.endpoint(server)?;
+        let client = match state {
+            Some(directory) => Client::connect_keeping(endpoint, directory),
+            None => Client::connect(endpoint),
+        };
         Ok(Self { client, bootstrap: None, names: vec![server.to_owned()] })
     }
 
@@ -70,6 +92,15 @@ impl Servers {
 
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Writes down what is known, where that is kept; or has read what was.
+    pub(crate) async fn flush(&self) {
+        match tokio::time::timeout(DISK, self.client.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => complain(visible(&error.to_string())),
+            Err(_) => complain("nothing is kept: the disk does not answer"),
+        }
     }
 
     /// The place among all of what a server is called.

@@ -35,10 +35,10 @@ impl<'a> Line<'a> {
         let name = event.name.as_deref();
         let line = Self { type_url: name.map(|_| type_url), name, server, ..Self::default() };
         Ok(match &event.what {
-            What::Put { version, any } => {
+            What::Put { version, any, stale } => {
                 let resource = content.of(any).map_err(io::Error::other)?;
                 let (version, resource) = (Some(version.as_str()), Some(resource));
-                Self { event: "put", version, stale: Some(false), resource, ..line }
+                Self { event: "put", version, stale: Some(*stale), resource, ..line }
             }
             What::Removed => Self { event: "removed", ..line },
             What::Answered => Self { event: "answered", ..line },

@@ -19,7 +19,7 @@ impl Table {
     pub(super) fn take(&mut self, event: &Event, server: Option<&str>) {
         let Some(name) = &event.name else { return };
         match &event.what {
-            What::Put { version, any } => {
+            What::Put { version, any, .. } => {
                 let server = server.map(visible).unwrap_or_default();
                 self.0.insert(visible(name), [visible(version.as_str()), any.len().to_string(), server]);
             }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn put(name: &str, version: &str, any: &'static str) -> Event {
-        let what = What::Put { version: version.into(), any: any.into() };
+        let what = What::Put { version: version.into(), any: any.into(), stale: false };
         Event { server: Some(0), name: Some(name.into()), what }
     }
 

@@ -9,8 +9,9 @@ use crate::show::visible;
 pub(super) fn line(event: &Event, server: Option<&str>) -> Option<String> {
     let name = visible(event.name.as_deref()?);
     let what = match &event.what {
-        What::Put { version, any } => {
-            format!("put      {name}  version {}  {} bytes", visible(version.as_str()), any.len())
+        What::Put { version, any, stale } => {
+            let stale = if *stale { "  stale" } else { "" };
+            format!("put      {name}  version {}  {} bytes{stale}", visible(version.as_str()), any.len())
         }
         What::Removed => format!("removed  {name}"),
         What::Answered | What::Error(_) | What::Ambient(_) => return None,

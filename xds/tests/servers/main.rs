@@ -19,6 +19,7 @@ mod help;
 mod lists;
 mod origin;
 mod relay;
+mod state;
 mod tls;
 mod watch;
 

@@ -1,0 +1,75 @@
+//! What is kept of what servers say, and shown when they are away.
+
+use std::fs;
+
+use serde_json::json;
+
+use tonic::Status;
+
+use super::origin::{Origin, Scene};
+use super::{events, run};
+
+#[test]
+fn what_was_seen_is_shown_as_stale_when_the_server_is_silent() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let origin = Origin::play(&[Scene::clusters(&["web"]), Scene::Silence]);
+    let address = origin.address();
+    let get = |more: &[&str]| {
+        let args = ["get", "--server", &address, "--state", state.to_str().unwrap(), "--timeout", "5"];
+        run(&[&args[..], more].concat())
+    };
+    let fresh = get(&["-o", "json", "cluster", "web"]);
+    assert_eq!((fresh.code, fresh.err.as_str()), (0, ""));
+    assert_eq!(events(&fresh, "put")[0]["stale"], json!(false));
+    let stale = get(&["-o", "json", "cluster", "web"]);
+    assert_eq!(stale.code, 0, "{}", stale.err);
+    let (put, before) = (events(&stale, "put"), events(&fresh, "put"));
+    assert_eq!(
+        (&put[0]["stale"], &put[0]["version"], &put[0]["resource"]),
+        (&json!(true), &before[0]["version"], &before[0]["resource"])
+    );
+    let unknown = get(&["-o", "text", "cluster", "other"]);
+    assert_eq!(unknown.code, 3, "{}", unknown.err);
+}
+
+#[test]
+fn of_a_bootstrap_too_when_it_is_away_and_another_server_or_node_has_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let origin = Origin::play(&[Scene::clusters(&["web"]), Scene::Refuse(Status::unavailable("away"))]);
+    for node in ["me", "other"] {
+        let servers = json!([{ "server_uri": origin.address(), "channel_creds": [{ "type": "insecure" }] }]);
+        fs::write(path(node), json!({ "xds_servers": servers, "node": { "id": node } }).to_string()).unwrap();
+    }
+    let get = |node: &str| {
+        run(&[
+            "get",
+            "--bootstrap",
+            &path(node),
+            "--state",
+            &path("state"),
+            "--timeout",
+            "5",
+            "-o",
+            "json",
+            "cluster",
+            "web",
+        ])
+    };
+    assert_eq!(get("me").code, 0);
+    let (mine, others) = (get("me"), get("other"));
+    assert_eq!((mine.code, others.code), (0, 3), "{} {}", mine.err, others.err);
+    assert_eq!(events(&mine, "put")[0]["stale"], json!(true));
+}
+
+#[test]
+fn where_nothing_can_be_kept_that_is_said_and_the_answer_printed() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let origin = Origin::play(&[Scene::clusters(&["web"])]);
+    let run = run(&["get", "--server", &origin.address(), "--state", file.to_str().unwrap(), "cluster", "web"]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.err.contains("nothing is kept: "), "{}", run.err);
+}
