@@ -266,6 +266,7 @@ fn check_aliases<V>(cache: &Cache<V>) {
         assert_eq!(listed, names.iter().map(|name| of.aliases.of(name).len()).sum::<usize>());
     }
     for subscriber in cache.subscribers.all.values() {
+        assert_eq!(subscriber.aliased.is_empty(), subscriber.aliased.links().next().is_none());
         assert!(subscriber.aliased.links().all(|at| subscriber.links.contains(&at)), "sent by a link that is gone");
     }
 }

@@ -363,3 +363,28 @@ fn rule_148_looking_for_news_ends_with_the_resource() {
     }
     assert!(looks < 30, "{looks}");
 }
+
+#[test]
+fn rule_111_what_is_refreshed_alone_is_so_until_it_is_answered() {
+    let (mut server, mut client) = refusing();
+    for _ in 0..2 {
+        server.now += seconds(10);
+        assert_eq!(client.poll(&mut server).len(), 2);
+    }
+}
+
+#[test]
+fn rule_133_heartbeats_beyond_what_a_response_holds_go_in_the_next() {
+    let mut server = Server::origin();
+    // Each a quarter of what a response holds: 15 bytes go with a name.
+    let names: Vec<_> = (0..5).map(|n| format!("{n}{}", "x".repeat(64 * 1024 - 16))).collect();
+    names.iter().for_each(|name| put(&mut server, ENDPOINTS, name, "1", Some(30)));
+    let mut client = Client::delta().with_features(&FEATURES);
+    client.subscribe(&mut server, ENDPOINTS, &names.iter().map(String::as_str).collect::<Vec<_>>());
+    client.settle(&mut server);
+    client.delta.clear();
+    server.now += seconds(10);
+    client.poll(&mut server);
+    let counts: Vec<_> = client.delta.iter().map(|response| response.resources.len()).collect();
+    assert_eq!(counts, [4, 1]);
+}
