@@ -224,3 +224,17 @@ fn rule_086_that_nothing_is_there_is_said_though_a_pull_paused_before_it_had_sai
     }
     assert!(pulls > 1 && empty);
 }
+
+#[test]
+fn what_is_to_be_told_as_gone_is_not_gone_through_for_each_glob_that_is_asked_for() {
+    let mut world = World::relay();
+    let id = world.subscriber(&["*"]);
+    world.answered("*");
+    world.pull(id);
+    let held: Vec<_> = (0..100).map(|number| format!("gone {number}")).collect();
+    world.cache.resume(id, held.iter().map(|text| (name(text), "1".into())));
+    world.cache.subscribe(id, &interest(GLOB));
+    let removals = world.cache.subscribers[id].owed.removals();
+    assert!(removals.is_indexed());
+    assert_eq!(world.pull(id).len(), held.len());
+}
