@@ -238,3 +238,18 @@ fn what_is_to_be_told_as_gone_is_not_gone_through_for_each_glob_that_is_asked_fo
     assert!(removals.is_indexed());
     assert_eq!(world.pull(id).len(), held.len());
 }
+
+#[test]
+fn rule_048_each_time_a_collection_is_asked_for_again_what_was_said_to_be_held_since_is_sent() {
+    let mut world = World::authoritative();
+    world.put("a", "1");
+    let id = world.subscriber(&["*"]);
+    for _ in 0..2 {
+        resume(&mut world, id, &[("a", "1")]);
+        world.cache.subscribe(id, &Interest::Wildcard);
+        world.cache.subscribe(id, &Interest::Wildcard);
+        assert_eq!(world.pull(id), ["a@1"]);
+        world.put("a", "2");
+        world.put("a", "1");
+    }
+}
